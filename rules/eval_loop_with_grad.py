@@ -434,7 +434,7 @@ def _evaluating(site: Site, flag: _Flag) -> Iterator[tuple[Function, ast.Call]]:
         if not isinstance(passed, ast.Constant) or one.given is not None:
             continue
         fails = (passed.value is None) is flag.true if flag.given else bool(passed.value) is not flag.true
-        if fails and not site.project.in_test(one.function.module.path, one.function.name):
+        if fails and not site.project.is_tested(one.function):
             yield one.function, one.call
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import functools
 
 from .arguments import Arguments
-from .values import LIKELY, STR, UNKNOWN, Batch, Loader, Tensor, Tuple, Value, join, replace, sequence
+from .values import LIKELY, STR, UNKNOWN, Batch, Loader, Tensor, Tuple, Value, join_all, replace, sequence
 
 VIEWS = frozenset(("items", "popitem", "values", "keys"))
 """Methods that show what a mapping holds."""
@@ -77,5 +76,5 @@ def held(mapping: Value) -> Value:
         return UNKNOWN  # what it had before nobody knows
     if mapping.kind == "dict":
         each = list((mapping.entries or {}).values())
-        return mapping.element or (functools.reduce(join, each) if each else UNKNOWN)
+        return mapping.element or (join_all(each) if each else UNKNOWN)
     return UNKNOWN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 
 from . import batches, module_calls, moves, names, narrowing, operations
 from .bindings import (
@@ -41,6 +40,7 @@ from .values import (
     FunctionValue,
     Value,
     join,
+    join_all,
     replace,
     sequence,
 )
@@ -122,7 +122,7 @@ def _narrowed(values: Evaluator, binding: Narrowed) -> Value:
             current = narrowing.left(current, kind)
         return current
     if len(found) == 1 or (found[0] and all(kind.kind == found[0].kind for kind in found)):
-        return narrowing.kept(current, functools.reduce(join, found))
+        return narrowing.kept(current, join_all(found))
     return narrowing.kept_of(current, frozenset(kind.kind for kind in found)) if all(found) else current
 
 

@@ -8,7 +8,22 @@ from . import calls, moves
 from .arguments import Arguments
 from .elements import element
 from .evaluator import Evaluator
-from .values import BOOL, INTEGER, LIST, NONE, NUMBER, PROVEN, STR, UNKNOWN, Dict, Tuple, Unknown, Value, join, sequence
+from .values import (
+    BOOL,
+    INTEGER,
+    LIST,
+    NONE,
+    NUMBER,
+    PROVEN,
+    STR,
+    UNKNOWN,
+    Dict,
+    Tuple,
+    Unknown,
+    Value,
+    join_all,
+    sequence,
+)
 
 
 def iteration(values: Evaluator, last: str, args: Arguments) -> Value:
@@ -94,7 +109,5 @@ def _reduced(values: Evaluator, name: str, args: Arguments) -> Value:
     if len(args.positional) == 1 or name == "sum":
         elem = element(values, args.first, None)
         return calls.calculated(elem) if elem else UNKNOWN
-    value = args.first
-    for other in args.positional[1:]:
-        value = join(value, other)
+    value = join_all(args.positional or [args.first])
     return value.without_const() if value else UNKNOWN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 
 from . import batches, calls, common_names, module_calls, moves, names, numpy_calls, operations, operator_results
 from . import torch_table as table
@@ -36,7 +35,7 @@ from .values import (
     Tuple,
     Unknown,
     Value,
-    join,
+    join_all,
     replace,
     sequence,
     tensor,
@@ -224,7 +223,7 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
     binding = values.reach.get(function)
     callee = values.bound(binding) if binding is not None else attribute_of(values, base, function)
     if callee.kind == "function" and callee.function is None and base.class_ is None and base.classes:
-        return functools.reduce(join, [_method(values, one, function, node, args) for one in each_class(base)])
+        return join_all([_method(values, one, function, node, args) for one in each_class(base)])
     if callee.kind in ("function", "module", "class") or (callee.kind == "name" and callee.choices):
         return _of_value(values, callee, node, args, function)
     if kind == "accelerator":
@@ -248,7 +247,7 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return tensor(base.device, grad=True)
     if base.kind == "module" and not callee and base.of_any_class:
         methods = [method for method in values.world.of_modules(attr) if not method.is_abstract]
-        if methods and (value := functools.reduce(join, map(values.world.returns, methods))):
+        if methods and (value := join_all(map(values.world.returns, methods))):
             return value
     return _unknown_method(values, base, attr, callee, node, args)
 
@@ -300,7 +299,7 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
 def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments, function: ast.expr) -> Value:
     """What calling a value gives: a module's forward, a function's result, an instance of a class."""
     if callee.kind in ("function", "name") and callee.choices:
-        return functools.reduce(join, [_of_value(values, one, node, args, function) for one in callee.choices])
+        return join_all([_of_value(values, one, node, args, function) for one in callee.choices])
     if isinstance(callee.made_by, ast.Lambda):
         return _of_lambda(values, callee.made_by, args)
     if callee.kind == "class" and callee.entries is not None:
@@ -311,12 +310,11 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
         method = callee.function.cls is not None and isinstance(function, ast.Attribute)
         owner = values.expr(function.value).class_ if method and isinstance(function, ast.Attribute) else None
         return _result_of(values, callee.function, node, args, owner)
-    if callee.kind == "class" and (callee.class_ is not None or callee.classes):
-        classes = (callee.class_,) if callee.class_ is not None else callee.classes
-        return functools.reduce(join, [_made(values, klass, node, args) for klass in classes])
+    if callee.kind == "class" and callee.any_class:
+        return join_all([_made(values, klass, node, args) for klass in callee.any_class])
     if callee.kind == "module":
         if callee.class_ is None and callee.classes:
-            return functools.reduce(join, [_of_value(values, one, node, args, function) for one in each_class(callee)])
+            return join_all([_of_value(values, one, node, args, function) for one in each_class(callee)])
         if callee.class_ is not None:
             forward = values.world.method(callee.class_, "forward")
             if forward is not None:

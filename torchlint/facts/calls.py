@@ -30,7 +30,7 @@ from .values import (
     Scheduler,
     Tensor,
     Value,
-    join,
+    join_all,
     replace,
     sequence,
     tensor,
@@ -119,9 +119,7 @@ def _container(name: str, node: ast.Call, args: Arguments) -> Value:
         items = None if args.open else tuple(args.positional)
     else:
         items = first.items
-    elem = first.element if first.element is not None and not items else None
-    for item in items or ():
-        elem = item if elem is None else join(elem, item)
+    elem = join_all(items) if items else first.element
     return ModuleValue(class_name=name, made_by=node, element=elem, items=items)
 
 

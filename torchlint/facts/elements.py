@@ -22,7 +22,7 @@ from .values import (
     Tensor,
     Unknown,
     Value,
-    join,
+    join_all,
     replace,
     tensor,
 )
@@ -50,10 +50,7 @@ def element(values: Evaluator, value: Value, node: ast.expr | None) -> Value:
     if value.kind == "tuple" and value.element is not None:
         return value.element
     if kind == "tuple" and value.items:
-        each = value.items[0]
-        for item in value.items[1:]:
-            each = join(each, item)
-        return each
+        return join_all(value.items)
     if kind == "ndarray":
         return ARRAY_OR_NUMBER
     if kind == "dict":
@@ -82,13 +79,9 @@ def wrapped(values: Evaluator, value: Value, klass: Class) -> Value:
         if inner.kind == "loader":
             return element(values, inner, None)
     returned = values.world.returns(following)
-    return (
-        returned
-        if following.name == "__next__"
-        else element(values, returned, None)
-        if returned.kind == "list"
-        else UNKNOWN
-    )
+    if following.name == "__next__":
+        return returned
+    return element(values, returned, None) if returned.kind == "list" else UNKNOWN
 
 
 def moved_part(values: Evaluator, base: Value, index: ast.expr | None) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 
 from ..query.database import Database
 from . import fixed_options, names, operations, operator_results
@@ -32,6 +31,7 @@ from .values import (
     constant,
     device_of_string,
     join,
+    join_all,
     replace,
 )
 
@@ -118,7 +118,7 @@ def _named_expr(values: Evaluator, node: ast.NamedExpr) -> Value:
 def _tuple(values: Evaluator, node: ast.Tuple) -> Value:
     items = tuple(values.expr(e) for e in node.elts)
     if any(isinstance(e, ast.Starred) for e in node.elts):
-        return Tuple(element=functools.reduce(join, items))
+        return Tuple(element=join_all(items))
     return Tuple(items=items)
 
 
@@ -126,11 +126,8 @@ def _list(values: Evaluator, node: ast.List | ast.Set) -> Value:
     items = [values.expr(e) for e in node.elts]
     if not items:
         return LIST
-    each = items[0]
-    for item in items[1:]:
-        each = join(each, item)
     known = tuple(items) if not any(isinstance(e, ast.Starred) for e in node.elts) and len(items) <= 8 else None
-    return List(element=each, items=known, made_by=node)
+    return List(element=join_all(items), items=known, made_by=node)
 
 
 def _dict(values: Evaluator, node: ast.Dict) -> Value:

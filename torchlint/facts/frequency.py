@@ -74,7 +74,7 @@ def _is_called_in_forward(place: Place, function: Function, depth: int, seen: di
             and any(
                 _is_run(place.at(site.function, site.call), place.at(function, function.node.body[0]), depth - 1, seen)
                 for site in place.callers(function)
-                if not place.project.in_test(site.function.module.path, site.function.name)
+                if not place.project.is_tested(site.function)
             )
         )
     )

@@ -14,6 +14,8 @@ from .nodes import is_constant, none_test, string
 from .values import Value
 
 Meaning = Literal["throttled", "weak", "cold", ""]
+RARE = frozenset(("throttled", "cold"))
+"""What keeps the code behind a condition from running each time."""
 ValueOf = Callable[[ast.expr], Value]
 
 # Every how many steps a condition may hold and still count as every step.
@@ -240,15 +242,8 @@ class _Reading:
         # `a and b` true means both hold; `a or b` true means one of them may be the ordinary one.
         every = isinstance(test.op, ast.And) == true
         if every:
-            return (
-                "throttled"
-                if "throttled" in found
-                else "cold"
-                if "cold" in found
-                else "weak"
-                if "weak" in found
-                else ""
-            )
+            strongest: tuple[Meaning, ...] = ("throttled", "cold", "weak")
+            return next((one for one in strongest if one in found), "")
         # `step % 10 == 0 or step == last`: both are rare; with an ordinary condition beside it, it may hold on each step.
         if all(found):
             return "weak" if "weak" in found else "throttled"

@@ -139,9 +139,7 @@ def _class_of(place: Place, owner: ast.expr) -> Class | None:
 
 def _is_changed(klass: Class, attribute: str) -> bool:
     return any(
-        method.name != "__init__"
-        and method.parameters
-        and _is_written(method, f"{method.parameters[0].arg}.{attribute}")
+        method.name != "__init__" and _is_written(method, f"{method.own_name}.{attribute}")
         for method in klass.methods.values()
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 
 from . import batches, common_names, layers, module_calls, narrowing, operations
 from . import torch_table as table
@@ -30,7 +29,7 @@ from .values import (
     Size,
     Tensor,
     Value,
-    join,
+    join_all,
     replace,
     sequence,
     tensor,
@@ -86,7 +85,7 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
                 values.world.returns(method) if method.decorator_names & _PROPERTIES else FunctionValue(function=method)
             )
     if base.class_ is None and base.classes:
-        return functools.reduce(join, [member(values, one, attr) for one in each_class(base)])
+        return join_all([member(values, one, attr) for one in each_class(base)])
     if attr == "dtype" and kind == "unknown":
         return DTYPE
     if attr == "device":

@@ -342,6 +342,16 @@ class Class:
         return {name: method for name, method in self.methods.items() if "property" in method.decorator_names}
 
     @cached_property
+    def stores(self) -> dict[str, list[tuple[Function, ast.Attribute]]]:
+        """Where methods assign `self.name`, by that name, `__init__` first."""
+        found: dict[str, list[tuple[Function, ast.Attribute]]] = {}
+        for method in sorted(self.methods.values(), key=lambda method: method.name != "__init__"):
+            for target in method.assigned_attributes:
+                if isinstance(target.value, ast.Name) and target.value.id == method.own_name:
+                    found.setdefault(target.attr, []).append((method, target))
+        return found
+
+    @cached_property
     def assigned(self) -> dict[str, ast.Assign | ast.AnnAssign]:
         """The names that statements of the class assign, each with the first of them."""
         found: dict[str, ast.Assign | ast.AnnAssign] = {}

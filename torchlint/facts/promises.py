@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from typing import Protocol
 
 from . import names
@@ -31,7 +30,7 @@ from .values import (
     Tensor,
     Tuple,
     Value,
-    join,
+    join_all,
     sequence,
     tensor,
 )
@@ -122,7 +121,7 @@ def _one_of(sides: list[Value]) -> Value:
     if kinds == {"device", "str"}:
         return DEVICE
     # `list[int] | torch.Tensor`: one of several things that it may be.
-    return functools.reduce(join, known) if all(known) and "tensor" in kinds else UNKNOWN
+    return join_all(known) if all(known) and "tensor" in kinds else UNKNOWN
 
 
 def _generic(where: Names, node: ast.Subscript) -> Value:

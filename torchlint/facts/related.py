@@ -36,10 +36,7 @@ def modules(place: Asked, pattern: re.Pattern[bytes]) -> Iterator[Module]:
     own = place.function.module
     if own.source.holds(pattern):
         yield own
-    for path in sorted(_paths(place, pattern)):
-        module = place.project.module(path)
-        if module is not None:
-            yield module
+    yield from place.project.modules(sorted(_paths(place, pattern)))
 
 
 def _paths(place: Asked, pattern: re.Pattern[bytes]) -> set[str]:
@@ -52,6 +49,5 @@ def _paths(place: Asked, pattern: re.Pattern[bytes]) -> set[str]:
     if len(importers) > _MOST:
         paths.update(project.paths)
     else:
-        users = filter(None, map(project.module, importers))
-        paths.update(one.path for user in users for one in project.imports_of(user))
+        paths.update(one.path for user in project.modules(importers) for one in project.imports_of(user))
     return {path for path in paths - {module.path} if project.holds(path, pattern)}

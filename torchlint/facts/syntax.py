@@ -86,6 +86,11 @@ def own_uses(klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
     return known.get(name, [])
 
 
+def is_super(node: ast.expr | None) -> bool:
+    """`super()`"""
+    return isinstance(node, ast.Call) and names.last(node.func) == "super"
+
+
 def called(flow: Flow, func: ast.expr) -> ast.Call | None:
     """The call of an expression, where it is called."""
     parent = flow.parents.get(func)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from enum import IntEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
@@ -57,6 +57,12 @@ class Answers:
     """The classes of what is one of several."""
     function: Function | None = None
     """The function of the project."""
+
+    @property
+    def any_class(self) -> tuple[Class, ...]:
+        """The class, or each of those that it is one of."""
+        return (self.class_,) if self.class_ is not None else self.classes
+
     const: object = None
     """The number or string that it is, where it is a literal or folds to one."""
     element: Value | None = None
@@ -595,6 +601,11 @@ def join(a: Value, b: Value) -> Value:
     return UNKNOWN
 
 
+def join_all(values: Iterable[Value]) -> Value:
+    """What holds of each of several values; there is one at least."""
+    return functools.reduce(join, values)
+
+
 def _same_kind(a: _V, b: _V) -> _V | DeviceValue:
     return a.joined(b)
 
@@ -626,7 +637,7 @@ def _pinned(a: bool | None, b: bool | None) -> bool | None:
 def _element(a: Common, b: Common) -> Value | None:
     # What is empty on one path, or holds one knows not what, is taken to hold there what it does on the other.
     found = [one for one in (a.element, b.element) if one is not None]
-    return functools.reduce(join, [one for one in found if one] or found) if found else None
+    return join_all([one for one in found if one] or found) if found else None
 
 
 def _items(a: Common, b: Common) -> tuple[Value, ...] | None:

@@ -40,7 +40,7 @@ _KEPT_OF_MODULE = frozenset(
 _BY_LINE = frozenset(("_spans", "function_from"))
 """What of that tells lines."""
 _KEPT_OF_FUNCTION = frozenset(
-    "flow bindings bound _free _rebound nested defaults parameters own_loops decorator_names is_abstract loops_by_place assigned_attributes".split()
+    "flow bindings bound _free _rebound nested defaults parameters positions own_loops decorator_names is_abstract loops_by_place assigned_attributes".split()
 )
 """What is known of a function by its own tree."""
 _APART = 1 << 40
@@ -613,7 +613,7 @@ def _outline(function: Function) -> tuple[object, ...]:
 
 _OF_STRUCTURE = {OpenModule: {*_KEPT_OF_MODULE, "function_of", "class_of"}, OpenFunction: {"nested"}}
 """What depends on the definitions of the file alone, which an edit in place leaves as they are."""
-_OF_HEAD = {OpenFunction: {"defaults", "parameters", "decorator_names"}, OpenClass: {"assigned", "getters"}}
+_OF_HEAD = {OpenFunction: {"defaults", "parameters", "positions", "decorator_names"}, OpenClass: {"assigned", "getters"}}
 """What is others' only where the function or class stands in a function."""
 
 

@@ -11,9 +11,8 @@ from ..facts.calls import calculated
 from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function
 from ..facts.promises import promised
-from ..facts.values import BOOL, LIKELY, UNKNOWN, ModuleValue, Tensor, Value, join, replace
+from ..facts.values import BOOL, LIKELY, UNKNOWN, ModuleValue, Tensor, Value, join, join_all, replace
 from ..system.stamp import as_bytes
-from .results import joined
 from .texts import MAX_SITES
 
 
@@ -32,17 +31,14 @@ class Code(Protocol):
 
 def stored(code: Code, klass: Class, name: str) -> Value:
     """What the methods of a class, or of its bases, assign to `self.name`."""
-    stores = code.attribute_stores(klass, name)
-    values = []
-    for method, target in stores:
-        values.append(code.value(method, target))
+    values = [code.value(method, target) for method, target in code.attribute_stores(klass, name)]
     if values:
         known = [v for v in values if v.kind not in ("unknown", "none")]
         # A number beside an entry of a checkpoint, which may be anything, is a number.
         known = [v for v in known if not v.may_be_anything] or known
         if not known:
             return code.declared(klass, name) or _trained(klass, name) or values[0]
-        value = joined(known)
+        value = join_all(known)
         if value.kind == "number" and not value.boolean:
             value = join(value, _added(code, klass, name) or value)
         if value.kind == "list" and value.element is None:
@@ -95,9 +91,9 @@ def _appended(code: Code, klass: Class, name: str) -> Value | None:
         code.value(method, call.args[0])
         for method in klass.methods.values()
         for call in method.flow.calls_named("append")
-        if len(call.args) == 1 and names.chain(call.func) == [own_name(method), name, "append"]
+        if len(call.args) == 1 and names.chain(call.func) == [method.own_name, name, "append"]
     ]
-    return joined(values) or None if values and len(values) <= MAX_SITES else None
+    return join_all(values) or None if values and len(values) <= MAX_SITES else None
 
 
 def _added(code: Code, klass: Class, name: str) -> Value | None:
@@ -107,10 +103,10 @@ def _added(code: Code, klass: Class, name: str) -> Value | None:
     added = [
         code.value(method, node.value)
         for method in klass.methods.values()
-        for node in method.flow.counted.get(f"{own_name(method)}.{name}", ())
+        for node in method.flow.counted.get(f"{method.own_name}.{name}", ())
     ]
     sure = all(value.is_tensor and "number" not in value.other_kinds for value in added)
-    return calculated(joined(added)) if added and sure else None
+    return calculated(join_all(added)) if added and sure else None
 
 
 def _filled(code: Code, klass: Class, name: str) -> Value | None:
@@ -122,7 +118,7 @@ def _filled(code: Code, klass: Class, name: str) -> Value | None:
     stores = [
         (method, method.flow.parents[target])
         for method in klass.methods.values()
-        for target in method.flow.stored_in.get(f"{own_name(method)}.{name}", ())
+        for target in method.flow.stored_in.get(f"{method.own_name}.{name}", ())
         if not isinstance(target.slice, ast.Constant)
     ]
     # What is counted up, `self.seen[key] += 1`, stays what it is.
@@ -130,7 +126,7 @@ def _filled(code: Code, klass: Class, name: str) -> Value | None:
     if not 0 < len(given) <= MAX_SITES:
         return None
     values = [code.value(method, store.value) for method, store in given if isinstance(store, ast.Assign)]
-    each = joined(values) if len(values) == len(given) and all(values) else UNKNOWN
+    each = join_all(values) if len(values) == len(given) and all(values) else UNKNOWN
     return each if each.kind in ("number", "tensor") else None
 
 
@@ -146,8 +142,3 @@ def _class_level(code: Code, klass: Class, statement: ast.AnnAssign | ast.Assign
 
 def _is_empty_dict(value: Value) -> bool:
     return value.kind == "dict" and value.element is None and not value.entries
-
-
-def own_name(method: Function) -> str:
-    """What a method calls its object."""
-    return method.parameters[0].arg if method.parameters else ""

@@ -44,7 +44,7 @@ def guarded(
         meaning = guards.meaning(guard, flow, lambda n: project.value(function, n))
         meaning = meaning or _elsewhere(project, function, guard)
         meaning = meaning or _set_behind(project, function, guard, loop, training)
-        if meaning in ("throttled", "cold"):
+        if meaning in guards.RARE:
             if loop is not None and guard.test in _step_conditions(project, function, loop):
                 continue
             if loop is None and guard.test in _update_conditions(project, function):
@@ -101,7 +101,7 @@ def _why_set(project: Project, function: Function, name: str, loop: Loop | None,
             statement.value.value is None or statement.value.value is False
         ):
             cleared = cleared or not meaning
-        elif meaning in ("throttled", "cold"):
+        elif meaning in guards.RARE:
             found.add(meaning)
         else:
             return ""
@@ -154,12 +154,11 @@ def _is_rare_call(project: Project, site: CallSite) -> bool:
 
 def _is_seldom(project: Project, site: CallSite) -> bool:
     around = site.function.flow.loops(site.call)[-1:]
-    return any(guarded(project, site.function, site.call, one) in ("throttled", "cold") for one in (None, *around))
+    return any(guarded(project, site.function, site.call, one) in guards.RARE for one in (None, *around))
 
 
 def _is_called_seldom(project: Project, function: Function) -> bool:
-    sites = project.call_sites(function, MAX_SITES) or ()
-    own = [one for one in sites if not project.in_test(one.function.module.path, one.function.name)]
+    own = project.own_sites(function)
     return bool(own) and all(_is_seldom(project, one) for one in own)
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from ..facts import names
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
+from ..facts.syntax import is_super
 from ..facts.values import Value
 from ..system.stamp import as_bytes
 from ..text.source import Source
@@ -62,8 +63,7 @@ def knows_heirs(code: Code, init: Function) -> bool:
 
 def _is_super(call: ast.Call) -> bool:
     """`super().__init__(...)`"""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return isinstance(owner, ast.Call) and names.last(owner.func) == "super"
+    return isinstance(call.func, ast.Attribute) and is_super(call.func.value)
 
 
 def _from_tables(code: Code, klass: Class) -> Iterator[Call]:

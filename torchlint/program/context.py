@@ -184,8 +184,7 @@ class Context:
         """Whether some file of the project that names the CPU has a loop that stays on the host; asked once a module."""
         holders = frozenset[str]().union(*self._of_host())
         sending = (path for path in sorted(holders) if self.project.fact(path, "sends in loops", _may_send_in_loops))
-        others = map(self.project.module, sending)
-        return any(self._has_host_loop(other) for other in others if other is not None)
+        return any(map(self._has_host_loop, self.project.modules(sending)))
 
     @question("host loops", False)
     def _has_host_loop(self, module: Module) -> bool:
@@ -250,10 +249,8 @@ class Context:
         """The files that import a module, and those that import these."""
         direct = self.project.importers(module)
         yield from direct
-        for path in direct:
-            user = self.project.module(path)
-            if user is not None:
-                yield from self.project.importers(user)
+        for user in self.project.modules(direct):
+            yield from self.project.importers(user)
 
     def role(self, module: Module) -> Role:
         """What the file is for, by its path and its top-level code."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..facts import names
 from ..facts import torch_table as table
@@ -174,10 +174,13 @@ class Definitions(Texts):
 
     @question("of modules", [])
     def _of_modules(self, name: str) -> list[Function]:
-        modules = [module for path in self.definers(name) if (module := self.module(path)) is not None]
-        found = [klass.methods[name] for module in modules for klass in module.classes if name in klass.methods]
-        classes = [method.cls for method in found if method.cls is not None]
-        return found if all(map(self.is_module, classes)) and len(set(map(self.root, classes))) == 1 else []
+        classes = self.having(name, self.definers(name))
+        one_family = all(map(self.is_module, classes)) and len(set(map(self.root, classes))) == 1
+        return [klass.methods[name] for klass in classes] if one_family else []
+
+    def having(self, name: str, paths: Iterable[str]) -> list[Class]:
+        """The classes of some files that define a method of that name."""
+        return [klass for module in self.modules(paths) for klass in module.classes if name in klass.methods]
 
     def root(self, klass: Class) -> Class:
         """The first of a class's ancestors in the project."""
@@ -273,7 +276,7 @@ class Definitions(Texts):
             # The name of a module, or of a member of one.
             if (path := self.find(name, module) or self.find(name.rpartition(".")[0] or name, module)) is not None
         }
-        return [found for path in sorted(paths) if (found := self.module(path)) is not None]
+        return list(self.modules(sorted(paths)))
 
     def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file of the project holds a pattern."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from ..facts import names
 from ..facts.module import Class, Function, Module
+from ..facts.syntax import is_super
 from ..facts.values import Value
 from ..query.question import question
 from ..system.regex import regex
@@ -69,7 +70,7 @@ def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.
     if value.kind == "module" and value.of_any_class:
         yield from project.of_modules(method.attr)
         return
-    classes = value.classes or ((value.class_,) if value.class_ is not None else ())
+    classes = value.any_class
     if value.kind not in ("module", "instance") or any(project.method(one, method.attr) for one in classes):
         return
     made = value.made_by
@@ -98,11 +99,7 @@ def _hands_on(site: CallSite) -> bool:
         return False
     own = site.function.own_name
     by_class = func.attr == site.function.name and bool(given) and isinstance(given[0], ast.Name) and given[0].id == own
-    return _is_super(func.value) or by_class
-
-
-def _is_super(receiver: ast.expr) -> bool:
-    return isinstance(receiver, ast.Call) and names.last(receiver.func) == "super"
+    return is_super(func.value) or by_class
 
 
 def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
@@ -111,9 +108,8 @@ def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
     if klass is None:
         return
     paths = (*_calling_kin(project, method, klass), *_calling_objects(project, method, klass))
-    for path in dict.fromkeys(paths):
-        if (module := project.module(path)) is not None:
-            yield from _by_name(project, module, method.name).get(method, ())
+    for module in project.modules(dict.fromkeys(paths)):
+        yield from _by_name(project, module, method.name).get(method, ())
 
 
 def _calling_kin(project: Project, method: Function, klass: Class) -> list[str]:
@@ -154,9 +150,8 @@ def _by_name(project: Project, module: Module, name: str) -> dict[Function, list
 def _calls_of_objects(project: Project, method: Function, klass: Class) -> Iterator[CallSite]:
     """`loss_scaler(loss, optimizer)`: where objects of a class are called, by the names that its constructor is assigned to."""
     for name in made_as(project, klass):
-        for path in _few(project.holders(rb"\b%s\(" % as_bytes(name))):
-            module = project.module(path)
-            for caller, call in calls_named(module, name) if module is not None else ():
+        for module in project.modules(_few(project.holders(rb"\b%s\(" % as_bytes(name)))):
+            for caller, call in calls_named(module, name):
                 if method in may_run(project, caller, call):
                     yield CallSite(caller, call)
 
@@ -249,7 +244,7 @@ def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: 
 
 def _is_exact(project: Project, function: Function, receiver: ast.expr) -> bool:
     """Whether an object is known to be of its very class, not of a subclass: `super()`, what a constructor gave."""
-    if _is_super(receiver):
+    if is_super(receiver):
         return True
     value: Value = project.value(function, receiver)
     return value.kind == "class" or value.made_by is not None or bool(value.classes)
@@ -287,14 +282,8 @@ def of_one_kind(project: Project, name: str, kind: str) -> list[Function]:
 
 
 def _of_kind(project: Project, name: str, kind: str, paths: Collection[str]) -> list[Function]:
-    found = [klass.methods[name] for klass in _having(project, name, paths) if kind in _kinds_of(klass)]
+    found = [klass.methods[name] for klass in project.having(name, paths) if kind in _kinds_of(klass)]
     return found if len(found) <= MOST_HEIRS else []
-
-
-def _having(project: Project, name: str, paths: Collection[str]) -> list[Class]:
-    """The classes of some files that define a method of that name."""
-    modules = [module for path in paths if (module := project.module(path)) is not None]
-    return [klass for module in modules for klass in module.classes if name in klass.methods]
 
 
 def _may_tell(name: str) -> bool:
@@ -329,7 +318,7 @@ def _is_telling(name: str) -> bool:
 
 
 def _family(project: Project, name: str, paths: Collection[str]) -> list[Function]:
-    classes = _having(project, name, paths)
+    classes = project.having(name, paths)
     one = len({project.root(klass) for klass in classes}) == 1
     if not one and not (classes and all(map(project.is_module, classes))):
         return []

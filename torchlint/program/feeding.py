@@ -52,7 +52,7 @@ def feeders(project: Project, loops: WarmLoops, module: Module) -> frozenset[ast
 
 def _users(project: Project, module: Module) -> Iterator[Module]:
     """The files that import a module."""
-    return (found for path in project.importers(module) if (found := project.module(path)) is not None)
+    return project.modules(project.importers(module))
 
 
 def _running(project: Project, loops: WarmLoops, module: Module) -> Iterable[Function]:

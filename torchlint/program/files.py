@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
@@ -148,6 +148,10 @@ class Files:
             self._modules[path] = self.parse(source, *self._name(path)) if source is not None else None
         return self._modules[path]
 
+    def modules(self, paths: Iterable[str]) -> Iterator[Module]:
+        """Some files, parsed; those that can't be are left out."""
+        return (module for path in paths if (module := self.module(path)) is not None)
+
     def parse(self, source: Source, name: str, is_package: bool) -> Module | None:
         """A file, parsed; None where it can't be (`unread` is told why)."""
         try:
@@ -236,6 +240,10 @@ class Files:
             return False
         source = self.source(path) if place.endswith("_test.py") and not name.startswith("test_") else None
         return source is None or not runs_a_program(place, source)
+
+    def is_tested(self, function: Function) -> bool:
+        """Whether a function is part of a test."""
+        return self.in_test(function.module.path, function.name)
 
 
 def place_of(key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -121,8 +121,7 @@ def generators(project: Project, function: Function, iterable: ast.expr) -> list
         if made is not None and isinstance(made.value, ast.Call):
             return generators(project, function, made.value)
     value = project.value(function, iterable)
-    classes = value.classes or ((value.class_,) if value.class_ is not None else ())
-    methods = (project.method(klass, "__iter__") for klass in classes)
+    methods = (project.method(klass, "__iter__") for klass in value.any_class)
     return [one for one in methods if one is not None and one.giving_loops]
 
 
@@ -146,10 +145,8 @@ def _naming(project: Project, function: Function) -> Iterator[Module]:
         yield module
     if function.cls is not None or function.parent is not module.body:
         return
-    for path in project.named_by(module, function.name)[:MAX_SITES]:
-        other = project.module(path) if _is_taken(project, path, function.name) else None
-        if other is not None:
-            yield other
+    others = project.named_by(module, function.name)[:MAX_SITES]
+    yield from project.modules(path for path in others if _is_taken(project, path, function.name))
 
 
 def _is_taken(project: Project, path: str, name: str) -> bool:
@@ -213,10 +210,8 @@ def _reads(project: Project, function: Function, target: ast.expr) -> Iterator[U
     elif isinstance(target, ast.Attribute):
         others = project.calling(target.attr)
         paths = {function.module.path, *(others if len(others) <= MAX_SITES else ())}
-        for path in sorted(paths):
-            module = project.module(path)
-            held = module.functions_at(module.lines_holding(target.attr)) if module is not None else {}
-            for place, lines in held.items():
+        for module in project.modules(sorted(paths)):
+            for place, lines in module.functions_at(module.lines_holding(target.attr)).items():
                 for node, _ in nodes_on(place, lines, frozenset((ast.Attribute,))):
                     if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):
                         yield place, node

@@ -9,7 +9,6 @@ from ..facts.values import Dict, Tuple, Value
 from ..query.question import question
 from ..system.regex import regex
 from ..text.source import Source, Words
-from .calling import CallSite
 from .project import Project
 from .texts import MAX_SITES
 
@@ -45,14 +44,10 @@ def is_for_who_trains(project: Project, function: Function) -> bool:
     sites = project.call_sites(function, MAX_SITES)
     if sites is None:
         return False
-    own = [one.function for one in sites if not _is_tested(project, one)]
+    own = [one.function for one in sites if not project.is_tested(one.function)]
     if not all(is_loss(project, caller) and is_for_who_trains(project, caller) for caller in own):
         return False
     return (bool(own) or _is_spoken_of(project, function)) and _gives_tensor(project, function)
-
-
-def _is_tested(project: Project, site: CallSite) -> bool:
-    return project.in_test(site.function.module.path, site.function.name)
 
 
 def _is_spoken_of(project: Project, function: Function) -> bool:

@@ -11,7 +11,6 @@ from ..facts.module import Function
 from ..facts.nodes import spreads, without_not
 from .calling import CallSite
 from .project import Project
-from .texts import MAX_SITES
 
 
 def meaning(
@@ -25,9 +24,7 @@ def meaning(
     if name in function.flow.stores or name not in function.positions:
         return ""
     found = set[guards.Meaning]()
-    for site in project.call_sites(function, MAX_SITES) or ():
-        if project.in_test(site.function.module.path, site.function.name):
-            continue
+    for site in project.own_sites(function):
         call = site.given or site.call
         hidden = spreads(call)
         node = function.argument(call, name) or function.defaults.get(name)
@@ -40,7 +37,7 @@ def meaning(
                 found.add("throttled")
             continue
         said = _said(project, site, node, true)
-        if said not in ("throttled", "cold"):
+        if said not in guards.RARE:
             return ""
         found.add(said)
     return "throttled" if "throttled" in found else "cold" if found else ""

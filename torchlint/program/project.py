@@ -14,7 +14,7 @@ from ..facts.common_names import MODEL_NAME
 from ..facts.evaluate import evaluator
 from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
-from ..facts.values import DICT, TUPLE, UNKNOWN, Dict, Tuple, Value, constant
+from ..facts.values import DICT, TUPLE, UNKNOWN, Dict, Tuple, Value, constant, join_all
 from ..query.question import question
 from ..settings.home import Home
 from . import attributes, results
@@ -92,7 +92,7 @@ class Project(Definitions):
         if function.cls is not None and function.is_abstract:
             found = [value for method in self._made_real(function) if (value := self.returns(method, given))]
             if found:
-                return results.joined(found)
+                return join_all(found)
         return self.inside(function, lambda values: results.given(values, given))
 
     def returns_of(self, function: Function, tensors: Given) -> Value:
@@ -120,13 +120,13 @@ class Project(Definitions):
         for site in self.runs_of(function, most) or self.call_sites(function, most) or ():
             value = self._passed(site, function, name)
             if value is not None:
-                given[self.in_test(site.function.module.path, site.function.name)].append(value)
+                given[self.is_tested(site.function)].append(value)
         if given[False]:
-            return results.joined(given[False])
+            return join_all(given[False])
         if given[True]:
             # A test passes what a program would, but small and in the host's memory.
-            passed = results.joined(given[True])
-            return passed if self.in_test(function.module.path, function.name) else passed.anywhere()
+            passed = join_all(given[True])
+            return passed if self.is_tested(function) else passed.anywhere()
         return self._base_parameter(function, name)
 
     def runs_of(self, function: Function, most: int) -> list[CallSite] | None:
@@ -144,8 +144,7 @@ class Project(Definitions):
 
     def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]:
         """The calls of a class by its name that run a constructor, one that it may have from a base."""
-        users = (self.module(path) for path in self.named_by(klass.module, klass.name))
-        modules = [klass.module, *(found for found in users if found is not None)]
+        modules = [klass.module, *self.modules(self.named_by(klass.module, klass.name))]
         sites = [site for module in modules for site in self._sites_named(module, klass.name).get(init, ())]
         return [(site.function, site.call) for site in sites]
 
@@ -169,9 +168,9 @@ class Project(Definitions):
                 else:
                     others.append(held(value))
             keys = {key: value for key, value in keys.items() if key not in function.positions}
-            each = results.joined([*keys.values(), *others]) if others else None
+            each = join_all([*keys.values(), *others]) if others else None
             given.append(Dict(entries=None if others else keys, element=each))
-        return results.joined(given) if given else DICT
+        return join_all(given) if given else DICT
 
     @question("positional rest", TUPLE, by="_ask")
     def positional_rest(self, function: Function) -> Value:
@@ -187,7 +186,7 @@ class Project(Definitions):
                 return TUPLE
             items = tuple(self.value(site.function, argument) for argument in passed[before:])
             given.append(Tuple(items=items))
-        return results.joined(given) if given else TUPLE
+        return join_all(given) if given else TUPLE
 
     def _base_parameter(self, function: Function, name: str) -> Value:
         """What the callers pass to the method of a base class that a method stands in place of."""
@@ -222,15 +221,7 @@ class Project(Definitions):
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         """Where methods assign `self.name`, `__init__` first."""
-        known: dict[str, list[tuple[Function, ast.Attribute]]] | None = klass.__dict__.get("stores")
-        if known is None:
-            known = klass.__dict__["stores"] = {}
-            for method in sorted(klass.methods.values(), key=lambda m: m.name != "__init__"):
-                first = attributes.own_name(method)
-                for target in method.assigned_attributes:
-                    if isinstance(target.value, ast.Name) and target.value.id == first:
-                        known.setdefault(target.attr, []).append((method, target))
-        return known.get(name, [])
+        return klass.stores.get(name, [])
 
     def is_option(self, klass: Class, name: str) -> bool:
         """Whether `__init__` alone assigns `self.name`."""
@@ -287,8 +278,7 @@ class Project(Definitions):
             return []
         value = self.value(function, func)
         if value.kind == "class":
-            classes = (value.class_,) if value.class_ is not None else value.classes
-            return list(dict.fromkeys(init for klass in classes for init in self._constructor(klass)))
+            return list(dict.fromkeys(init for klass in value.any_class for init in self._constructor(klass)))
         if value.kind in ("function", "name") and value.choices:
             return list(dict.fromkeys(target for one in value.choices for target in self.run_by(one)))
         if isinstance(func, ast.Attribute) and value.kind in ("unknown", "function") and value.function is None:
@@ -315,8 +305,7 @@ class Project(Definitions):
         if value.class_name == "torch.nn.Sequential":
             return [t for item in value.items or (value.element,) if item is not None for t in self.run_by(item)]
         name = "forward" if value.kind == "module" else "__call__"
-        classes = (value.class_,) if value.class_ is not None else value.classes
-        called = [method for klass in classes if (method := self.method(klass, name)) is not None]
+        called = [method for klass in value.any_class if (method := self.method(klass, name)) is not None]
         return list(dict.fromkeys(called))
 
     def call_sites(self, function: Function, most: int = sys.maxsize) -> list[CallSite] | None:
@@ -337,6 +326,10 @@ class Project(Definitions):
             if len(found) > most:
                 return None
         return found
+
+    def own_sites(self, function: Function) -> list[CallSite]:
+        """Where the project calls the function outside of tests; nothing where that can't be said, or is done in many places."""
+        return [site for site in self.call_sites(function, MAX_SITES) or () if not self.is_tested(site.function)]
 
     def calls_of(self, function: Function) -> Iterator[CallSite]:
         """The call sites one by one: who has seen enough of them need not have the other files parsed."""

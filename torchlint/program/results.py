@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from ..facts.chosen import Choice
 from ..facts.evaluator import Evaluator
 from ..facts.promises import promised
-from ..facts.values import PROVEN, UNKNOWN, List, Value, join, replace
+from ..facts.values import PROVEN, UNKNOWN, List, Value, join_all, replace
 
 
 def given(values: Evaluator, flags: Choice) -> Value:
     """What a call of the function whose values these are gives."""
     yielded = values.yielded()
     if yielded:
-        return List(element=joined(yielded))
+        return List(element=join_all(yielded))
     returned = values.returned(flags)
-    value = joined(returned) if returned else UNKNOWN
+    value = join_all(returned) if returned else UNKNOWN
     annotation = getattr(values.function.node, "returns", None)
     if annotation is not None and (value.other_kinds or not value.proven):
         value = _as_promised(value, annotation, values)
@@ -34,11 +33,3 @@ def _as_promised(value: Value, annotation: ast.expr, values: Evaluator) -> Value
         others = value.other_kinds - {"unknown"}
         return replace(value, certainty=value.certainty if others else PROVEN, other_kinds=others)
     return promise if not value and promise.kind in ("tensor", "tuple", "module", "instance", "loader") else value
-
-
-def joined(values: Sequence[Value]) -> Value:
-    """What holds of each of several values."""
-    value = values[0]
-    for other in values[1:]:
-        value = join(value, other)
-    return value

@@ -69,7 +69,7 @@ def _is_never_given(project: Project, function: Function, name: str) -> bool:
     """Whether no call outside of tests gives a parameter that is None by default anything but None."""
     found = False
     for site in project.runs_of(function, MAX_SITES) or () if _is_none_by_default(function, name) else ():
-        if project.in_test(site.function.module.path, site.function.name):
+        if project.is_tested(site.function):
             continue
         call = site.given or site.call
         node = function.argument(call, name)
@@ -95,15 +95,9 @@ def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
 
 def _is_always_given(project: Project, function: Function, name: str) -> bool:
     """Whether all calls outside of tests give a parameter something that is not None."""
-    found = False
-    for site in project.call_sites(function, MAX_SITES) or ():
-        if project.in_test(site.function.module.path, site.function.name):
-            continue
-        node = function.argument(site.given or site.call, name)
-        if node is None or not _is_something(project, site.function, node):
-            return False
-        found = True
-    return found
+    sites = project.own_sites(function)
+    given = ((site.function, function.argument(site.given or site.call, name)) for site in sites)
+    return bool(sites) and all(node is not None and _is_something(project, caller, node) for caller, node in given)
 
 
 def _is_something(project: Project, function: Function, node: ast.expr) -> bool:
@@ -159,7 +153,7 @@ def _parameter(project: Project, function: Function, name: str) -> ast.Constant 
 def _given(project: Project, function: Function, name: str, default: ast.Constant) -> ast.Constant | None:
     found: dict[object, ast.Constant] = {}
     for site in project.runs_of(function, MAX_SITES) or ():
-        if project.in_test(site.function.module.path, site.function.name):
+        if project.is_tested(site.function):
             continue
         call = site.given or site.call
         node = function.argument(call, name)
@@ -209,8 +203,7 @@ def _stored_once(project: Project, klass: Class, attr: str) -> ast.expr | None:
 
 def _stored(method: Function, attr: str) -> Iterator[ast.expr | None]:
     """What a method writes to an attribute of its object; None where that is not told."""
-    first = method.parameters[0].arg if method.parameters else ""
-    for target in method.flow.targets.get(f"{first}.{attr}", ()):
+    for target in method.flow.targets.get(f"{method.own_name}.{attr}", ()):
         parent: ast.AST | None = method.flow.parents.get(target)
         if isinstance(parent, ast.Tuple):
             statement = method.flow.parents.get(parent)

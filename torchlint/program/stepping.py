@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import alternatives, input_gradients, names, runs
+from ..facts import alternatives, guards, input_gradients, names, runs
 from ..facts.alternatives import Said
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
@@ -119,7 +119,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         targets = families.may_run(project, function, call)
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
-        if weight in ("throttled", "cold") or "dummy" in last_name(call).lower():
+        if weight in guards.RARE or "dummy" in last_name(call).lower():
             continue  # a dummy stands in for data that is missing
         if is_left_out(project, function, call, loop, asked.given):
             continue
@@ -129,7 +129,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     for node, getter in _properties(function):
         if loop is None or not asked.inside or loop in function.flow.loops(node):
             weight = in_training(project, function, node, loop)
-            if weight not in ("throttled", "cold"):
+            if weight not in guards.RARE:
                 found.append(Called(place_of(getter), weight == "weak"))
     return found
 
@@ -194,7 +194,7 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
             outside.update(parts)
     if outside:
         own.steppers.append(place_of(function))
-    if project.in_test(function.module.path, function.name):
+    if project.is_tested(function):
         return
     # A method that takes a whole step is called for nothing else.
     whole = len(outside) == 2 and (

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Container
 from typing import TypeVar
 
+from ..facts import guards
 from ..facts.flow import Flow, Loop
 from ..facts.module import Function
 from ..system.cached import cached_property
@@ -119,7 +120,7 @@ class Steps:
 
     def _is_loss(self, function: Function) -> bool:
         """Whether a function is a loss without a known caller; asked for each by itself, since many files define losses."""
-        if not losses.is_loss(self.project, function) or self.project.in_test(function.module.path, function.name):
+        if not losses.is_loss(self.project, function) or self.project.is_tested(function):
             return False
         return losses.is_for_who_trains(self.project, function)
 
@@ -139,7 +140,7 @@ class Steps:
         for loop in function.flow.loops(node) if own in self._by_function else ():
             if self.is_step_loop(function, loop):
                 weight = in_training(self.project, function, node, loop)
-                if weight in ("throttled", "cold") or is_left_out(self.project, function, node, loop):
+                if weight in guards.RARE or is_left_out(self.project, function, node, loop):
                     return None
                 return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
         self.project.note("steps", own[0])
@@ -147,7 +148,7 @@ class Steps:
         if why is None:
             return None
         weight = in_training(self.project, function, node, None)
-        if weight in ("throttled", "cold") or is_left_out(self.project, function, node, None, why.given):
+        if weight in guards.RARE or is_left_out(self.project, function, node, None, why.given):
             return None
         return Hot(self.project, why._replace(weak=why.weak or weight == "weak"))
 

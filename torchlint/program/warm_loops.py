@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Collection, Sequence
 
-from ..facts import runs
+from ..facts import guards, runs
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
 from ..query.question import question
@@ -57,7 +57,7 @@ class WarmLoops:
     def _loop_of(self, function: Function, node: ast.AST) -> Loop | None:
         for loop in function.flow.loops(node):
             if self.is_warm(function, loop) or self._evaluates_there(function, node, loop):
-                return None if guarded(self.project, function, node, loop) in ("throttled", "cold") else loop
+                return None if guarded(self.project, function, node, loop) in guards.RARE else loop
         return None
 
     def _evaluates_there(self, function: Function, node: ast.AST, loop: Loop) -> bool:
@@ -100,7 +100,7 @@ class WarmLoops:
             bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
         )
         found = self._find_caller(function, beside)
-        return None if found is None or guarded(self.project, function, node, None) in ("throttled", "cold") else found
+        return None if found is None or guarded(self.project, function, node, None) in guards.RARE else found
 
     @question("warm caller", None)
     def _find_caller(self, function: Function, beside: bool) -> Caller | None:
@@ -136,15 +136,15 @@ class WarmLoops:
         sites += named if len(sites) + len(named) <= MOST_CALLERS else ()
         sites += itertools.islice(handed.calls_by_others(self.project, function), MOST_CALLERS)
         for site in sites:
-            if self.project.in_test(site.function.module.path, site.function.name):
+            if self.project.is_tested(site.function):
                 continue
             for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
                 if self.is_warm(site.function, loop):
-                    if guarded(self.project, site.function, site.call, loop) not in ("throttled", "cold"):
+                    if guarded(self.project, site.function, site.call, loop) not in guards.RARE:
                         return (site.function, loop), ()
                     break
             else:
-                if guarded(self.project, site.function, site.call, None) not in ("throttled", "cold"):
+                if guarded(self.project, site.function, site.call, None) not in guards.RARE:
                     further[site.function] = None
         return None, list(further)
 
@@ -183,7 +183,7 @@ class WarmLoops:
         return loop in function.giving_loops and any(
             self.is_warm(place, one)
             for place, one in handed.loops_over(self.project, function)
-            if not self.project.in_test(place.module.path, place.name)
+            if not self.project.is_tested(place)
         )
 
     def _is_forward(self, function: Function) -> bool:

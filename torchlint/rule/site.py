@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..facts import frequency, versions
 from ..facts.flow import Flow, Loop
-from ..facts.guards import Meaning
+from ..facts.guards import RARE, Meaning
 from ..facts.module import Function, Module
 from ..facts.nodes import argument_of, spreads
 from ..facts.operator_results import DEFAULT_TYPE
@@ -317,7 +317,7 @@ class Site:
     @property
     def rare(self) -> bool:
         """Whether its function keeps the place from most calls: a throttle, a flag for debugging, a way to an exception."""
-        return self.guarded(self.target, None) in ("throttled", "cold")
+        return self.guarded(self.target, None) in RARE
 
     @property
     def dynamo_options(self) -> frozenset[str]:
