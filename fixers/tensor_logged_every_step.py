@@ -7,11 +7,17 @@ from torchlint.rule.rewrite import behind
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    """Log once in a hundred steps, where the loop counts its steps and the call is a statement of its own."""
+    """Log once in a hundred steps, where the loop counts its steps and the call is a statement of its own.
+
+    Behind another condition on the count the two may never hold together: `if (step + 1) % 2 == 0`.
+    """
     statement = site.statement
     loops = site.flow.loops(site.target)
     step = _counter(loops[0]) if loops else None
     if step is None or not isinstance(statement, ast.Expr) or statement.value is not site.target:
+        return None
+    conditions = [guard.test for guard in site.flow.guards(statement, loops[0])]
+    if any(isinstance(part, ast.Name) and part.id == step for test in conditions for part in ast.walk(test)):
         return None
     edits = behind(site, f"{step} % 100 == 0", statement)
     return Fix(f"Log once in 100 steps of `{step}`", edits, "suggestion") if edits is not None else None

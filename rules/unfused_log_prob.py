@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import dtypes
 from torchlint.facts.told import Fused
 from torchlint.rule import Finding, Site, rule
 
@@ -81,7 +82,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
     """The expression that one function computes, and that function."""
     if site.name == "torch.exp()":
-        return (site.whole, Fused("torch.expm1")) if _often(site) else None
+        return (site.whole, Fused("torch.expm1")) if _often(site) and not dtypes.may_be_complex(site) else None
     inner = _input(site)
     if site.name == "torch.nn.functional.binary_cross_entropy()":
         fused = Fused("torch.nn.functional.binary_cross_entropy_with_logits")
@@ -94,7 +95,8 @@ def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
         return site.call, Fused("torch.logsumexp")
     if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):
         other = inner.right if _is_one(inner.left) else inner.left if _is_one(inner.right) else None
-        if other is not None and _is_exp(site, other) and site.value(other).is_tensor and _often(site):
+        is_tensor = other is not None and _is_exp(site, other) and site.value(other).is_tensor
+        if is_tensor and _often(site) and not dtypes.may_be_complex(site):
             return site.call, Fused("torch.nn.functional.softplus")
     return None
 

@@ -39,7 +39,10 @@ def project(tmp_path: Path) -> Path:
             "# pip install torch==1.9.1\npip install torch\npip install torch-scatter==2.0.9 torchaudio==0.9\n",
         ),
         ("install.sh", "echo torch==1.9.1\npip install numpy; echo torch==1.9\n"),
-        ("INSTALL.md", "pip install torch==1.9.1\n"),
+        ("INSTALL.md", "PyTorch 1.7+, for example:\n\n    pip install torch==1.9.1\n"),
+        ("INSTALL.md", "Built in PyTorch 1.8.1.\n"),
+        ("INSTALL_WIN.md", "pip install torch==1.9.1\n"),
+        ("docs/INSTALL.md", "pip install torch==1.9.1\n"),
         ("README.md", "pip install torch torchvision\nTested with PyTorch 1.9.1.\n"),
         ("README.md", "PyTorch >= 1.9, for example:\n\n    pip install torch==1.11.0+cu113\n"),
         ("README.md", "- [PyTorch](https://pytorch.org) 1.9+\n\n    conda install pytorch==1.11.0\n"),
@@ -216,6 +219,21 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
     (project / "install.sh").write_text("pip install torch==2.6\n")
 
     assert Range((2, 6), (2, 7)) == project_torch(project)
+
+
+@pytest.mark.parametrize("name", ["INSTALL.md", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL"])
+def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Path, name: str) -> None:
+    (project / name).write_text("Built in PyTorch 1.8.1.\n\n    conda install pytorch=1.8 torchvision -c pytorch\n")
+
+    assert Range(high=(1, 9)) == project_torch(project)
+
+    (project / "README.md").write_text("Needs PyTorch 1.8 or newer.\n")
+
+    assert project_torch(project) is None
+
+    (project / "requirements.txt").write_text("torch==2.1\n")
+
+    assert Range((2, 1), (2, 2)) == project_torch(project)
 
 
 @pytest.mark.parametrize(

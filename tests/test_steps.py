@@ -547,6 +547,60 @@ def test_an_object_of_a_known_class_runs_no_override() -> None:
     )
 
 
+def test_a_method_of_a_sibling_class_is_no_override() -> None:
+    check(
+        {
+            "base.py": "class Client:\n    def data(self):\n        return 1  # hot\n    def tell(self):\n        return self.data()\n",
+            "a.py": "from base import Client\nclass A(Client):\n    def fit(self):\n        for x in loader:\n"
+            f"            self.data()  # hot\n{indented(STEP, 2)}",
+            "b.py": "from base import Client\nclass B(Client):\n    def data(self):\n        return 2\n"
+            "    def count(self):\n        return self.data()\n",
+        }
+    )
+    check_one(
+        "class Server:\n    def gather(self):\n        return 1  # hot\n    def average(self):\n        return 2\n"
+        "class A(Server):\n    def fit(self):\n        for x in loader:\n            self.gather()  # hot\n"
+        f"            loss = 1  # hot\n{indented(STEP, 2)}"
+        "class B(Server):\n    def gather(self):\n        return 3\n"
+        "class C(A):\n    def gather(self):\n        return 4  # hot\n"
+    )
+
+
+def test_an_object_in_an_attribute_may_be_of_any_subclass() -> None:
+    check_one(
+        "class Pairs(nn.Module):\n    def forward(self, x):\n        raise NotImplementedError\n"
+        "class All(Pairs):\n    def forward(self, x):\n        return x  # hot\n"
+        "class Net(nn.Module):\n    def __init__(self, pairs: Pairs):\n        super().__init__()\n        self.pairs = pairs\n"
+        "    def forward(self, x):\n        return self.pairs(x)  # hot\n"
+        f"def fit(net: Net):\n    for x in loader:\n        net(x)  # hot\n{indented(STEP)}"
+    )
+
+
+def test_steps_in_a_sibling_class_are_no_steps_of_an_override() -> None:
+    check_one(
+        "class Server:\n    def gather(self):\n        pass\n"
+        "class A(Server):\n    def fit(self):\n        for x in loader:\n            self.gather()\n"
+        "class B(Server):\n    def gather(self):\n        loss.backward()  # hot\n        optimizer.step()  # hot\n"
+        "class C(A):\n    def gather(self):\n        pass\n"
+    )
+
+
+def test_a_loop_over_all_modules_of_a_model_evaluates_none() -> None:
+    check_one(
+        "class Scale(nn.Module):\n    def forward(self):\n        return self.w * 2\n"
+        "class Adapter(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.base = Scale()\n        self.scales = nn.ModuleList([Scale()])\n"
+        "    def weight(self):\n        return self.base()\n"
+        "def report(model, writer):\n"
+        "    for name, module in model.named_modules():\n        if isinstance(module, Adapter):\n"
+        "            y = module.weight()\n"
+        "            for scale in module.scales:\n                y = scale()\n"
+        "    for i, module in enumerate(model.modules()):\n        y = module(i)\n"
+        "def run(model, batches):\n    for x in batches:\n        y = model(x)  # warm\n"
+        "        for module in model.modules():\n            z = module  # warm\n"
+    )
+
+
 def test_methods_that_subclasses_alone_have() -> None:
     classes = (
         "class Base:\n    def name(self, x):\n        return x\n"
@@ -1095,6 +1149,19 @@ def test_a_function_that_tells_every_how_many() -> None:
     )
 
 
+def test_a_function_that_tells_every_how_many_and_more() -> None:
+    check_one(
+        "def due(step, every, last):\n    return every > 0 and (last < 0 or step % every == 0)  # hot\n"
+        "def first(step, every, last):\n    return last is None or step % every == 0  # hot\n"
+        "def any_of(step, every, full):\n    return full or step % every == 0  # hot\n"
+        "def never_before(last):\n    return last < 0 or last is None  # hot\n"
+        "for i, x in enumerate(loader):\n    is_due = due(i, int(cfg.often), last)  # hot\n    if is_due:\n        y = 1\n"
+        "    if first(i, 50, last):\n        y = 2\n    if due(i, 2, last):\n        y = 3  # hot\n"
+        "    if any_of(i, 50, full):\n        y = 4  # hot\n    if never_before(last):\n        y = 5  # hot\n"
+        "    if not due(i, 50, last):\n        y = 6  # hot\n" + STEP
+    )
+
+
 def test_calls_behind_a_throttle() -> None:
     check_one(
         "def log(x):\n    print(x)\ndef both(x):\n    print(x)  # hot\n"
@@ -1143,6 +1210,36 @@ def test_the_other_branch_of_the_steps() -> None:
     # Where each branch takes steps of its own, none of them evaluates.
     check_one(
         f"def run(train):\n    for x in loader:\n        if train:\n{indented(STEP, 2)}        else:\n{indented(STEP, 2)}"
+    )
+
+
+def test_the_other_branch_of_the_steps_of_a_function() -> None:
+    step = "        loss.backward()  # hot\n        optimizer.step()  # hot\n"
+    # Where nothing requires gradients, nothing is trained.
+    check_one(
+        "def run(x):\n    out = model(x)  # hot\n    if out.requires_grad:\n        loss = out.mean()  # hot\n"
+        f"{step}    else:\n        y = out.cpu()\n    return out  # hot\n"
+        "for x in loader:\n    run(x)  # hot\n"
+    )
+    check_one(
+        f"for x in loader:\n    out = model(x)  # hot\n    if out.requires_grad:\n{indented(STEP)}    else:\n        y = out.cpu()  # warm\n"
+        "    if not other.requires_grad:\n        z = out.cpu()  # hot\n"
+    )
+    # What a maker of functions is told: the step that it makes for training, and the one for evaluation.
+    check_one(
+        "def make(train):\n    def run(x):\n        loss = model(x)  # hot\n        if train:\n"
+        f"{indented(step)}        else:\n            y = x\n        return loss  # hot\n    return run\n"
+        "step = make(True)\nfor x in loader:\n    step(x)  # hot\n"
+    )
+    # Gradients that are gathered over several batches are of every one; a local name may be another one on each call.
+    check_one(
+        "def run(x, last, n):\n    loss = model(x)  # hot\n    loss.backward()  # hot\n    full = len(x) == n  # hot\n"
+        "    if last:\n        optimizer.step()  # hot\n    else:\n        y = x  # hot\n"
+        "for x in loader:\n    run(x, last, 3)  # hot\n"
+    )
+    check_one(
+        f"def run(x, n):\n    full = len(x) == n  # hot\n    if full:\n{step}    else:\n        y = x  # hot\n"
+        "for x in loader:\n    run(x, 3)  # hot\n"
     )
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from . import names
 from .flow import Flow, Loop
 from .module import Function
 from .nodes import spreads
@@ -27,7 +28,7 @@ class Said(NamedTuple):
 
 
 def behind(flow: Flow, node: ast.AST, loop: Loop | None = None) -> Iterator[Said]:
-    """What the conditions in front of a place say: `if train:`, `if phase == "val":`."""
+    """What the conditions in front of a place say: `if train:`, `if phase == "val":`, `if loss.requires_grad:`."""
     for guard in flow.guards(node, loop):
         yield from said(guard.test, guard.true)
 
@@ -37,6 +38,8 @@ def said(test: ast.expr, true: bool) -> Iterator[Said]:
     for part, holds in required(test, true):
         if isinstance(part, ast.Name):
             yield Said(part.id, True, holds)
+        elif isinstance(part, ast.Attribute) and part.attr == "requires_grad" and (name := names.chain(part)):
+            yield Said(".".join(name), True, holds)
         elif isinstance(part, ast.Compare) and isinstance(part.left, ast.Name) and len(part.ops) == 1:
             op, other = part.ops[0], part.comparators[0]
             value = other.value if isinstance(other, ast.Constant) else None
@@ -52,11 +55,11 @@ def decisive(function: Function) -> frozenset[str]:
     return frozenset(asked & parameters)
 
 
-def given(function: Function, call: ast.Call, names: Iterable[str]) -> tuple[Said, ...]:
+def given(function: Function, call: ast.Call, parameters: Iterable[str]) -> tuple[Said, ...]:
     """What a call says of parameters by their names: `self.run(batch, mode="train")`."""
     spread = spreads(call)
     found = []
-    for name in sorted(names):
+    for name in sorted(parameters):
         node = function.argument(call, name)
         if node is None and not spread:
             node = function.defaults.get(name)

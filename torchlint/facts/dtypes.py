@@ -69,9 +69,14 @@ class Asked(Protocol):
     def once(self, key: Hashable, answer: Callable[[], frozenset[Binding]]) -> frozenset[Binding]: ...
 
 
+def may_be_complex(place: Asked) -> bool:
+    """Whether the file of a place deals in complex numbers: any tensor there may be one of them."""
+    return place.function.module.source.holds(_COMPLEX)
+
+
 def dtype(place: Asked, node: ast.expr) -> Dtype | None:
     """What an expression is proven to be; None where that isn't known, and anywhere in a file that deals in complex numbers."""
-    if place.function.module.source.holds(_COMPLEX):
+    if may_be_complex(place):
         return None
     return _Dtypes(place).of(node, place.function.bindings.reach)
 

@@ -98,21 +98,36 @@ def grows(guard: Guard, flow: Flow) -> bool:
 
     So is the highest number so far: `if n > self.max_length: self.max_length = n.item()`.
     """
+    for name, new in _other_than_kept(guard):
+        stores = flow.targets.get(".".join(name), ())
+        behind = [store for store in stores if any(contains(statement, store) for statement in guard.block or ())]
+        if behind and (_is_extent(new, flow) or (_is_more(guard, new) and _is_highest(name, new, behind, flow))):
+            return True
+    return False
+
+
+def outgrown(guard: Guard, flow: Flow) -> Iterator[tuple[str, ast.expr, ast.Call]]:
+    """`if length > self.max_length: self.fill(length)`: what an object keeps of a size, the other size, and the calls behind that."""
+    for name, new in _other_than_kept(guard):
+        if len(name) == 2 and (_is_extent(new, flow) or (_is_more(guard, new) and "max" in name[1].lower())):
+            for statement in guard.block or ():
+                call = statement.value if isinstance(statement, ast.Expr) else None
+                if isinstance(call, ast.Call) and (names.chain(call.func) or [""])[:-1] == name[:1]:
+                    yield name[1], new, call
+
+
+def _other_than_kept(guard: Guard) -> Iterator[tuple[list[str], ast.expr]]:
+    """`length != self.length`, `length > self.length`: an attribute in front of a block, and what it is not, or not any more."""
     test = guard.test
     if not guard.true or guard.block is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
+        return
     if not isinstance(test.ops[0], ast.NotEq | ast.Gt | ast.Lt):
-        return False
+        return
     sides = [test.left, test.comparators[0]]
     for kept, new in (sides, sides[::-1]):
         name = names.chain(kept)
-        if name is None or name[0] != "self" or len(name) < 2:
-            continue
-        stores = flow.targets.get(".".join(name), ())
-        behind = [store for store in stores if any(contains(statement, store) for statement in guard.block)]
-        if behind and (_is_extent(new, flow) or (_is_more(test, new) and _is_highest(name, new, behind, flow))):
-            return True
-    return False
+        if name is not None and name[0] == "self" and len(name) > 1:
+            yield name, new
 
 
 def sets(guard: Guard, flow: Flow) -> bool:
@@ -142,8 +157,9 @@ def _is_none_so_far(test: ast.Compare) -> bool:
     return isinstance(test.ops[0], ast.Lt | ast.LtE) and isinstance(below, ast.Constant) and below.value == 0
 
 
-def _is_more(test: ast.Compare, new: ast.expr) -> bool:
-    return isinstance(test.ops[0], ast.Gt if new is test.left else ast.Lt)
+def _is_more(guard: Guard, new: ast.expr) -> bool:
+    test = guard.test
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Gt if new is test.left else ast.Lt)
 
 
 def _is_highest(name: list[str], new: ast.expr, behind: Iterable[ast.expr], flow: Flow) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal
 from ..system.regex import regex
 from . import environment, names, versions
 from .flow import Flow, Guard
+from .module import Function
 from .nodes import is_constant, none_test, string
 from .values import Value
 
@@ -321,10 +322,16 @@ class _Reading:
             defined = _definitions(name, self.flow) if self._followed < FOLLOWED else []
             if len(defined) == 1 or true:
                 self._followed += 1
-                found = [self.test(one, true) for one in defined]
+                found = [self._definition(one, true) for one in defined]
                 self._followed -= 1
                 self._flags[key] = next(iter(found), "") if all(found) else ""
         return self._flags[key]
+
+    def _definition(self, defined: ast.expr, true: bool) -> Meaning:
+        """What a flag says by what it is assigned; a call may give anything, unless it tells every how many."""
+        if isinstance(defined, ast.Call):
+            return "throttled" if _divides(defined, true, self.value_of) else ""
+        return self.test(defined, true)
 
 
 def _counts_rows(node: ast.expr) -> bool:
@@ -352,11 +359,20 @@ def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
 
 
 def _divides(call: ast.Call, true: bool, value_of: ValueOf) -> bool:
-    """`divisible_by(step, n)` of a function of the project that returns `a % b == 0`."""
+    """`divisible_by(step, n)` of a function of the project that returns `a % b == 0`, or that and more."""
     function = value_of(call.func).function
     returned = function.node.body[-1] if true and function is not None else None
     test = returned.value if isinstance(returned, ast.Return) else None
-    if function is None or not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+    return function is not None and test is not None and _asks_to_divide(test, function, call, value_of)
+
+
+def _asks_to_divide(test: ast.expr, function: Function, call: ast.Call, value_of: ValueOf) -> bool:
+    """`b > 0 and (last < 0 or a % b == 0)`, where `last < 0` says that there was none before."""
+    if isinstance(test, ast.BoolOp):
+        parts = [one for one in test.values if isinstance(test.op, ast.And) or not _is_none_before(one)]
+        divide = (_asks_to_divide(one, function, call, value_of) for one in parts)
+        return bool(parts) and (any(divide) if isinstance(test.op, ast.And) else all(divide))
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
         return False
     rest, zero = test.left, test.comparators[0]
     if not (isinstance(zero, ast.Constant) and zero.value == 0 and isinstance(rest, ast.BinOp)):
@@ -367,6 +383,15 @@ def _divides(call: ast.Call, true: bool, value_of: ValueOf) -> bool:
     if counter is None or period is None or _is_extent(counter, value_of):
         return False
     return not _small(period, value_of)
+
+
+def _is_none_before(test: ast.expr) -> bool:
+    """`last < 0`, `last is None`: what is set when something is done for the first time."""
+    if (none := none_test(test)) is not None:
+        return none[1]
+    below_zero = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt)
+    zero = test.comparators[0] if isinstance(test, ast.Compare) else None
+    return below_zero and isinstance(zero, ast.Constant) and zero.value == 0
 
 
 def _is_extent(node: ast.expr, value_of: ValueOf) -> bool:
@@ -650,9 +675,8 @@ def _definitions(name: ast.Name, flow: Flow) -> list[ast.expr]:
     defined = [one for one in values if not is_constant(one, False)]
     if len(values) < len(stores) or len(stores) > MOST_BRANCHES or (len(defined) < len(values) == 1):
         return []
-    return (
-        defined if all(isinstance(one, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp) for one in defined) else []
-    )
+    kinds = ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp | ast.Call
+    return defined if all(isinstance(one, kinds) for one in defined) else []
 
 
 def _assigned(name: ast.Name, flow: Flow) -> ast.expr | None:

@@ -33,10 +33,12 @@ def logging_call(place: Place, call: ast.Call) -> bool:
         # `metrics.log_scalar(...)` of a module of the project's own: what it is given was read before.
         return name is None or not isinstance(place.project.definition(name, place.function.module), Function)
     if func.attr in _FRAMEWORK_LOGS:
-        # `self.log("loss", loss)` of Lightning keeps the tensor; `loss.log()` is arithmetic.
+        # `self.log("loss", loss)` of Lightning keeps the tensor, as does its module in a callback; trackers take a dictionary.
+        # `loss.log()` is arithmetic.
         receiver = func.value
         return (
             not (isinstance(receiver, ast.Name) and receiver.id == "self")
+            and not (call.args and place.value(call.args[0]).kind == "str")
             and place.value(receiver).kind != "tensor"
             and name is None
         )
@@ -47,7 +49,7 @@ def logged(place: Place, call: ast.Call) -> ast.expr | None:
     """The first device tensor that a logging call formats or reads."""
     for given in given_to(call):
         for node in formatted(place, given):
-            if device_tensor(place, node) is not None:
+            if device_tensor(place, node) is not None and not (node is given and _is_own(place, call)):
                 return node
         for part in ast.walk(given):
             if isinstance(part, ast.Call) and scalar_read(place, part) is not None:
@@ -61,6 +63,11 @@ def logged(place: Place, call: ast.Call) -> ast.expr | None:
             ):
                 return given
     return None
+
+
+def _is_own(place: Place, call: ast.Call) -> bool:
+    """Whether a call runs a method of the project, which may keep the tensors that it is given, or reads them itself."""
+    return bool(place.project.targets(place.function, call))
 
 
 def formatted(place: Place, node: ast.expr) -> Iterator[ast.expr]:

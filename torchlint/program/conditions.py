@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Sequence
 
-from ..facts import first_time, guards, names
+from ..facts import first_time, guards, names, syntax
 from ..facts.flow import Guard, Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import without_not
@@ -177,7 +177,7 @@ def _ends_for_good(function: Function, loop: ast.While) -> bool:
 def _never(project: Project, function: Function, guard: Guard) -> bool:
     """Whether what is behind a condition runs once, or never: see `settled`, and `first_time.fillers`."""
     key = ("never", function, guard.test, guard.true, guard.block is None)
-    rare = (_is_settled, _is_filled, _is_done, _is_kept_by_callers)
+    rare = (_is_settled, _is_filled, _is_done, _is_outgrown, _is_kept_by_callers)
     return project.ask(key, lambda: any(one(project, function, guard) for one in rare), False)
 
 
@@ -222,6 +222,26 @@ def _is_done(project: Project, function: Function, guard: Guard) -> bool:
         for method in project.targets(function, call)
         for test, true in flags
     )
+
+
+def _is_outgrown(project: Project, function: Function, guard: Guard) -> bool:
+    """`if length > self.max_length: self.fill(length)`, where the method says `self.max_length = length` of what it is given."""
+    return any(
+        _stores_given(method, attribute, call, new)
+        for attribute, new, call in first_time.outgrown(guard, function.flow)
+        for method in project.targets(function, call)
+    )
+
+
+def _stores_given(method: Function, attribute: str, call: ast.Call, new: ast.expr) -> bool:
+    """Whether a method keeps in an attribute what a call gives it."""
+    for store in method.flow.targets.get(f"{method.own_name}.{attribute}", ()):
+        made = method.flow.parents.get(store)
+        stored = made.value if isinstance(made, ast.Assign) else None
+        given = method.argument(call, stored.id) if isinstance(stored, ast.Name) else None
+        if given is not None and syntax.same(given, new):
+            return True
+    return False
 
 
 def _step_conditions(project: Project, function: Function, loop: Loop) -> frozenset[ast.expr]:

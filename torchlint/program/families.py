@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Callable, Collection, Iterator
 
-from ..facts import names
+from ..facts import names, syntax
 from ..facts.module import Class, Function, Module
 from ..facts.syntax import is_super
 from ..facts.values import Value
@@ -46,7 +46,9 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
     if found:
         methods = [method for method in found if method.cls is not None and method.name != "__init__"]
         if methods and not _is_exact(project, function, receiver):
-            others = (other for method in methods for other in overrides(project, method))
+            others = (
+                other for method in methods for other in overrides(project, method, _own_class(function, call, method))
+            )
             found.update(dict.fromkeys(other for other in others if other.takes(call)))
     elif isinstance(call.func, ast.Attribute):
         if _is_unknown(project, function, call, receiver):
@@ -84,7 +86,7 @@ def callers(project: Project, function: Function) -> list[CallSite]:
     """Where a function may be called: by its name, as the method of a base class, and where nobody knows the object of its kind."""
     sites = list(project.call_sites(function) or ())
     for method in overridden(project, function):
-        sites += project.call_sites(method) or ()
+        sites += (site for site in project.call_sites(method) or () if _may_stand_in(project, function, site))
     if all(map(_hands_on, sites)):
         sites += calls_by_name(project, function)
     if function.name == "__call__" and function.cls is not None:
@@ -227,9 +229,11 @@ def _few(paths: Collection[str]) -> list[str]:
 def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
     """Where a function may be called, one by one, in its own file also by a name that many things have."""
     for one in (function, *overridden(project, function)):
-        if one.cls is not None and one.name in GENERIC and not one.name.startswith("__"):
-            yield from project.sites_in(one.module.path, one)
-        yield from project.calls_of(one)
+        by_any_name = one.cls is not None and one.name in GENERIC and not one.name.startswith("__")
+        near = project.sites_in(one.module.path, one) if by_any_name else ()
+        for site in itertools.chain(near, project.calls_of(one)):
+            if one is function or _may_stand_in(project, function, site):
+                yield site
         if one.name == "__call__" and one.cls is not None:
             yield from _calls_of_objects(project, one, one.cls)
 
@@ -250,10 +254,10 @@ def _is_exact(project: Project, function: Function, receiver: ast.expr) -> bool:
     return value.kind == "class" or value.made_by is not None or bool(value.classes)
 
 
-def overrides(project: Project, method: Function) -> Iterator[Function]:
-    """The methods of subclasses in place of a method."""
+def overrides(project: Project, method: Function, klass: Class | None = None) -> Iterator[Function]:
+    """The methods of subclasses in place of a method, which an object of `klass` may have."""
     if method.cls is not None and method.name != "__init__":
-        for heir in project.subclasses(method.cls):
+        for heir in project.subclasses(klass or method.cls):
             if method.name in heir.methods:
                 yield heir.methods[method.name]
 
@@ -262,6 +266,17 @@ def overridden(project: Project, method: Function) -> Iterator[Function]:
     """The methods of base classes that a method stands in place of."""
     above = itertools.islice(project.ancestry(method.cls), 1, None) if method.cls is not None else ()
     yield from (base.methods[method.name] for base in above if method.name in base.methods)
+
+
+def _may_stand_in(project: Project, override: Function, site: CallSite) -> bool:
+    """Whether a call of a method may run an override of it: `self.gather()` runs none of a class beside its own."""
+    own = _own_class(site.function, site.call, override)
+    return own is None or override.cls is None or own in project.ancestry(override.cls)
+
+
+def _own_class(function: Function, call: ast.Call, method: Function) -> Class | None:
+    """The class whose object calls a method of its own, `self.gather()`; None for what calls another object."""
+    return function.cls if syntax.own_attribute(function, call.func) == method.name else None
 
 
 def of_one_family(project: Project, name: str) -> list[Function]:

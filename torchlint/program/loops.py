@@ -52,6 +52,14 @@ def counts_up(loop: Loop) -> bool:
     return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and names.chain(loop.iter.func) == ["range"]
 
 
+def over_all_modules(loop: Loop) -> bool:
+    """`for name, module in model.named_modules()`: what is done for each module of a model, at every depth, runs none of them in turn."""
+    iterable = loop.iter if isinstance(loop, ast.For) else None
+    while isinstance(iterable, ast.Call) and iterable.args and last_name(iterable) in aliases.WRAPPERS:
+        iterable = iterable.args[0]
+    return isinstance(iterable, ast.Call) and last_name(iterable) in ("modules", "named_modules")
+
+
 def first_target(loop: ast.For) -> str:
     """`i` of `for i in range(n)`, `for i, x in enumerate(xs)`."""
     target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target

@@ -56,7 +56,7 @@ class Said(NamedTuple):
     asked: list[Range | None]
     """The versions that its manifests, or scripts that install something, ask for."""
     told: list[Range | None]
-    """What its README tells to install: that of a folder says nothing of a project that asks for some."""
+    """What its README, or its page on installing, tells to install: that of a folder says nothing of a project that asks for some."""
     is_repository: bool
     """Whether a repository begins there."""
 
@@ -117,7 +117,8 @@ def _said_in(directory: Path) -> Said:
     )
     if by_vision not in (None, Range()) and all(one is not None and one.intersects(by_vision) for one in asked):
         asked.append(by_vision)
-    told = [] if asked else _ranges(_read("torch", [(path, read) for path, read in files if read is _told]))
+    prose = [(path, _as_it_is) for path, read in files if read is _told and not asked]
+    told = _ranges(_told("\n".join(_read("torch", prose))))
     by_python = on_python(_python(files))
     if by_python != Range() and all(one is not None and one.intersects(by_python) for one in (*asked, *told)):
         (asked or told).append(by_python)
@@ -297,7 +298,7 @@ def _installed(text: str) -> Iterator[str]:
 
 
 def _told(text: str) -> Iterator[str]:
-    """The newest torch that a README tells its readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`;
+    """The newest torch that a README, a page on installing or both tell their readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`;
     or the one behind `pip install torchvision==0.8.2`.
 
     They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example.
@@ -307,6 +308,10 @@ def _told(text: str) -> Iterator[str]:
         found = [match[1] for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)]
         found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
         yield from _either(f"<={version}" for version in filter(None, found))
+
+
+def _as_it_is(text: str) -> Iterator[str]:
+    yield text
 
 
 def _dockerfile_python(text: str) -> Iterator[str]:
@@ -404,7 +409,7 @@ _READERS: dict[str, Reader] = {
     r"setup\.py": _setup_py,
     r"environment[^/]*\.y[^/]*ml": _environment,
     r"install[^/]*\.sh": _installed,
-    r"README(?:\.(?:md|rst|txt))?": _told,
+    r"(?:README|(?i:install(?:ation)?))(?:\.(?:md|rst|txt))?": _told,
     r"Dockerfile": _nothing,
 }
 _INSTALLING = {_installed, _told}

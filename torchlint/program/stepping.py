@@ -138,20 +138,24 @@ def is_left_out(
     project: Project, function: Function, node: ast.AST, loop: Loop | None, given: tuple[Said, ...] = ()
 ) -> bool:
     """Whether training leaves a place out: its conditions exclude those of the steps, or what calls on steps give."""
-    known = _behind_all_steps(project, function, loop) if loop is not None else frozenset(given)
+    known = _behind_all_steps(project, function, loop)
+    if loop is None:
+        known |= frozenset(given)
     return bool(known) and alternatives.excluded(alternatives.behind(function.flow, node, loop), known)
 
 
 @question("behind steps", frozenset())
-def _behind_all_steps(project: Project, function: Function, loop: Loop) -> frozenset[Said]:
-    """What is said in front of all backward passes and steps of optimizers in a loop, of what no iteration changes."""
-    steps = [call for call in calls_in(function, loop) if last_name(call) in (*BACKWARDS, "step")]
+def _behind_all_steps(project: Project, function: Function, loop: Loop | None) -> frozenset[Said]:
+    """What is said in front of all backward passes and steps of optimizers in a loop, or a function, of what it does not change."""
+    steps = [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
+    if loop is not None:
+        steps = [call for call in steps if loop in function.flow.loops(call)]
     behind = [frozenset(alternatives.behind(function.flow, call, loop)) for call in steps]
     stores = function.flow.stores
     return frozenset(
         one
         for one in (frozenset.intersection(*behind) if behind else ())
-        if not any(contains(loop, store) for store in stores.get(one.name, ()))
+        if not any(loop is None or contains(loop, store) for store in stores.get(one.name, ()))
     )
 
 

@@ -15,7 +15,7 @@ from . import families, handed
 from .calling import last_name
 from .conditions import guarded
 from .frameworks import runs_on_batches
-from .loops import brings_batches, calls_in, counts_up, makes_what_it_runs
+from .loops import brings_batches, calls_in, counts_up, makes_what_it_runs, over_all_modules
 from .model_calls import (
     hands_on_model,
     infers,
@@ -157,6 +157,7 @@ class WarmLoops:
             and not runs.captures(function.flow, loop)
             and not runs.asks_user(function.flow, loop)
             and not makes_what_it_runs(self.project, function, loop)
+            and not any(map(over_all_modules, (loop, *function.flow.loops(loop))))
             and not self._trains(function, loop)
             and (
                 self._is_forward(function)

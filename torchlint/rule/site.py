@@ -24,6 +24,7 @@ from ..program.places import place_of
 from ..program.project import Project
 from ..program.regions import Region
 from ..program.steps import Hot
+from ..program.unmoved import runs_unmoved_model
 from ..program.warm_loops import Caller
 from ..settings.config import Settings
 from ..system.cached import cached_property
@@ -371,15 +372,19 @@ class Site:
     def _stays_on_host(self) -> bool:
         """Whether the loop that runs the place on each step or iteration is one of the host."""
         context = self.analysis.context
-        if not context.names_host(self.module):
-            return False
+        names_host = context.names_host(self.module)
         function, around = self.function, self.warm or self.target
         if self.hot is not None:
             function, around = self.hot.function, self.hot.loop or self.target
-        elif self.warm is None and context.knows_host_loops(self.module) and self.warm_caller is not None:
+        elif (
+            names_host and self.warm is None and context.knows_host_loops(self.module) and self.warm_caller is not None
+        ):
             function, around = self.warm_caller
         loop = around if isinstance(around, ast.For | ast.AsyncFor | ast.While) else None
-        return loop is not None and context.stays_on_host(function, loop)
+        if loop is None:
+            return False
+        stays = names_host and context.stays_on_host(function, loop)
+        return stays or runs_unmoved_model(self.project, function, loop)
 
     @property
     def role(self) -> Role:

@@ -24,7 +24,7 @@ _SET_UP = ("setup.py", "setup.cfg")
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
 _MANIFESTS = tuple(
-    "pyproject.toml requirements constraints setup. environment install Dockerfile README __init__.py".split()
+    "pyproject.toml requirements constraints setup. environment install Install INSTALL Dockerfile README __init__.py".split()
 )
 SIZE = 16
 """Bytes of a digest."""
