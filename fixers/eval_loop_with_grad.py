@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint.facts import related, training
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import root_of
+from torchlint.facts.nodes import given_to, root_of
 from torchlint.rule import Finding, Fix, Site, Value
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import spelled
@@ -99,7 +99,7 @@ def _hands_on(site: Site, function: Function, call: ast.Call) -> bool:
     """Whether a call is given a model, an optimizer or a function."""
     return any(
         site.project.value(function, argument).kind in ("module", "optimizer", "function")
-        for argument in training.given_to(call)
+        for argument in given_to(call)
     )
 
 

@@ -675,21 +675,18 @@ def _is_array(site: Site, call: ast.Call) -> bool:
 
 def _becomes_array(site: Site, node: ast.AST) -> bool:
     """`x.squeeze(0).cpu().numpy()`: methods that keep a graph, and the one that refuses it."""
-    child = node
-    for parent in site.flow.ancestors(node):
+    for child, parent in site.flow.upwards(node):
         if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
             return True
         keeps = isinstance(parent, ast.Attribute) and parent.attr in _KEEPS_GRAPH
         if not keeps and not (isinstance(parent, ast.Call) and parent.func is child):
             return False
-        child = parent
     return False
 
 
 def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
     """Whether everything that is made of the value loses its graph."""
-    child = node
-    for parent in site.flow.ancestors(node):
+    for child, parent in site.flow.upwards(node):
         if isinstance(parent, ast.Attribute) and (
             parent.attr in _SINKS or carries_no_graph(f"torch.Tensor.{parent.attr}")
         ):
@@ -710,7 +707,6 @@ def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
             return depth < _DEPTH and all(_name_goes_nowhere(site, target, depth + 1) for target in parent.targets)
         if isinstance(parent, ast.stmt | ast.Lambda | ast.comprehension):
             return False
-        child = parent
     return False
 
 

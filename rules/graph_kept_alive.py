@@ -265,8 +265,7 @@ def _differentiated(site: Site, holder: ast.expr) -> bool:
     if root.id == "self":
         return isinstance(holder, ast.Attribute) and f"{site.text(holder)}.backward".encode() in site.source.data
     for load in site.flow.loads.get(root.id, ()):
-        child: ast.AST = load
-        for parent in site.flow.ancestors(load):
+        for child, parent in site.flow.upwards(load):
             if isinstance(parent, ast.Attribute) and parent.attr in _BACKWARDS:
                 return True
             if isinstance(parent, ast.Call) and child is not parent.func:
@@ -277,7 +276,6 @@ def _differentiated(site: Site, holder: ast.expr) -> bool:
                 return True
             if isinstance(parent, ast.stmt):
                 break
-            child = parent
     return False
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from . import break_table
+from . import break_table, names
 from .break_place import Break, Place, called, found, is_tensor
 from .module import Function
 from .nodes import callee, is_constant, keyword_of
 
+_QUIETING = frozenset(("reorderable_logging_functions", "ignore_logging_functions", "ignore_logger_methods"))
+"""Options of Dynamo that leave such calls out of the graph."""
 _LOGGER_METHODS = frozenset("debug info warning warn error exception critical log isEnabledFor".split())
 # Methods of libraries' loggers, which call those.
 _LIBRARY_METHODS = {"warning_once": "warning", "warn_once": "warning", "info_once": "info", "warn": "warning"}
@@ -29,12 +31,7 @@ def io_or_logging(place: Place) -> Break | None:
     elif break_table.rule_of(construct) != "TL203":
         return None
     announces = name == "warnings.warn" or "logg" in construct
-    quiet = {
-        "reorderable_logging_functions",
-        "ignore_logging_functions",
-        "ignore_logger_methods",
-    } & place.dynamo_options
-    if quiet and (announces or name == "print"):
+    if place.dynamo_options & _QUIETING and (announces or name == "print"):
         return None
     if announces and not all(_usual(place, g.test, g.true) for g in place.flow.guards(call) if g.block is not None):
         return None  # it tells that something is not as usual
@@ -69,15 +66,8 @@ def _is_logger(place: Place, node: ast.expr) -> bool:
     """Whether the expression is what `logging.getLogger()` (or a library's `get_logger`) gave."""
     origin = place.value(node).made_by
     if origin is None and isinstance(node, ast.Name):
-        origin = _module_level(place.function, node.id)
-    if not isinstance(origin, ast.Call):
-        return False
-    func = origin.func
-    return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) in ("getLogger", "get_logger")
-
-
-def _module_level(function: Function, name: str) -> ast.expr | None:
-    return function.module.assigned.get(name)
+        origin = place.function.module.assigned.get(node.id)
+    return isinstance(origin, ast.Call) and names.last(origin.func) in ("getLogger", "get_logger")
 
 
 # TL205: calls that can't be traced
@@ -224,7 +214,7 @@ def _is_scripted(place: Place, callee: ast.expr) -> bool:
     """Whether `callee` is a name of the module, or an attribute of the class, that holds the result of torch.jit."""
     made: list[tuple[Function, ast.expr | None]] = []
     if isinstance(callee, ast.Name):
-        made = [(place.function.module.body, _module_level(place.function, callee.id))]
+        made = [(place.function.module.body, place.function.module.assigned.get(callee.id))]
     elif isinstance(callee, ast.Attribute) and place.function.cls is not None and isinstance(callee.value, ast.Name):
         stores = place.project.attribute_stores(place.function.cls, callee.attr)
         made = [(method, getattr(method.flow.statement(target), "value", None)) for method, target in stores]

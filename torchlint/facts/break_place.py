@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ..torch_api.version import Range
 from . import break_table
-from .flow import Flow
-from .module import Function
-from .values import PROVEN, Certainty, Value
+from .place import Place as AnyPlace
+from .values import PROVEN, Certainty
 
 
 class Compiled(Protocol):
@@ -19,27 +18,16 @@ class Compiled(Protocol):
     def fullgraph(self) -> bool: ...
 
 
-class Place(Protocol):
+class Place(AnyPlace, Protocol):
     """What is asked of a place in a compiled region (a Site)."""
 
-    target: ast.AST
-    function: Function
-
-    @property
-    def flow(self) -> Flow: ...
     @property
     def region(self) -> Compiled | None: ...
     @property
     def torch(self) -> Range | None: ...
     @property
-    def rare(self) -> bool: ...
-    @property
     def dynamo_options(self) -> frozenset[str]: ...
-    @property
-    def project(self) -> Any: ...
     def traced(self, node: ast.AST) -> bool: ...
-    def value(self, node: ast.expr) -> Value: ...
-    def resolve(self, node: ast.expr) -> str | None: ...
     def short(self, node: ast.AST | None = None) -> str: ...
 
 

@@ -224,15 +224,13 @@ def _leaves(test: ast.expr) -> Iterator[ast.expr]:
 
 def _is_test(place: Place, node: ast.expr) -> bool:
     """Whether the expression is (part of) the test of a statement or ternary, which is asked for itself."""
-    child: ast.AST = node
-    for parent in place.flow.ancestors(node):
+    for child, parent in place.flow.upwards(node):
         if isinstance(parent, ast.If | ast.While | ast.IfExp | ast.Assert):
             return child is parent.test
         if isinstance(parent, ast.comprehension):
             return child in parent.ifs
         if not (isinstance(parent, ast.BoolOp) or (isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not))):
             return False
-        child = parent
     return False
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..system.regex import regex
 from ..torch_api import operators
+from . import names
 from .common_names import MODEL_NAME
 from .module import Function
 from .values import Value
@@ -90,13 +91,7 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
 
     `targets_of` gives the project's functions that a call runs.
     """
-    last = (
-        call.func.attr
-        if isinstance(call.func, ast.Attribute)
-        else call.func.id
-        if isinstance(call.func, ast.Name)
-        else ""
-    )
+    last = names.last(call.func)
     if "sync" in last or last in waiting() or (name is not None and _always_waits(name)):
         return True
     if isinstance(call.func, ast.Name) and last in _ASKING:

@@ -6,13 +6,13 @@ Parameters and what other functions give may be anything.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable
-from typing import Literal, Protocol
+from typing import Literal
 
 from ..system.regex import regex
 from . import names
 from .bindings import Assigned, Augmented, Binding, Joined, Reach
 from .module import Function
+from .place import Place
 from .values import Value
 
 Dtype = Literal["floating", "int64", "bool"]
@@ -59,22 +59,12 @@ _KINDS: dict[str, Dtype] = {
 }
 
 
-class Asked(Protocol):
-    """What is asked of a place (a Site)."""
-
-    @property
-    def function(self) -> Function: ...
-    def value(self, node: ast.expr) -> Value: ...
-    def resolve(self, node: ast.expr) -> str | None: ...
-    def once(self, key: Hashable, answer: Callable[[], frozenset[Binding]]) -> frozenset[Binding]: ...
-
-
-def may_be_complex(place: Asked) -> bool:
+def may_be_complex(place: Place) -> bool:
     """Whether the file of a place deals in complex numbers: any tensor there may be one of them."""
     return place.function.module.source.holds(_COMPLEX)
 
 
-def dtype(place: Asked, node: ast.expr) -> Dtype | None:
+def dtype(place: Place, node: ast.expr) -> Dtype | None:
     """What an expression is proven to be; None where that isn't known, and anywhere in a file that deals in complex numbers."""
     if may_be_complex(place):
         return None
@@ -84,7 +74,7 @@ def dtype(place: Asked, node: ast.expr) -> Dtype | None:
 class _Dtypes:
     """Looks for the dtype of one expression."""
 
-    def __init__(self, place: Asked) -> None:
+    def __init__(self, place: Place) -> None:
         self.place = place
         self._seen: set[Binding] = set()
 
@@ -149,7 +139,7 @@ class _Dtypes:
             return None
         whole = [
             side or ("int64" if self._is_integer(part) else None)
-            for side, part in zip(sides, _sides(node), strict=True)
+            for side, part in zip(sides, (node.left, node.right), strict=True)
         ]
         return "int64" if "int64" in whole and None not in whole and tensor else None
 
@@ -230,10 +220,6 @@ class _Dtypes:
             if not (value.kind == "device" or (value.kind == "str" and value.device)):
                 return None
         return found
-
-
-def _sides(node: ast.BinOp) -> tuple[ast.expr, ast.expr]:
-    return node.left, node.right
 
 
 def _backpropagated(function: Function) -> frozenset[Binding]:

@@ -150,6 +150,17 @@ class Flow:
         """What is around `node` inside its statement, innermost first."""
         return itertools.takewhile(lambda parent: not isinstance(parent, ast.stmt), self.ancestors(node))
 
+    def upwards(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """Every node around `node`, innermost first, up to the function (left out), each behind the node below it."""
+        for parent in self.ancestors(node):
+            yield node, parent
+            node = parent
+
+    def argument_of(self, node: ast.AST) -> ast.AST | None:
+        """What is around an expression; the call, where that is given it by name."""
+        around = self.parents.get(node)
+        return self.parents.get(around) if isinstance(around, ast.keyword) else around
+
     def takers(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """The calls and `:=` around `node`, and what else `around` gives, as far as its statement, with the node below each."""
         for child, parent in self.around(node, through=_OPEN):
@@ -329,11 +340,7 @@ class Flow:
         if isinstance(last, ast.Return):
             return leaves_function
         if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-            called = last.value.func
-            name = (
-                called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-            )
-            return name in _EXITS
+            return names.last(last.value.func) in _EXITS
         return False
 
     @cached_property
@@ -350,6 +357,11 @@ class Flow:
         """The calls that begin on lines `first` to `last`, by line."""
         calls = self._calls_by_line
         return calls[bisect_left(calls, first, key=_line) : bisect_right(calls, last, key=_line)]
+
+    def calls_in(self, loop: Loop) -> list[ast.Call]:
+        """The calls that run on each iteration of a loop, by line: not what its `else` or its iterable calls."""
+        near = self.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+        return [call for call in near if loop in self.loops(call)]
 
     @cached_property
     def _calls_by_line(self) -> list[ast.Call]:

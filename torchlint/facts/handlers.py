@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Protocol
 
 from . import names
 from .module import Function
+from .place import Place
 
 _OTHERS = frozenset(
     """KeyboardInterrupt SystemExit ImportError ModuleNotFoundError StopIteration FileNotFoundError KeyError AttributeError
@@ -16,21 +16,12 @@ _OTHERS = frozenset(
 _CALLERS = 2
 
 
-class Asked(Protocol):
-    """What is asked of a place (a Site)."""
-
-    @property
-    def project(self) -> Any: ...
-
-
-def is_caught(place: Asked, function: Function, node: ast.AST, depth: int = _CALLERS) -> bool:
+def is_caught(place: Place, function: Function, node: ast.AST, depth: int = _CALLERS) -> bool:
     """Whether a handler waits for what a place raises, around it or around a call that leads there."""
     flow = function.flow
-    child = node
-    for parent in flow.ancestors(node):
+    for child, parent in flow.upwards(node):
         if isinstance(parent, ast.Try) and flow.inside(parent, "body", child) and any(map(_waits, parent.handlers)):
             return True
-        child = parent
     sites = place.project.call_sites(function) or () if depth else ()
     return any(is_caught(place, site.function, site.call, depth - 1) for site in sites)
 

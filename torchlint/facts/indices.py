@@ -77,12 +77,9 @@ def _of_name(place: Place, name: str, made: ast.Assign, names: int) -> list[ast.
 
 def _in_brackets(place: Place, load: ast.Name) -> bool:
     """Whether a name stands in the brackets of something: `x[rows.long()]`."""
-    child: ast.AST = load
-    for parent in place.flow.expressions(load):
-        if isinstance(parent, ast.Subscript) and parent.slice is child:
-            return True
-        child = parent
-    return False
+    return any(
+        isinstance(around, ast.Subscript) and around.slice is child for child, around in place.flow.upwards(load)
+    )
 
 
 def gets_number(place: Place, load: ast.Name) -> bool:

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import Protocol
 
 from ..torch_api.operators import Operator, operator
 from .arguments import Arguments
 from .operator_results import holds
-from .values import Value
-
-
-class Place(Protocol):
-    """What is asked of a place (a Site)."""
-
-    def value(self, node: ast.expr) -> Value: ...
-    def resolve(self, node: ast.expr) -> str | None: ...
+from .place import Place
 
 
 def operator_call(place: Place, call: ast.Call) -> tuple[Operator, Arguments] | None:

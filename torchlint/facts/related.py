@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Protocol
 
-from .module import Function, Module
+from .module import Module
+from .place import Place
 
 _MOST = 20
 """A file that more files import works with anything."""
 
 
-class Asked(Protocol):
-    """What is asked of a place (a Site)."""
-
-    function: Function
-
-    @property
-    def project(self) -> Any: ...
-
-
-def holds(place: Asked, pattern: re.Pattern[bytes]) -> bool:
+def holds(place: Place, pattern: re.Pattern[bytes]) -> bool:
     """Whether the file of a place holds a pattern, or one that it works with."""
     return place.function.module.source.holds(pattern) or beside(place, pattern)
 
 
-def beside(place: Asked, pattern: re.Pattern[bytes]) -> bool:
+def beside(place: Place, pattern: re.Pattern[bytes]) -> bool:
     """Whether a file that a place's own works with holds a pattern; any file of the project where it works with many."""
     return bool(_paths(place, pattern))
 
 
-def modules(place: Asked, pattern: re.Pattern[bytes]) -> Iterator[Module]:
+def modules(place: Place, pattern: re.Pattern[bytes]) -> Iterator[Module]:
     """The file of a place and those that it works with, as far as they hold a pattern."""
     own = place.function.module
     if own.source.holds(pattern):
@@ -39,7 +30,7 @@ def modules(place: Asked, pattern: re.Pattern[bytes]) -> Iterator[Module]:
     yield from place.project.modules(sorted(_paths(place, pattern)))
 
 
-def _paths(place: Asked, pattern: re.Pattern[bytes]) -> set[str]:
+def _paths(place: Place, pattern: re.Pattern[bytes]) -> set[str]:
     """The other files that hold a pattern, of those that the place's own works with."""
     project, module = place.project, place.function.module
     if not project.any_holds(pattern.pattern):

@@ -51,8 +51,7 @@ def asks_user(flow: Flow, loop: Loop) -> bool:
 
 def captures(flow: Flow, loop: Loop) -> bool:
     """Whether each iteration captures a graph of the device, for a size or a shape: it is done before anything is run."""
-    within = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
-    return any(names.last(call.func) in _CAPTURES and loop in flow.loops(call) for call in within)
+    return any(loop in flow.loops(call) for name in _CAPTURES for call in flow.calls_named(name))
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

@@ -139,16 +139,10 @@ def _is_own(function: Function, binder: ast.AST) -> bool:
 
 def _beside(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
     """Whether two statements stand in branches of which only one runs, or the second where the first has failed."""
-    above = {one: one}
-    child = one
-    for around in flow.ancestors(one):
-        above[around] = child
-        child = around
-    child = other
-    for around in flow.ancestors(other):
+    above = {one: one} | {around: child for child, around in flow.upwards(one)}
+    for child, around in flow.upwards(other):
         if around in above:
             return _apart(around, above[around], child)
-        child = around
     return False
 
 

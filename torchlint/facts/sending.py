@@ -8,6 +8,7 @@ from ..system.regex import regex
 from . import names
 from .flow import Flow
 from .nodes import root_of
+from .syntax import called
 
 SENDS = regex(
     r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
@@ -33,18 +34,11 @@ def sent_later(flow: Flow, node: ast.expr) -> bool:
 
 def _is_sent(flow: Flow, load: ast.Name) -> bool:
     """`to_device(x, device)`, `to_device(to_float(x))`, `x.cuda()`."""
-    child: ast.AST = load
-    for parent in flow.expressions(load):
+    for child, parent in flow.upwards(load):
         if isinstance(parent, ast.Call) and child in parent.args and SENDS.search(names.last(parent.func)):
             return True
         if isinstance(parent, ast.Attribute) and parent.attr == "cuda" and child is load:
-            return _is_called(flow, parent)  # `torch.cuda.amp` is a module
+            return called(flow, parent) is not None  # `torch.cuda.amp` is a module
         if not isinstance(parent, ast.Call):
             return False
-        child = parent
     return False
-
-
-def _is_called(flow: Flow, method: ast.Attribute) -> bool:
-    call = flow.parents.get(method)
-    return isinstance(call, ast.Call) and call.func is method

@@ -50,8 +50,7 @@ def _route(decorator: ast.expr) -> bool:
 def _given_to_gradio(function: Function) -> bool:
     for other in function.module.functions:
         for load in other.flow.loads.get(function.name, ()):
-            call = other.flow.parents.get(load)
-            call = other.flow.parents.get(call) if isinstance(call, ast.keyword) else call
+            call = other.flow.argument_of(load)
             if isinstance(call, ast.Call) and (names.resolve(other, call.func) or "").startswith("gradio."):
                 return True
     return False

@@ -30,15 +30,13 @@ def exclusive(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
 
 
 def _arms(flow: Flow, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    child = node
-    for parent in flow.ancestors(node):
+    for child, parent in flow.upwards(node):
         if isinstance(parent, ast.If) and child is not parent.test:
             yield parent, "body" if flow.inside(parent, "body", child) else "orelse"
         elif isinstance(parent, ast.Try) and child in parent.handlers:
             yield parent, "handler"
         elif isinstance(parent, ast.Try) and flow.inside(parent, "body", child):
             yield parent, "body"
-        child = parent
 
 
 def block(flow: Flow, statement: ast.stmt) -> list[ast.stmt]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
-from typing import Any, Protocol
+from collections.abc import Collection
 
 from ..system.regex import regex
 from .derived import Derived
 from .module import Function
+from .nodes import given_to
+from .place import Place
 
 INSIDE = regex(rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad")
 """What a forward asks of autograd."""
@@ -18,38 +19,25 @@ _CALLERS = 3
 """How many calls away results are followed."""
 
 
-class Asked(Protocol):
-    """What is asked of a place (a Site)."""
-
-    @property
-    def project(self) -> Any: ...
-
-
 def trains(function: Function) -> bool:
     """Whether the text of a function speaks of gradients."""
     source = function.module.source
     return TRAINS.search(source.data, *source.span(function.first_line, function.last_line)) is not None
 
 
-def run_by(place: Asked, function: Function, call: ast.Call) -> list[Function]:
+def run_by(place: Place, function: Function, call: ast.Call) -> list[Function]:
     """The functions of the project that a call runs, and those that it is given."""
     given = (place.project.value(function, argument) for argument in given_to(call))
     return [*place.project.targets(function, call), *(value.function for value in given if value.function is not None)]
 
 
-def given_to(call: ast.Call) -> Iterator[ast.expr]:
-    """What a call is given, by position and by name."""
-    yield from call.args
-    yield from (keyword.value for keyword in call.keywords)
-
-
-def is_trained_on(place: Asked, function: Function, depth: int = _CALLERS) -> bool:
+def is_trained_on(place: Place, function: Function, depth: int = _CALLERS) -> bool:
     """Whether a caller of the project starts a backward pass at what the function gives."""
     sites = place.project.call_sites(function) or ()
     return any(starts_backward(place, site.function, [site.call], depth) for site in sites)
 
 
-def starts_backward(place: Asked, function: Function, values: Collection[ast.expr], depth: int = _CALLERS) -> bool:
+def starts_backward(place: Place, function: Function, values: Collection[ast.expr], depth: int = _CALLERS) -> bool:
     """Whether a backward pass starts at values of a function or at what is made of them, here or where it is given back to."""
     made = Derived(function.flow, values)
     for call in function.flow.calls:

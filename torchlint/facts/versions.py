@@ -124,13 +124,11 @@ def behind_probe(flow: Flow, node: ast.AST) -> bool:
                 parts = names.chain(part.args[0])
                 if parts is not None and parts[0] == "torch":
                     return True
-    child = node
-    for parent in flow.ancestors(node):
+    for child, parent in flow.upwards(node):
         if isinstance(parent, ast.ExceptHandler) and _missing(parent.type):
             return True
         if isinstance(parent, ast.Try) and child in parent.body and any(_missing(h.type) for h in parent.handlers):
             return True
-        child = parent
     return False
 
 

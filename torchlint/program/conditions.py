@@ -14,7 +14,7 @@ from ..facts.syntax import required
 from ..query.question import question
 from . import passed, settled
 from .calling import CallSite, last_name
-from .loops import calls_in, first_target
+from .loops import first_target
 from .project import Project
 from .step_calls import are_whole, is_whole, own_calls, parts_of_step, updates
 from .texts import MAX_SITES
@@ -263,7 +263,7 @@ def _gathering_outside(project: Project, function: Function) -> frozenset[ast.ex
 @question("conditions", (frozenset(), frozenset()))
 def _conditions(project: Project, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
     """The conditions that all steps of a loop are behind, and those that all optimizers are that come less often."""
-    steps = [call for call in calls_in(function, loop) if parts_of_step(project, function, call)]
+    steps = [call for call in function.flow.calls_in(loop) if parts_of_step(project, function, call)]
     updates = [call for call in steps if last_name(call) == "step"]
     gathered = _behind(function, loop, updates) if len(updates) < len(steps) else frozenset[ast.expr]()
     return _behind(function, loop, steps), gathered

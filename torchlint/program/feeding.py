@@ -94,11 +94,7 @@ def _given(project: Project, loops: WarmLoops, function: Function) -> Iterator[a
     for loop in function.own_loops:
         if not (loops.steps.is_step_loop(function, loop) or loops.is_warm(function, loop)):
             continue
-        calls = [
-            call
-            for call in function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
-            if loop in function.flow.loops(call)
-        ]
+        calls = function.flow.calls_in(loop)
         for parts, loaders in _batches(project, function, loop, calls):
             given = (call for call in calls if _takes(call, parts))
             if any(_sends(project, target, _DEPTH) for call in given for target in may_run(project, function, call)):

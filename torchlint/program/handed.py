@@ -59,11 +59,9 @@ def _by_others(project: Project, module: Module, name: str) -> dict[Function, li
 
 def _handing(function: Function, taken: ast.expr) -> CallSite | None:
     """The call that a function is given to, itself or by `partial(...)`; None where it is given to none."""
-    parents = function.flow.parents
     node: ast.AST = taken
     while True:
-        around = parents.get(node)
-        call = parents.get(around) if isinstance(around, ast.keyword) else around
+        call = function.flow.argument_of(node)
         if not isinstance(call, ast.Call) or call.func is node:
             return None
         if last_name(call) not in _PASS_ON:
@@ -167,7 +165,7 @@ def _uses(project: Project, function: Function, node: ast.expr) -> Iterator[Use]
 
 def _goes_to(project: Project, function: Function, node: ast.expr) -> Iterator[Use]:
     parent = function.flow.parents.get(node)
-    taker = function.flow.parents.get(parent) if isinstance(parent, ast.keyword) else parent
+    taker = function.flow.argument_of(node)
     if (
         isinstance(parent, ast.BoolOp | ast.Dict | ast.List | ast.Tuple | ast.NamedExpr)
         or (isinstance(parent, ast.IfExp) and node is not parent.test)

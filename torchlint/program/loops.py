@@ -12,12 +12,6 @@ from .calling import last_name
 from .project import Project
 
 
-def calls_in(function: Function, loop: Loop) -> list[ast.Call]:
-    """The calls of a function that stand in one of its loops."""
-    first, last = loop.lineno, loop.end_lineno or loop.lineno
-    return [c for c in function.flow.calls_between(first, last) if loop in function.flow.loops(c)]
-
-
 def brings_batches(project: Project, function: Function, iterable: ast.expr) -> bool:
     """`loader`, `enumerate(loader)`, `tqdm(loader)`."""
     if isinstance(iterable, ast.Call) and iterable.args and last_name(iterable) in aliases.WRAPPERS:

@@ -392,11 +392,7 @@ def _known(test: ast.expr, says: Callable[[ast.Call], bool | None]) -> bool | No
 
 
 def _is_autograd(function: Function) -> bool:
-    return function.cls is not None and any(
-        isinstance(base, ast.Attribute | ast.Name)
-        and (base.attr if isinstance(base, ast.Attribute) else base.id) == "Function"
-        for base in function.cls.bases
-    )
+    return function.cls is not None and any(names.last(base) == "Function" for base in function.cls.bases)
 
 
 def _compile_decorator(project: Project, function: Function, decorator: ast.expr) -> ast.Call | None:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import alternatives, guards, input_gradients, names, runs
+from ..facts import alternatives, guards, input_gradients, runs
 from ..facts.alternatives import Said
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
@@ -17,7 +17,7 @@ from . import families, handed
 from .calling import CallSite, last_name
 from .conditions import in_training
 from .frameworks import runs_on_steps
-from .loops import brings_batches, calls_in, is_next, makes_what_it_runs, only_iterates, over_runs
+from .loops import brings_batches, is_next, makes_what_it_runs, only_iterates, over_runs
 from .model_calls import receiver
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of
 from .project import Project
@@ -115,7 +115,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     loop = loop_at(function, asked.loop) if asked.loop is not None else None
     closures = dict(asked.closures)
     found: list[Called] = []
-    for call in calls_in(function, loop) if asked.inside and loop is not None else function.flow.calls:
+    for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
         targets = families.may_run(project, function, call)
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
@@ -175,7 +175,7 @@ def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]
     function = function_at(project, asked.function)
     loop = loop_at(function, asked.loop)
     through = [] if isinstance(loop, ast.While) else [loop.iter]
-    through += [call.args[0] for call in calls_in(function, loop) if is_next(call)]
+    through += [call.args[0] for call in function.flow.calls_in(loop) if is_next(call)]
     return [
         (loop_place(one, inner), place_of(one))
         for iterable in through
@@ -244,8 +244,7 @@ def _step_loops(project: Project, function: Function, call: ast.Call) -> Sequenc
 def _fits_on_host(project: Project, function: Function, loop: Loop) -> bool:
     """`shift = torch.zeros(3); optimizer = LBFGS([shift])`: a loop that steps what its function made on the host."""
     flow = function.flow
-    calls = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno) if flow.calls_named("step") else []
-    found = (call for call in calls if names.last(call.func) == "step" and loop in flow.loops(call))
+    found = (call for call in flow.calls_named("step") if loop in flow.loops(call))
     return any(
         parts_of_step(project, function, call) == ("step",) and _is_of_host(project, function, call) for call in found
     )
@@ -290,9 +289,7 @@ def _passed_on(project: Project, function: Function) -> Iterator[CallSite]:
         return
     at_top = parent is parent.module.body
     for name in parent.flow.loads.get(function.name, ()):
-        call = parent.flow.parents.get(name)
-        if isinstance(call, ast.keyword):
-            call = parent.flow.parents.get(call)
+        call = parent.flow.argument_of(name)
         if not isinstance(call, ast.Call) or call.func is name:
             continue
         # A function of the module may be given to many things that call it once.
@@ -326,11 +323,9 @@ def _is_only_handed_on(function: Function) -> bool:
 
 
 def _is_handed_on(flow: Flow, name: ast.AST) -> bool:
-    taker = flow.parents.get(name)
-    if isinstance(taker, ast.keyword):
-        if taker.arg == "target":
-            return False
-        taker = flow.parents.get(taker)
+    named, taker = flow.parents.get(name), flow.argument_of(name)
+    if isinstance(named, ast.keyword) and named.arg == "target":
+        return False
     if isinstance(taker, ast.Call):
         return taker.func is not name and last_name(taker) not in _RUNS_ONCE
     return isinstance(taker, ast.Return)

@@ -8,7 +8,6 @@ from ..facts.flow import Flow, Loop
 from ..facts.module import Class, Function
 from ..facts.nodes import keyword_of
 from ..query.question import question
-from .loops import calls_in
 from .project import Project
 
 _OWN_USES = frozenset(("eval", "train", "load_state_dict", "state_dict", "parameters", "named_parameters"))
@@ -30,7 +29,7 @@ def runs_unmoved_model(project: Project, function: Function, loop: Loop) -> bool
     if isinstance(function.node, ast.Module) or function.nested or _moves(flow):
         return False
     made = {name for name in flow.stores if _makes_model(project, function, name)}
-    called = [call.func for call in calls_in(function, loop)] if made else []
+    called = [call.func for call in function.flow.calls_in(loop)] if made else []
     run = [one for one in called if project.value(function, one).kind == "module"]
     return (
         bool(run)

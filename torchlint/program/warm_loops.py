@@ -15,7 +15,7 @@ from . import families, handed
 from .calling import last_name
 from .conditions import guarded
 from .frameworks import runs_on_batches
-from .loops import brings_batches, calls_in, counts_up, makes_what_it_runs, over_all_modules
+from .loops import brings_batches, counts_up, makes_what_it_runs, over_all_modules
 from .model_calls import (
     hands_on_model,
     infers,
@@ -173,7 +173,7 @@ class WarmLoops:
             return False
         if not any(
             function.flow.loops(call)[0] is loop and is_computed(self.project, function, call)
-            for call in calls_in(function, loop)
+            for call in function.flow.calls_in(loop)
         ):
             return False  # asked first: few loops compute, and each would look at all before it
         before = [one for one in function.own_loops if (one.end_lineno or one.lineno) < loop.lineno]
@@ -198,14 +198,14 @@ class WarmLoops:
         self.project.note("training")
         return any(
             self.steps.holds_step_loop(target)
-            for call in calls_in(function, loop)
+            for call in function.flow.calls_in(loop)
             if last_name(call) in self.steps.index.training
             for target in self.project.targets(function, call)
         )
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
         """Whether a loop calls a model; one over a loader may do so in a loop of its own, for each of several models."""
-        return any(self._runs_model(function, loop, call) for call in calls_in(function, loop))
+        return any(self._runs_model(function, loop, call) for call in function.flow.calls_in(loop))
 
     def _runs_model(self, function: Function, loop: Loop, call: ast.Call) -> bool:
         """Whether a call in a loop runs a model, there and then."""
