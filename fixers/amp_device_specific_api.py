@@ -130,7 +130,7 @@ def _visible_elsewhere(site: Site, name: str) -> bool:
 def _uses(site: Site, name: str) -> _Rewritten | None:
     """The edits of every call of a name in the file; None where one of them can't be made."""
     made = _Rewritten(())
-    for function, load in syntax.loads_of(site.module, name):
+    for function, load in site.module.loads.get(name, ()):
         if amp.use_of(function.flow, load) is None:
             if _is_annotation(function, load):
                 continue

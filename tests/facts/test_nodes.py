@@ -59,3 +59,15 @@ def test_parts() -> None:
     assert nodes.names_in(expression("a.b[c] + f(d)")) == {"a", "c", "f", "d"}
     assert [written(nodes.root_of(expression(code))) for code in ("a.b[0].c", "a", "f().b")] == ["a", "a", None]
     assert [written(nodes.callee(expression(code))) for code in ("a.b(1)", "a.b")] == ["a.b", "a.b"]
+
+
+def test_what_an_assignment_changes() -> None:
+    written_to = {
+        "a, (b, *c) = x": {"a", "b", "c"},
+        "a[k] = b.c[k] = x": {"a", "b"},
+        "a.b += x": {"a"},
+        "a: int": {"a"},
+        "f(a)": set(),
+    }
+    for code, expected in written_to.items():
+        assert nodes.assigned_in(ast.parse(code).body[0]) == expected

@@ -182,6 +182,4 @@ def test_names_of_a_shim(
 def test_reads_of_a_name_in_a_file(module_of: Modules) -> None:
     module = module_of("x = 1\nx\ndef f():\n    return x + y\nclass A:\n    def g(self, x: x):\n        x\n")
 
-    assert [("<module>", 2), ("f", 4), ("A.g", 7)] == [
-        (f.qualname, node.lineno) for f, node in syntax.loads_of(module, "x")
-    ]
+    assert [("<module>", 2), ("f", 4), ("A.g", 7)] == [(f.qualname, node.lineno) for f, node in module.loads["x"]]

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from ..system.cached import kept
 from ..system.regex import regex
 from ..text.source import Words
 from .module import Function, Module
@@ -39,12 +40,7 @@ def lists(module: Module) -> Mapping[str, bool]:
 
 def _once(module: Module, name: str, read: Callable[[Module], dict[str, T]]) -> dict[str, T]:
     """What is read of the options of a file, kept with the file; nothing is kept for one that adds none."""
-    if not module.source.holds(_SETS):
-        return {}
-    known: dict[str, T] | None = module.__dict__.get(name)
-    if known is None:
-        known = module.__dict__[name] = read(module)
-    return known
+    return kept(module, name, lambda: read(module)) if module.source.holds(_SETS) else {}
 
 
 def _stuck(module: Module) -> dict[str, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from ..system.cached import kept
 from .arguments import Arguments
 from .module import Function
 from .nodes import without_not
@@ -34,13 +35,13 @@ def may_return(function: Function, node: ast.expr, given: Mapping[str, bool]) ->
 
 def _flags(function: Function) -> frozenset[str]:
     """The parameters whose truth alone decides what is returned."""
-    known: frozenset[str] | None = function.__dict__.get("return flags")
-    if known is None:
-        own = {p.arg for p in function.parameters} - function.flow.stores.keys()
-        nodes = (one.node for one in function.bindings.returned if one is not None)
-        known = frozenset(name for node in nodes for name, _ in _conditions(function, node) if name in own)
-        function.__dict__["return flags"] = known
-    return known
+    return kept(function, "return flags", lambda: _find_flags(function))
+
+
+def _find_flags(function: Function) -> frozenset[str]:
+    own = function.positions.keys() - function.flow.stores.keys()
+    nodes = (one.node for one in function.bindings.returned if one is not None)
+    return frozenset(name for node in nodes for name, _ in _conditions(function, node) if name in own)
 
 
 def _conditions(function: Function, node: ast.expr) -> list[tuple[str, bool]]:

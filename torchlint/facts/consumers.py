@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from . import names
+from .nodes import assigned_in
 
 if TYPE_CHECKING:
     from .flow import Flow
@@ -40,7 +41,7 @@ class Consumers:
                 parts = self._parts[words]
                 return bool(parts) and any(one in parts for one in (node, *self.flow.expressions(node)))
             if isinstance(parent, _BINDS) and not _adds_up(parent):
-                bound |= _targets(parent)
+                bound |= assigned_in(parent)
         if not bound:
             return False
         fed = self._feeding(words)
@@ -90,7 +91,7 @@ class Consumers:
         # The assignments to each name, those with the earliest first reader last: they are taken as the lines go up.
         readers: dict[str, list[tuple[int, _Bind]]] = {}
         for bind in into:
-            for name in _targets(bind):
+            for name in assigned_in(bind):
                 readers.setdefault(name, []).append((self._first_read(bind), bind))
         for binds_of in readers.values():
             binds_of.sort(key=lambda one: -one[0])
@@ -152,18 +153,3 @@ def _adds_up(node: ast.AST) -> bool:
         and isinstance(node.op, ast.Add)
         and isinstance(node.value, ast.Name | ast.BinOp)
     )
-
-
-def _targets(node: ast.AST) -> set[str]:
-    """The names that an assignment gives something to: of `sums[key] = x` the sums, not the key."""
-    todo = list(node.targets) if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
-    found: set[str] = set()
-    while todo:
-        target = todo.pop()
-        if isinstance(target, ast.Name):
-            found.add(target.id)
-        elif isinstance(target, ast.Tuple | ast.List):
-            todo += target.elts
-        elif isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
-            todo.append(target.value)
-    return found

@@ -47,55 +47,24 @@ CHAIN = 100
 
 
 class World(Protocol):
-    """What an evaluation asks the rest of the project."""
+    """What an evaluation asks the rest of the project, each as `Project` says."""
 
-    def canonical(self, name: str, near: Module) -> str:
-        """A dotted name as `near` imports it, with the project's re-exports followed."""
-
-    def resolve(self, function: Function, node: ast.expr) -> str | None:
-        """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
-
-    def definition(self, name: str, near: Module) -> Function | Class | Module | None:
-        """What the project defines under a dotted name that `near` may import."""
-
-    def final(self, function: Function, name: str) -> Value | None:
-        """What a name is at the end of a function or module body; None where it binds no such name."""
-
-    def parameter(self, function: Function, name: str) -> Value:
-        """What the callers pass for a parameter."""
-
-    def keywords(self, function: Function) -> Value:
-        """The dictionary that `**kwargs` of a function is."""
-
-    def positional_rest(self, function: Function) -> Value:
-        """The tuple that `*args` of a function is."""
-
-    def attribute(self, klass: Class, name: str) -> Value:
-        """What the methods of a class, or of its bases, assign to `self.name`."""
-
-    def method(self, klass: Class, name: str) -> Function | None:
-        """A method of a class or of its bases in the project."""
-
-    def of_modules(self, name: str) -> list[Function]:
-        """The methods of that name, where only modules of one family in the project have one."""
-
-    def returns(self, function: Function, given: Choice = ()) -> Value:
-        """What a call of the function gives, one that gives some flags."""
-
-    def returns_of(self, function: Function, tensors: Given) -> Value:
-        """What a call of the function gives that gives tensors for some parameters."""
-
-    def is_module(self, klass: Class) -> bool:
-        """Whether instances are nn.Modules."""
-
-    def is_distribution(self, klass: Class) -> bool:
-        """Whether instances are distributions of torch's."""
-
-    def is_loader(self, klass: Class) -> bool:
-        """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
-
-    def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
-        """What the values of a function say."""
+    def canonical(self, name: str, near: Module) -> str: ...
+    def resolve(self, function: Function, node: ast.expr) -> str | None: ...
+    def definition(self, name: str, near: Module) -> Function | Class | Module | None: ...
+    def final(self, function: Function, name: str) -> Value | None: ...
+    def parameter(self, function: Function, name: str) -> Value: ...
+    def keywords(self, function: Function) -> Value: ...
+    def positional_rest(self, function: Function) -> Value: ...
+    def attribute(self, klass: Class, name: str) -> Value: ...
+    def method(self, klass: Class, name: str) -> Function | None: ...
+    def of_modules(self, name: str) -> list[Function]: ...
+    def returns(self, function: Function, given: Choice = ()) -> Value: ...
+    def returns_of(self, function: Function, tensors: Given) -> Value: ...
+    def is_module(self, klass: Class) -> bool: ...
+    def is_distribution(self, klass: Class) -> bool: ...
+    def is_loader(self, klass: Class) -> bool: ...
+    def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T: ...
 
 
 _STEPS = table.EVALUATION_STEPS | {"training_step"}
@@ -319,10 +288,8 @@ class Evaluator:
     def by_default(self, name: str) -> Value:
         """What a parameter is that nobody is seen to give: as its default a number or a list of them, `sizes=(32, 64)`."""
         default = self.function.defaults.get(name)
-        if isinstance(default, ast.List | ast.Tuple):
-            return (
-                List(LIKELY, element=LIKELY_NUMBER) if default.elts and all(map(_is_number, default.elts)) else UNKNOWN
-            )
+        if isinstance(default, ast.List | ast.Tuple) and default.elts and all(map(_is_number, default.elts)):
+            return List(LIKELY, element=LIKELY_NUMBER)
         return LIKELY_NUMBER if default is not None and _is_number(default) else UNKNOWN
 
     def is_given_batches(self) -> bool:

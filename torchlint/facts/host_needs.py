@@ -7,8 +7,8 @@ import itertools
 
 from ..system.regex import regex
 from . import common_names, names
-from .loop_ends import assigned
 from .module import Function
+from .nodes import assigned_in
 from .place import Place
 
 _WRITES = frozenset(("save", "savez", "savez_compressed", "dump", "imwrite", "imsave", "save_image", "write_video"))
@@ -31,7 +31,7 @@ def host_needs(place: Place, node: ast.expr) -> bool:
 
 def _is_told_environment(place: Place) -> bool:
     """`action = policy(obs)["action"].cpu()` beside `env.exec_actions(poses)`: an environment has other names for a step."""
-    if not any(_ACTION.search(name) for name in assigned(place.statement)):
+    if not any(_ACTION.search(name) for name in assigned_in(place.statement)):
         return False
     return any(
         isinstance(call.func, ast.Attribute) and _ENVIRONMENT.search(names.last(call.func.value))
@@ -50,7 +50,7 @@ def _is_action(place: Place, node: ast.expr) -> bool:
     statement = place.statement
     returned = isinstance(statement, ast.Return) or any(
         isinstance(place.flow.statement(load), ast.Return)
-        for name in assigned(statement)
+        for name in assigned_in(statement)
         for load in place.flow.loads.get(name, ())
     )
     if not returned:

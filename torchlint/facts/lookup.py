@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..system.cached import kept
 from .nodes import is_constant
 
 if TYPE_CHECKING:
@@ -207,10 +208,7 @@ class Lookup:
 
 def lookup(module: Module) -> Lookup:
     """The scopes of a module, looked for once."""
-    known: Lookup | None = module.__dict__.get("lookup")
-    if known is None:
-        known = module.__dict__["lookup"] = Lookup(module)
-    return known
+    return kept(module, "lookup", lambda: Lookup(module))
 
 
 def _bound(node: ast.AST) -> Iterator[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from . import names
 from .flow import Loop, contains
-from .nodes import names_in
+from .nodes import assigned_in, names_in
 from .place import Place
 
 _COUNTED_FROM = frozenset(f"torch.{name}" for name in ("tensor", "arange", "zeros", "ones", "full"))
@@ -32,7 +32,7 @@ def decides(place: Place, node: ast.expr) -> bool:
     if leaves:
         return True
     names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
-    return not names.isdisjoint(assigned(place.statement)) or (bool(calls_) and ast.dump(node) in calls_)
+    return not names.isdisjoint(assigned_in(place.statement)) or (bool(calls_) and ast.dump(node) in calls_)
 
 
 def _is_counted(place: Place, node: ast.expr, loop: ast.While) -> bool:
@@ -113,24 +113,3 @@ def _leaves(statement: ast.stmt) -> bool:
         for part in (child.body if isinstance(child, ast.ExceptHandler | ast.match_case) else [child])
         if isinstance(part, ast.stmt)
     )
-
-
-def assigned(statement: ast.stmt) -> set[str]:
-    """The names of what a statement assigns to, in whole or in part: `losses` of `losses[k] = loss`, which only reads `k`."""
-    return {name for target in _targets(statement) for name in _changed(target)}
-
-
-def _changed(target: ast.expr) -> Iterator[str]:
-    if isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from _changed(part)
-    elif isinstance(target, ast.Subscript | ast.Attribute | ast.Starred):
-        yield from _changed(target.value)
-    elif isinstance(target, ast.Name):
-        yield target.id
-
-
-def _targets(statement: ast.stmt) -> list[ast.expr]:
-    if isinstance(statement, ast.Assign):
-        return statement.targets
-    return [statement.target] if isinstance(statement, ast.AnnAssign | ast.AugAssign) else []

@@ -76,6 +76,25 @@ def names_in(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
+def assigned_in(node: ast.AST) -> set[str]:
+    """The names of what an assignment changes, in whole or in part: `losses` of `losses[k] = loss`; none of other nodes."""
+    todo: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        todo += node.targets
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+        todo.append(node.target)
+    found: set[str] = set()
+    while todo:
+        target = todo.pop()
+        if isinstance(target, ast.Name):
+            found.add(target.id)
+        elif isinstance(target, ast.Tuple | ast.List):
+            todo += target.elts
+        elif isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
+            todo.append(target.value)
+    return found
+
+
 def root_of(node: ast.expr, *through: type[ast.expr]) -> ast.Name | None:
     """The name that an expression starts at, `x` of `x.y[0]`; None for one that starts elsewhere.
 
@@ -84,6 +103,11 @@ def root_of(node: ast.expr, *through: type[ast.expr]) -> ast.Name | None:
     while isinstance(node, through or (ast.Attribute, ast.Subscript)):
         node = node.func if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]
     return node if isinstance(node, ast.Name) else None
+
+
+def receiver_of(call: ast.Call) -> ast.expr:
+    """`x` of `x.f(...)`; of other calls, what is called."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else call.func
 
 
 def callee(node: _N) -> _N | ast.expr:

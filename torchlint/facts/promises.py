@@ -52,16 +52,11 @@ _BUILTIN: dict[str, Value] = {
 
 
 class Names(Protocol):
-    """What is asked of the function that an annotation stands in."""
+    """What is asked of the function that an annotation stands in, as `Evaluator` says."""
 
-    def dotted(self, node: ast.expr) -> str | None:
-        """The canonical dotted name of an expression."""
-
-    def definition(self, name: str) -> Function | Class | Module | None:
-        """What the project defines under a dotted name."""
-
-    def instance(self, klass: Class) -> Value:
-        """An object of a class of the project."""
+    def dotted(self, node: ast.expr) -> str | None: ...
+    def definition(self, name: str) -> Function | Class | Module | None: ...
+    def instance(self, klass: Class) -> Value: ...
 
 
 def promised(where: Names, annotation: ast.expr) -> Value:

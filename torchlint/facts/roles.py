@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Literal
 
+from ..system.cached import kept
 from ..system.regex import regex
 from ..text.source import Source
 from . import names
@@ -59,9 +60,7 @@ def is_own_test(function: Function) -> bool:
 
 def is_own_check(function: Function, node: ast.AST) -> bool:
     """Whether a place is in the `if __name__ == "__main__":` of a file of modules that only asserts what these compute."""
-    if not isinstance(function.node, ast.Module) or not function.module.top_classes:
-        return False
-    return _is_in(node, _blocks(function.module, b"assert ", _only_checks))
+    return _is_run(function, node, b"assert ", _only_checks)
 
 
 def is_own_trial(function: Function, node: ast.AST) -> bool:
@@ -69,24 +68,22 @@ def is_own_trial(function: Function, node: ast.AST) -> bool:
 
     It tries them where others import the file; where nobody does, it may be a program that is made small.
     """
-    if not isinstance(function.node, ast.Module) or not function.module.top_classes:
+    return _is_run(function, node, b"torch.rand", _only_tries)
+
+
+def _is_run(function: Function, node: ast.AST, word: bytes, is_one: Callable[[Module, ast.If], bool]) -> bool:
+    """Whether a place is in a block of one kind that a file of modules runs as a program; such a block holds a word."""
+    module = function.module
+    if not isinstance(function.node, ast.Module) or not module.top_classes or not module.source.holds(word):
         return False
-    return _is_in(node, _blocks(function.module, b"torch.rand", _only_tries))
-
-
-def _is_in(node: ast.AST, lines: list[tuple[int, int]]) -> bool:
+    blocks = kept(module, is_one.__name__, lambda: _blocks(module, is_one))
     line = getattr(node, "lineno", 0)
-    return any(first <= line <= last for first, last in lines)
+    return any(block.lineno <= line <= (block.end_lineno or block.lineno) for block in blocks)
 
 
-def _blocks(module: Module, word: bytes, is_one: Callable[[Module, ast.If], bool]) -> list[tuple[int, int]]:
-    """The lines of those blocks of one kind that a file runs as a program; the file holds a word that such a block has."""
-    known: list[tuple[int, int]] | None = module.__dict__.get(is_one.__name__)
-    if known is None:
-        body = module.body.node.body if module.source.holds(word) else []
-        runs = [one for one in body if isinstance(one, ast.If) and _is_main(one.test) and is_one(module, one)]
-        known = module.__dict__[is_one.__name__] = [(one.lineno, one.end_lineno or one.lineno) for one in runs]
-    return known
+def _blocks(module: Module, is_one: Callable[[Module, ast.If], bool]) -> list[ast.If]:
+    body = module.body.node.body
+    return [one for one in body if isinstance(one, ast.If) and _is_main(one.test) and is_one(module, one)]
 
 
 def _is_main(test: ast.expr) -> bool:

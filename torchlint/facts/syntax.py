@@ -11,7 +11,7 @@ from . import names, versions
 from .flow import Flow
 
 if TYPE_CHECKING:
-    from .module import Class, Function, Module
+    from .module import Class, Function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,8 +163,3 @@ def _origin(binding: Binding) -> str:
     if isinstance(statement, ast.ImportFrom):
         return f"{statement.module}.{alias.name}"
     return alias.name if alias.asname else alias.name.partition(".")[0]
-
-
-def loads_of(module: Module, name: str) -> list[tuple[Function, ast.Name]]:
-    """Where the functions of a module read a name; annotations of parameters and results are not among them."""
-    return module.loads.get(name, [])

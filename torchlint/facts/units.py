@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from ..system.cached import kept
 from ..system.regex import regex
 from ..system.stamp import as_bytes, digest
 from .module import Class, Function, Module, first_line
@@ -65,15 +66,16 @@ def unit(module: Module, name: str) -> str:
 
 def head(klass: Class) -> str:
     """The digest of a class's bases and of its methods' names and decorators."""
-    known: str | None = klass.__dict__.get("head")
-    if known is None:
-        module = klass.module
-        methods = klass.methods.items()
-        parts = [ast.dump(base) for base in klass.node.bases]
-        parts += ["", *(f"{name} {sorted(method.decorator_names)}" for name, method in methods)]
-        text = "\n".join(parts).encode()
-        known = klass.__dict__["head"] = _mark(module, text if klass.parent is module.body else module.source.data)
-    return known
+    return kept(klass, "head", lambda: _head(klass))
+
+
+def _head(klass: Class) -> str:
+    module = klass.module
+    if klass.parent is not module.body:
+        return _mark(module, module.source.data)
+    parts = [ast.dump(base) for base in klass.node.bases]
+    parts += ["", *(f"{name} {sorted(method.decorator_names)}" for name, method in klass.methods.items())]
+    return _mark(module, "\n".join(parts).encode())
 
 
 def stores(klass: Class, name: str, found: Iterable[Function]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from ..facts import names, syntax
 from ..facts.module import Class, Function, Module
+from ..facts.nodes import receiver_of
 from ..facts.syntax import is_super
 from ..facts.values import Value
 from ..query.question import question
@@ -42,7 +43,7 @@ _WORD = regex(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
 def may_run(project: Project, function: Function, call: ast.Call) -> list[Function]:
     """The project's functions that a call may run."""
     found = dict.fromkeys(project.targets(function, call))
-    receiver = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    receiver = receiver_of(call)
     if found:
         methods = [method for method in found if method.cls is not None and method.name != "__init__"]
         if methods and not _is_exact(project, function, receiver):

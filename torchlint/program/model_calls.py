@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..facts import common_names, names
 from ..facts.module import Function
-from ..facts.nodes import callee, given_to
+from ..facts.nodes import callee, given_to, receiver_of
 from ..facts.values import Value
 from ..query.question import question
 from ..system.regex import regex
@@ -39,7 +39,7 @@ def runs_module_once(project: Project, function: Function, call: ast.Call) -> bo
 def is_named_like_model(project: Project, function: Function, call: ast.Call, callee: Value) -> bool:
     """`net(x)`, `score_fn(x, t)`, `net.forward(x)`: by its name, where nothing else is known of what is called."""
     last = (names.chain(call.func) or [""])[-1]
-    if last == "forward" and project.value(function, receiver(call)).kind == "module":
+    if last == "forward" and project.value(function, receiver_of(call)).kind == "module":
         return True
     if _MAKES.match(last):
         return False
@@ -215,8 +215,3 @@ def is_part_of_model(call: ast.Call) -> bool:
 
 def is_criterion(value: Value) -> bool:
     return value.class_name.startswith("torch.nn.") and value.class_name.endswith("Loss")
-
-
-def receiver(call: ast.Call) -> ast.expr:
-    """`x` of `x.f(...)`; of other calls, what is called."""
-    return call.func.value if isinstance(call.func, ast.Attribute) else call.func

@@ -219,26 +219,6 @@ class Noting(Project):
 
     # The whole project
 
-    @cached_property
-    def _by_stem(self) -> dict[str, list[str]]:
-        return self.apart(lambda: super(Noting, self)._by_stem)
-
-    @cached_property
-    def _callable_words(self) -> frozenset[str]:
-        return self.apart(lambda: super(Noting, self)._callable_words)
-
-    @cached_property
-    def renames(self) -> dict[str, set[str]]:
-        return self.apart(lambda: super(Noting, self).renames)
-
-    @cached_property
-    def _aliases(self) -> dict[str, list[str]]:
-        return self.apart(lambda: super(Noting, self)._aliases)
-
-    @cached_property
-    def _importers(self) -> dict[bytes, list[str]]:
-        return self.apart(lambda: super(Noting, self)._importers)
-
     def importers(self, module: Module) -> list[str]:
         found = self._quietly(lambda: super(Noting, self).importers(module))
         if self._notes:
@@ -311,52 +291,35 @@ class Noting(Project):
         self.note("definers", name, mark(found))
         return found
 
-    @cached_property
-    def _heirs(self) -> dict[str, list[tuple[str, str]]]:
-        return self.apart(lambda: super(Noting, self)._heirs)
-
-    @cached_property
-    def _called_behind(self) -> dict[str, list[str]]:
-        return self.apart(lambda: super(Noting, self)._called_behind)
-
-    @cached_property
-    def _definers(self) -> dict[str, list[str]]:
-        return self.apart(lambda: super(Noting, self)._definers)
-
     # How things are now
 
     def now(self, atom: Atom) -> str | None:
         """How the thing is now that an atom is about; None where that is not for the project to say."""
-        kind = atom[0]
-        if kind == "text":
-            return None
-        if kind == "stem":
-            return self.files_called(atom[1])
-        if kind == "importers":
-            return self.files_importing(atom[1])
-        if kind == "word":
-            return str(atom[1] in self._callable_words)
-        if kind == "holds":
-            return str(self.any_holds(atom[1].encode("latin-1"), atom[2]))
-        if kind == "heirs":
-            return mark(f"{path} {heir}" for path, heir in super().heirs(atom[1]))
-        if kind == "lineage":
-            return mark(sorted(super().lineage(atom[1])))
-        if kind == "lineage of":
-            return mark(sorted(super().lineage_of(atom[1])))
-        if kind == "renamed":
-            return mark(super().renamed(atom[1]))
-        if kind == "definers":
-            return mark(super().definers(atom[1]))
-        if kind == "calling":
-            return mark(sorted(super().calling(atom[1])))
-        if kind == "holders":
-            return mark(sorted(self.holders(atom[1].encode("latin-1"))))
-        if kind in BY_TEXT:
-            if kind == "called as":
-                return self.called_as(atom[1], atom[2]) if atom[1] in self._files else ""
-            asked = {"may hold": self.may_hold, "may call": self.may_call, "may import": self.may_import}[kind]
-            return str(atom[1] in self._files and asked(atom[1], atom[2]))
+        kind, *about = atom
+        match kind:
+            case "stem":
+                return self.files_called(about[0])
+            case "importers":
+                return self.files_importing(about[0])
+            case "word":
+                return str(about[0] in self._callable_words)
+            case "holds":
+                return str(self.any_holds(about[0].encode("latin-1"), about[1]))
+            case "holders":
+                return mark(sorted(self.holders(about[0].encode("latin-1"))))
+            case "heirs":
+                return mark(f"{path} {heir}" for path, heir in super().heirs(about[0]))
+            case "lineage" | "calling":
+                return mark(sorted(getattr(super(), kind)(about[0])))
+            case "lineage of":
+                return mark(sorted(super().lineage_of(about[0])))
+            case "renamed" | "definers":
+                return mark(getattr(super(), kind)(about[0]))
+            case "called as":
+                return self.called_as(about[0], about[1]) if about[0] in self._files else ""
+            case "may hold" | "may call" | "may import":
+                asked = getattr(self, kind.replace(" ", "_"))
+                return str(about[0] in self._files and asked(about[0], about[1]))
         return None
 
     def is_other(self, atom: Atom, changed: Collection[str]) -> bool:
@@ -461,6 +424,17 @@ class Noting(Project):
         for pattern, found in self._holders.items():
             holds = self.holds(path, re.compile(pattern))
             self._holders[pattern] = found | {path} if holds else found - {path}
+
+
+def _apart(table: str) -> Any:
+    """A table of the whole project, which belongs to no answer that is being worked out."""
+    known = cached_property(lambda noting: noting.apart(lambda: getattr(super(Noting, noting), table)))
+    known.__set_name__(Noting, table)
+    return known
+
+
+for _table in "_by_stem _callable_words renames _aliases _importers _heirs _called_behind _definers".split():
+    setattr(Noting, _table, _apart(_table))
 
 
 def mark(texts: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from ..facts.flow import Loop
 from ..facts.module import Function
+from ..system.cached import kept
 from ..system.failure import Failure
 from ..system.fault import FileError, fault
 from ..system.stack import with_room
@@ -113,8 +114,9 @@ def functions_at(project: Project, places: Iterable[Place]) -> list[Function]:
 
 def loop_at(function: Function, place: Place) -> Loop:
     """The loop of a place in a function."""
-    loops: dict[Place, Loop] | None = function.__dict__.get("loops_by_place")
-    if loops is None:
-        found = (node for node in function.flow.nodes if isinstance(node, ast.For | ast.AsyncFor | ast.While))
-        loops = function.__dict__["loops_by_place"] = {loop_place(function, loop): loop for loop in found}
-    return loops[place]
+    return kept(function, "loops_by_place", lambda: _loops(function))[place]
+
+
+def _loops(function: Function) -> dict[Place, Loop]:
+    found = (node for node in function.flow.nodes if isinstance(node, ast.For | ast.AsyncFor | ast.While))
+    return {loop_place(function, loop): loop for loop in found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -207,13 +208,10 @@ def _python(files: list[tuple[str, Reader]]) -> Range:
 
     All where they contradict each other.
     """
-    allowed: Range | None = Range()
     read = [(path, _PYTHON_READERS.get(read, _nothing)) for path, read in files]
-    for one in _read("python", [file for file in read if file[1] not in _ENVIRONMENTS]):
-        allowed = allowed and allowed.intersection(_range(one) or Range())
-    for one in _either(_read("python", [file for file in read if file[1] in _ENVIRONMENTS])):
-        allowed = allowed and allowed.intersection(_range(one) or Range())
-    return allowed or Range()
+    of_any = _read("python", [file for file in read if file[1] not in _ENVIRONMENTS])
+    of_one = _either(_read("python", [file for file in read if file[1] in _ENVIRONMENTS]))
+    return _of_all(_range(one) or Range() for one in (*of_any, *of_one)) or Range()
 
 
 def _read(what: str, files: Iterable[tuple[str, Reader]]) -> Iterator[str]:
@@ -277,15 +275,7 @@ def _setup_py(text: str) -> Iterator[str]:
     yield str(_demanded(text.encode(), "setup.py"))
 
 
-def _environment(text: str) -> Iterator[str]:
-    yield from _of_conda(text, _CONDA)
-
-
-def _environment_python(text: str) -> Iterator[str]:
-    yield from _of_conda(text, _CONDA_PYTHON)
-
-
-def _of_conda(text: str, package: re.Pattern[str]) -> Iterator[str]:
+def _of_conda(package: re.Pattern[str], text: str) -> Iterator[str]:
     for line in text.splitlines():
         if match := package.fullmatch(line.rstrip()):
             versions = match["versions"].strip()
@@ -334,6 +324,10 @@ def _setup_cfg(text: str) -> Iterator[str]:
 
 def _setup_cfg_python(text: str) -> Iterator[str]:
     yield _sections(text).get("options", "python_requires", fallback="")
+
+
+_environment = functools.partial(_of_conda, _CONDA)
+_environment_python = functools.partial(_of_conda, _CONDA_PYTHON)
 
 
 def _sections(text: str) -> RawConfigParser:

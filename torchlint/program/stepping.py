@@ -11,14 +11,13 @@ from ..facts import alternatives, guards, input_gradients, runs
 from ..facts.alternatives import Said
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
-from ..facts.nodes import keyword_of
+from ..facts.nodes import keyword_of, receiver_of
 from ..query.question import question
 from . import families, handed
 from .calling import CallSite, last_name
 from .conditions import in_training
 from .frameworks import runs_on_steps
 from .loops import brings_batches, is_next, makes_what_it_runs, only_iterates, over_runs
-from .model_calls import receiver
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of
 from .project import Project
 from .step_calls import BACKWARDS, Step, parts_of_step, updates
@@ -251,7 +250,7 @@ def _fits_on_host(project: Project, function: Function, loop: Loop) -> bool:
 
 
 def _is_of_host(project: Project, function: Function, call: ast.Call) -> bool:
-    stepped = receiver(call)
+    stepped = receiver_of(call)
     made = function.flow.assignment(stepped.id) if isinstance(stepped, ast.Name) else None
     given = made.value if made is not None and isinstance(made.value, ast.Call) else None
     named = keyword_of(given, "params") if given is not None else None

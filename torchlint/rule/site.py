@@ -501,27 +501,13 @@ class Site:
 
     def placeable(self, node: ast.AST) -> ast.AST:
         """The node itself, or the whole f-string around it: positions inside one are wrong before Python 3.12."""
-        return (
-            next((a for a in self.flow.expressions(node) if isinstance(a, ast.JoinedStr)), node)
-            if node in self.flow.parents
-            else node
-        )
+        around = self.flow.expressions(node) if node in self.flow.parents else ()
+        return next((one for one in around if isinstance(one, ast.JoinedStr)), node)
 
     def _place(self, node: ast.AST) -> tuple[int, int]:
         """Where a finding is shown: an expression whole, a compound statement by its header's first line."""
         start, end = self._span(node)
-        if isinstance(
-            node,
-            ast.FunctionDef
-            | ast.AsyncFunctionDef
-            | ast.ClassDef
-            | ast.For
-            | ast.AsyncFor
-            | ast.While
-            | ast.If
-            | ast.With
-            | ast.AsyncWith,
-        ):
+        if isinstance(node, HEADED):
             data = self.module.text.data
             line_end = data.find(b"\n", start)
             line_end = line_end if line_end >= 0 else len(data)
@@ -537,14 +523,10 @@ class Site:
     def why_hot(self) -> tuple[Related, ...]:
         """The step loop that makes the place hot, or the evaluation loop that makes it warm."""
         if self.hot is not None:
-            node: ast.AST = self.hot.loop if self.hot.loop is not None else self.hot.function.node
-            return (
-                self.related(
-                    self.hot.function,
-                    node,
-                    "this loop steps the optimizer" if self.hot.loop is not None else "called on every step",
-                ),
-            )
+            loop, function = self.hot.loop, self.hot.function
+            if loop is not None:
+                return (self.related(function, loop, "this loop steps the optimizer"),)
+            return (self.related(function, function.node, "called on every step"),)
         if self.warm is not None:
             return (self.related(self.function, self.warm, "this loop runs the model"),)
         if self.warm_caller is not None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+T = TypeVar("T")
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property as cached_property  # noqa: PLC0414
@@ -24,3 +27,11 @@ else:
                 return self
             answer = instance.__dict__[self._name] = self._answer(instance)
             return answer
+
+
+def kept(owner: Any, name: str, answer: Callable[[], T]) -> T:
+    """What is worked out once for an object, by others than its class, and lies in its `__dict__` under a name."""
+    known: dict[str, T] = owner.__dict__
+    if name not in known:
+        known[name] = answer()
+    return known[name]
