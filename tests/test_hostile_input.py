@@ -86,6 +86,70 @@ class TestClasses:
         assert check("--select", "ALL", "--preview", "bare.py") == (0, "All checks passed!\n", "")
 
 
+class TestLoops:
+    def test_a_loop_over_what_comes_asynchronously_is_no_loop_over_a_tensor(self, check: Run) -> None:
+        stream = (
+            "import torch\nasync def serve(model: torch.nn.Module, rows: torch.Tensor, opt):\n"
+            "    async for row in rows:\n        model(row.sum()).backward()\n        opt.step()\n"
+            "        async for p in model.parameters():\n            p.data.mul_(0.9)\n"
+        )
+        Path("stream.py").write_text(stream)
+        assert check("--select", "TL7", "--preview", "stream.py") == (0, "All checks passed!\n", "")
+
+
+class TestDefaults:
+    """A default sees no parameter, and its own least of all."""
+
+    def test_that_are_called_like_their_parameter(self, check: Run) -> None:
+        circles = (
+            "import torch\nfrom torch import Tensor\nclass Net(torch.nn.Module):\n"
+            "    def forward(self=self, x=x, *, y: Tensor = y, z=z + y, f=f(x)):\n"
+            "        def hook(module, x=x, y=y.sum()):\n            print(x.item(), y.item())\n"
+            "        for row in x:\n            self.layer.register_forward_hook(hook)\n"
+            "        return f(lambda x=x, y=x: x) + torch.masked_select(x, z)\n"
+        )
+        Path("circles.py").write_text(circles)
+        assert check("--select", "ALL", "--preview", "--ignore", "TL102,TL107", "circles.py") == (
+            0,
+            "All checks passed!\n",
+            "",
+        )
+
+    def test_that_read_what_stands_around_the_function(self, check: Run) -> None:
+        kept = (
+            "import torch\ndef train(model, loader, opt):\n    scale = torch.ones(3, device='cuda')\n    for x in loader:\n"
+            "        def scaled(loss, scale=scale.sum().item()):\n            return loss * scale\n"
+            "        scaled(model(x)).backward()\n        opt.step()\n"
+        )
+        Path("kept.py").write_text(kept)
+        found = "kept.py:5:32: TL101 `scale.sum().item()` waits for the device on every training step"
+        assert check("--select", "ALL", "--preview", "kept.py") == (1, f"{found}\nFound 1 error.\n", "")
+
+
+class TestContainers:
+    """What holds itself twice is twice as large each time."""
+
+    @pytest.mark.parametrize(
+        "form",
+        ["({0}, {0})", "[{0}, {0}]", "{{'a': {0}, 'b': {0}}}", "[{0}, {0}] if c else ({0}, {0})", "list(zip({0}, {0}))", "({0}.append({0}), {0})[1]"],
+    )  # fmt: skip
+    def test_that_hold_themselves(self, check: Run, form: str) -> None:
+        grown = "".join(f"    a = {form.format('a')}\n    b = {form.format('b')}\n" for _ in range(400))
+        held = f"{TRAIN}def f(c):\n    a = [torch.ones(3)]\n    b = [torch.ones(3)]\n{grown}    y = a if c else b\n    return y[0][0]['a'].item()\n"
+        Path("good.py").write_text(held.replace("model(x.cuda())", "model(x.cuda(), f(x))"))
+        code, out, err = check("--select", "ALL", "--preview", "good.py")
+        assert (code, err) == (1, "")
+        assert FOUND in out
+
+    @pytest.mark.parametrize(("opened", "closed"), [("[", "]"), ("{'a': ", "}"), ("(x, ", ",)")])
+    def test_that_are_written_in_each_other(self, check: Run, opened: str, closed: str) -> None:
+        deep = f"{opened * 60}x{closed * 60}"
+        Path("good.py").write_text(f"{TRAIN}        y = {deep} if x.shape[0] > 2 else {deep}\n        y[0].item()\n")
+        code, out, err = check("--select", "ALL", "--preview", "good.py")
+        assert (code, err) == (1, "")
+        assert FOUND in out
+
+
 class TestNames:
     ODD = (
         b"e\xff.py",

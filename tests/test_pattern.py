@@ -106,6 +106,7 @@ HAS_NOT = [
     ("torch.cat", "torch.cut"),
     ("torch.cat", "x.torch.cat"),
     ('$x.to("cpu")', "x.to(f'cpu')"),
+    ("for $t in $it: ...", "async for a in b: c"),
     ("with torch.autocast($d): ...", "with open(d): x"),
     ("@triton.jit\ndef $k(*$_): ...", "@other\ndef kernel(): pass"),
     ("class $c(torch.nn.Module): ...", "class A(B): x"),

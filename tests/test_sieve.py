@@ -181,3 +181,14 @@ def test_a_comment_full_of_hashes_costs_no_more_than_another() -> None:
     sieve = Sieve([".item()"], lambda path: frozenset(), {})
 
     assert [data.index(b"item")] == list(sieve.offsets("x.py", data))
+
+
+@pytest.mark.parametrize(
+    "comments", ["# It is about torch.\n" * 40_000, "# x.item\n" * 40_000, "#" + ".#" * 80_000 + "\n"]
+)
+def test_pages_of_comments_cost_no_more_than_other_pages(comments: str) -> None:
+    """Each dot and each word was once looked behind to the end of all comments."""
+    data = comments.encode() + b"x.item()\n"
+    sieve = Sieve([".item()"], lambda path: frozenset(), {})
+
+    assert [data.rindex(b"item")] == list(sieve.offsets("x.py", data))

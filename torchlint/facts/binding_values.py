@@ -6,6 +6,7 @@ import ast
 
 from . import batches, module_calls, moves, names, narrowing, operations
 from .bindings import (
+    Around,
     Assigned,
     Augmented,
     Before,
@@ -238,6 +239,10 @@ def _lambda_parameter(values: Evaluator, binding: Parameter) -> Value:
     return operations.by_name(binding.name)
 
 
+def _around(values: Evaluator, binding: Around) -> Value:
+    return values.around(binding.name)
+
+
 def _keyword_rest(values: Evaluator, binding: Rest) -> Value:
     return values.world.keywords(values.function)
 
@@ -269,5 +274,6 @@ BINDINGS: dict[type[Binding], Reader] = {
     Defined: _defined,
     Before: _before,
     Parameter: _lambda_parameter,
+    Around: _around,
     Rest: _keyword_rest,
 }

@@ -170,6 +170,15 @@ class Parameter(Binding):
         self.name = name
 
 
+class Around(Binding):
+    """A name of the scopes around the function that a parameter of its own is called like: `def hook(x, name=name)`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 class Rest(Binding):
     """`**kwargs` of the function itself."""
 
@@ -216,8 +225,7 @@ class Bindings:
         self.trained: set[str | None] = set()
         """Names and attributes used as only modules can be: `net.parameters()`."""
         node = function.node
-        for default in function.defaults.values():
-            self._read(default)
+        self._defaults(function)
         if not isinstance(node, ast.Module) and node.args.kwarg is not None:
             self._env[node.args.kwarg.arg] = self._new(Rest())
         self._block(node.body)
@@ -232,6 +240,16 @@ class Bindings:
         # What only the walk needed takes a fifth of the memory of all bindings.
         del self._journal, self._before, self._set_as, self._held, self._attributes
         del self._used, self._converted, self._sized, self._placed
+
+    def _defaults(self, function: Function) -> None:
+        """Read the defaults of the parameters, which see none of them."""
+        made = [default for default in function.defaults.values() if type(default) is not ast.Constant]
+        mark = len(self._journal)
+        for name in sorted(self._parameters) if made else ():
+            self._set(name, self._new(Around(name)))
+        for default in made:
+            self._read(default)
+        self._take_back(mark)
 
     def _new(self, binding: B) -> B:
         binding.number = len(self.all)

@@ -28,6 +28,7 @@ from .values import (
     Text,
     Tuple,
     Value,
+    bounded,
     constant,
     device_of_string,
     join,
@@ -127,7 +128,7 @@ def _list(values: Evaluator, node: ast.List | ast.Set) -> Value:
     if not items:
         return LIST
     known = tuple(items) if not any(isinstance(e, ast.Starred) for e in node.elts) and len(items) <= 8 else None
-    return List(element=join_all(items), items=known, made_by=node)
+    return bounded(List(element=join_all(items), items=known, made_by=node))
 
 
 def _dict(values: Evaluator, node: ast.Dict) -> Value:
@@ -141,7 +142,7 @@ def _dict(values: Evaluator, node: ast.Dict) -> Value:
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             keys[key.value] = value
         elem = value if elem is None else join(elem, value)
-    return Dict(entries=keys, element=elem, made_by=node)
+    return bounded(Dict(entries=keys, element=elem, made_by=node))
 
 
 def _comprehension(values: Evaluator, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:

@@ -33,6 +33,7 @@ from .values import (
     List,
     ModuleValue,
     Value,
+    bounded,
     replace,
     sequence,
     tensor,
@@ -159,7 +160,7 @@ class Evaluator:
                 self.bound(earlier)
         reach, self.reach = self.reach, binding.reach
         self._nested += 1
-        value = self._bindings[type(binding)](self, binding)
+        value = bounded(self._bindings[type(binding)](self, binding))
         self._nested -= 1
         self.reach = reach
         return value
@@ -214,8 +215,11 @@ class Evaluator:
         if name == self.rest:
             return self.world.positional_rest(function)
         found = names.imported(function, name)
-        if found is not None:
-            return self.named(self.canonical(found))
+        return self.named(self.canonical(found)) if found is not None else self.around(name)
+
+    def around(self, name: str) -> Value:
+        """A name of the functions around this one, or of the module."""
+        function = self.function
         scope = function.parent
         while scope is not None:
             bound = self.world.final(scope, name) if scope is not function else None

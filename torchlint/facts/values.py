@@ -577,6 +577,38 @@ def replace(value: _V, **changes: Any) -> _V:
     return new
 
 
+_DEEPEST = 8
+_LARGEST = 10_000
+
+
+def bounded(value: Value) -> Value:
+    """The value; of what holds too much, or too deep in each other, it is not known what it holds.
+
+    `a = (a, a)` holds twice as much as before, and a literal list each of its items in two ways.
+    """
+    if value.element is None and value.items is None and value.entries is None:
+        return value
+    fields = [name for name in ("element", "items", "entries") if name in value._names]
+    return value if _is_bounded(value) else replace(value, **dict.fromkeys(fields))
+
+
+def _is_bounded(value: Value) -> bool:
+    level: list[Value] = [value]
+    seen = 0
+    for _ in range(_DEEPEST):
+        below: list[Value] = []
+        for one in level:
+            if one.element is not None:
+                below.append(one.element)
+            below += one.items or ()
+            below += (one.entries or {}).values()
+        seen += len(below)
+        if not below or seen > _LARGEST:
+            break
+        level = below
+    return not below
+
+
 # Joins
 
 

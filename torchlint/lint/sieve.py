@@ -18,7 +18,7 @@ from ..text.source import Source
 _IDENTIFIER = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_" + bytes(range(128, 256))
 _BLANK = b" \t\r\n\\"
 # A comment reaches to the end of its line: one that could end at any of its `#` would take exponential time.
-_SPACE = r"(?:[ \t\f\\\r\n]|#[^\r\n]*(?![^\r\n]))*"
+_SPACE = r"[ \t\f\\\r\n]*(?:#[^\r\n]{0,500}(?![^\r\n])[ \t\f\\\r\n]*){0,50}"
 _OPENS = regex(rf"{_SPACE}\(".encode())
 _LONE_RETURN = regex(rb"\r(?!\n)")
 

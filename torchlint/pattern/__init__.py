@@ -12,6 +12,7 @@
 - `f(name := $x)` is an argument at this place, or by this keyword.
 - `($x := f(...))` catches what it holds.
 - `f(...);` is a statement of its own. The body of a compound statement is free, and so are the parameters of a `def`.
+- `for` is no `async for`, which goes through none of what a `for` can; `with` and `def` are those that are `async` as well.
 
 A rule is shown one place of the shape: the outermost thing with a name outside of brackets (`.detach()`, `torch.cat()`), or
 what is called `$here`; where nothing has a name, the whole.

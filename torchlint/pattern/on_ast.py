@@ -61,7 +61,6 @@ _VIEWS: dict[type[ast.AST], Callable[[Any], View]] = {
     ast.If: lambda n: ("if", n.test),
     ast.While: lambda n: ("while", n.test),
     ast.For: lambda n: ("for", n.target, n.iter),
-    ast.AsyncFor: lambda n: ("for", n.target, n.iter),
     ast.With: lambda n: ("with", [item.context_expr for item in n.items]),
     ast.AsyncWith: lambda n: ("with", [item.context_expr for item in n.items]),
     ast.FunctionDef: lambda n: ("def", n.name, n.decorator_list),

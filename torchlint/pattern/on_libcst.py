@@ -149,7 +149,7 @@ _VIEWS: dict[str, Callable[[Any], View]] = {
     "Assert": lambda n: ("assert", n.test),
     "If": lambda n: ("if", n.test),
     "While": lambda n: ("while", n.test),
-    "For": lambda n: ("for", n.target, n.iter),
+    "For": lambda n: ("for", n.target, n.iter) if n.asynchronous is None else ("",),
     "With": lambda n: ("with", [item.item for item in n.items]),
     "FunctionDef": lambda n: ("def", n.name.value, _decorators(n)),
     "ClassDef": lambda n: ("class", n.name.value, _decorators(n), _positional(n.bases)),

@@ -80,7 +80,6 @@ Part = Hole | Named | Caught | Parameter | Node
 _ALWAYS = frozenset(("call", "attribute", "subscript", "ternary", "if", "while", "assert", "for", "with"))
 """Kinds of nodes that are all there is to say of a node of their classes, where their parts are free."""
 _SAME = (
-    (ast.For, ast.AsyncFor),
     (ast.With, ast.AsyncWith),
     (ast.FunctionDef, ast.AsyncFunctionDef),
     (ast.Name, ast.Attribute),

@@ -11,7 +11,6 @@ KINDS: dict[type[ast.AST], str] = {
     ast.While: "while",
     ast.Assert: "assert",
     ast.For: "for",
-    ast.AsyncFor: "for",
     ast.With: "with",
     ast.AsyncWith: "with",
     ast.AugAssign: "augassign",
