@@ -655,7 +655,7 @@ def _trains_nothing(site: Site, klass: Class) -> bool:
             name = site.project.resolve(method, call.func) or ""
             made = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
             parts = chain(call.func) or ["", ""]
-            held = parts[0] == own and (len(parts) > 2 or parts[1:] and parts[1] not in klass.methods)
+            held = parts[0] == own and len(parts) > 1 and (len(parts) > 2 or parts[1] not in klass.methods)
             if made or held or "Parameter" in parts[-1] or isinstance(call.func, ast.Subscript):
                 return False
             if site.project.value(method, call).kind in ("module", "unknown") and parts[-1][:1].isupper():
