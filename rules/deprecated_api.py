@@ -3,8 +3,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import api_table, names, syntax
-from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since
+from torchlint.facts import names, syntax
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since, warns_since
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.number_first import SHAPES, Given, roles_of
 from torchlint.facts.told import Argument
@@ -18,6 +18,8 @@ _NEW_SUCCESSOR = frozenset(
     )
 )
 """What takes their place came with the deprecation itself: for an older torch there is nothing else to write."""
+_NUMBERS_BEHIND = (1, 5)
+"""The first torch that warns of a number before tensors."""
 
 
 @rule(
@@ -144,6 +146,8 @@ def _has_twin(site: Site, keyword: str) -> bool:
 
 def _number_first(site: Site, roles: Given) -> Iterator[Finding]:
     """`x.add_(2, y)`: a signature from before torch 1.5."""
+    if site.torch is None or site.torch.high <= _NUMBERS_BEHIND:
+        return
     args = site.call.args
     tensors = [arg for name, arg in zip(roles, args, strict=True) if not name]
     if site.call.keywords or site.spread or not all(site.value(one).kind in ("tensor", "unknown") for one in tensors):
@@ -180,7 +184,7 @@ def _from(site: Site, entry: Entry) -> str:
 
 def _warned(site: Site, name: str) -> tuple[int, int] | None:
     """Since which version the newest torch that the place is reached under warns; None where it does not, or nothing else fits."""
-    warned = api_table.warns(name, site.torch) if site.torch is not None else None
+    warned = warns_since(name, site.torch) if site.torch is not None else None
     if warned is None or site.torch is None or name not in _NEW_SUCCESSOR or site.torch.low > warned:
         return warned
     # A project that says nothing is taken for one of the latest torch; it need not leave the older ones behind.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torchlint.facts import api_table
+from torchlint.facts import api_table, deprecated_table
 from torchlint.facts.compiler_table import PUBLIC
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since
 from torchlint.torch_api.version import Range, Version
@@ -80,6 +80,27 @@ def test_the_newest_torch_of_the_target_decides_what_is_gone(key: str, target: s
 )
 def test_the_first_version_that_has_a_name(key: str, first: Version) -> None:
     assert first == api_table.there(key)
+
+
+@pytest.mark.parametrize("name", sorted(deprecated_table._IN_TORCH_1))
+def test_what_torch_1_warned_of_the_oldest_measured_one_does(name: str) -> None:
+    assert "UserWarning" == api_table.states(name)[api_table.measured()[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "since"),
+    [
+        ("torch.nn.functional.upsample", "==0.4", None),
+        ("torch.cholesky", "==1.1", None),
+        ("torch.nn.functional.upsample", "==1.1", api_table.ALWAYS),
+        ("torch.nn.functional.upsample", ">=0.4,<1.5", api_table.ALWAYS),
+        ("torch.nn.functional.upsample", "", api_table.ALWAYS),
+    ],
+)
+def test_a_torch_older_than_the_measured_ones_warns_of_what_torch_1_did(
+    name: str, target: str, since: Version | None
+) -> None:
+    assert since == deprecated_table.warns_since(name, Range.stated(target))
 
 
 def test_a_message_names_the_version_where_one_without_it_was_measured() -> None:

@@ -62,6 +62,11 @@ def there(key: str) -> Version:
     return _EARLY.get(key, first) if first == ALWAYS else first
 
 
+def is_older(target: Range) -> bool:
+    """Whether all versions of a target are older than those that were measured."""
+    return decisive(target, measured()) is None
+
+
 def warns(key: str, target: Range) -> Version | None:
     """Since which version each warns of it up to the one that answers for the target; None where that does not."""
     return _since(key, target, lambda state: state.endswith("Warning"))
