@@ -9,6 +9,8 @@ from torchlint.facts.nodes import elements, indices
 from torchlint.rule import Finding, Site, rule
 
 _COMPARING = ("max", "min", "sorted", "any", "all")
+_SCALARS = {"alpha": ("add", "sub"), "value": ("addcmul", "addcdiv")}
+"""Keywords for a number of the host, by the operators that have them."""
 _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
 
 
@@ -18,6 +20,14 @@ _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
         "range(...)",
         *(f"{name}(...)" for name in _COMPARING),
         *(f"torch.{name}(...)" for name in _SIZED),
+        *(
+            f"{owner}(..., {keyword}=$number)"
+            for keyword, names in _SCALARS.items()
+            for name in names
+            for owner in (f"torch.{name}", f"$x.{name}", f"$x.{name}_")
+        ),
+        *("$x.add_($number, $_)", "$x.sub_($number, $_)"),  # before torch 1.5
+        *("$x.addcmul_($number, $_, $_)", "$x.addcdiv_($number, $_, $_)"),
         "$x[$i]",
     ],
     impact="medium",
@@ -31,8 +41,9 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings and lists of layers (`names[t]`),
-    in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`), and device tensors that the builtins `max`, `min`,
-    `sorted`, `any` and `all` compare; in step loops and in what they call, in evaluation and generation loops and in
+    in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`), as factors that are numbers
+    (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), and device tensors that the builtins `max`, `min`, `sorted`,
+    `any` and `all` compare; in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
 
     ## Why is this slow?
@@ -100,6 +111,8 @@ def _needed(site: Site) -> Iterator[ast.expr]:
             yield target.slice
     elif site.name.removesuffix("()") in _COMPARING:
         yield from _compared(site)
+    elif "$number" in site.pattern:
+        yield site.part("number")
     else:
         arguments = [
             *site.call.args,
@@ -146,4 +159,7 @@ def _why(site: Site) -> str:
         return "the bound of a slice is a Python number" if bound else "the index of a list is a Python number"
     if name in _COMPARING:
         return f"the builtin `{name}` compares on the host"
+    if "$number" in site.pattern:
+        factor = next(keyword for keyword, names in _SCALARS.items() if name.removesuffix("_") in names)
+        return f"`{factor}` of `{name}` is a Python number"
     return f"`{name}` takes Python numbers"

@@ -114,3 +114,30 @@ def test_a_trainer_that_a_registry_makes(trainer: str, others: dict[str, str], f
     settings = Settings(codes=frozenset(("TL101",)), fixable=frozenset())
 
     assert found == bool(lint({path: text.encode() for path, text in files.items()}, settings).findings)
+
+
+@pytest.mark.parametrize(
+    ("base", "others", "found"),
+    [
+        ("Optimizer", {}, False),
+        ("object", {"train.py": "model.cuda()\n"}, False),
+        ("Optimizer", {"train.py": "model.cuda()\n"}, True),
+        (
+            "Lookahead",
+            {"train.py": "model.cuda()\n", "ahead.py": "class Lookahead(torch.optim.Optimizer): ...\n"},
+            True,
+        ),
+    ],
+)
+def test_an_optimizer_in_a_file_that_names_no_device(base: str, others: dict[str, str], found: bool) -> None:
+    """It updates what the program moved."""
+    text = (
+        "import torch\nfrom torch.optim import Optimizer\nfrom ahead import Lookahead\n\n"
+        f"class Lars({base}):\n    def step(self):\n        for group in self.param_groups:\n"
+        "            for p in group['params']:\n                if torch.norm(p.grad) > 0:\n                    p.mul_(0.9)\n"
+    )
+    settings = Settings(codes=frozenset(("TL102",)), fixable=frozenset())
+
+    result = lint({path: text.encode() for path, text in {"lars.py": text, **others}.items()}, settings)
+
+    assert found == bool(result.findings)

@@ -88,6 +88,11 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     return project.is_module(klass) if "" in groups else _has_base(project, klass, groups)
 
 
+def is_optimizer(project: Project, klass: Class) -> bool:
+    """Whether a class is an optimizer."""
+    return _has_base(project, klass, ("Optimizer",))
+
+
 def is_tested(project: Project, function: Function) -> bool:
     """Whether a framework's loop of tests calls a function, with autograd off."""
     return function.name in _TESTS and runs_on_batches(project, function)

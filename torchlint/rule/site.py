@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from ..facts import frequency, versions
 from ..facts.flow import Flow, Loop
 from ..facts.guards import RARE, Meaning
-from ..facts.module import Function, Module
+from ..facts.module import Class, Function, Module
 from ..facts.nodes import argument_of, spreads
 from ..facts.operator_results import DEFAULT_TYPE
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
-from ..program import conditions, families, handed
+from ..program import conditions, families, frameworks, handed
 from ..program.calling import CallSite
 from ..program.feeding import feeders, is_handed_over
 from ..program.model_calls import runs_module
@@ -348,13 +348,17 @@ class Site:
         if self.settings.accelerators or context.accelerator(self.module):
             return True
         klass = self.function.cls
-        if klass is not None and context.anywhere and self.project.is_module(klass):
-            return True  # part of a model, which the program moves
+        if klass is not None and context.anywhere and self._moves_with_model(klass):
+            return True
         if self.hot is not None and context.accelerator(self.hot.function.module):
             return True
         if self.hot is not None and klass is not None and context.anywhere and context.is_registered(self.module):
             return True
         return klass is None and context.anywhere and frequency.in_forward(self)  # what such a part calls
+
+    def _moves_with_model(self, klass: Class) -> bool:
+        """Whether the program moves a class's objects, or what they work on: parts of a model, optimizers."""
+        return self.project.is_module(klass) or frameworks.is_optimizer(self.project, klass)
 
     @property
     def makes_on_accelerator(self) -> bool:
