@@ -159,7 +159,7 @@ def _is_tested(site: Site, given: ast.expr) -> bool:
 
 
 def _is(value: Value, literal: object) -> bool:
-    return type(value.const) is type(literal) and value.const == literal
+    return type(value.const) is type(literal) and value.const == literal and not value.other_kinds
 
 
 def _has_accelerator(site: Site) -> bool:

@@ -364,6 +364,8 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("t.new_zeros(3, device='cuda')", "tensor @accelerator"),
         ("t.type_as(t.cuda())", "tensor @accelerator"),
         ("t.to('cuda')", "tensor @accelerator"),
+        ("t.to({'a': 1})", "tensor"),
+        ("import copy\nt.to(copy.deepcopy(whatever))", "tensor"),
         ("t.to(device='cuda')", "tensor @accelerator"),
         ("t.to(torch.float16)", "tensor @cpu"),
         ("t.to(dtype=torch.float16)", "tensor @cpu"),
@@ -883,6 +885,9 @@ def test_inside_a_module(value_of: ValueOf, code: str, expected: str) -> None:
         ("from diffusers import DDPMScheduler\nDDPMScheduler.from_pretrained('x')", "scheduler?"),
         ("from transformers import get_cosine_schedule as g\ng(o)", "scheduler"),
         ("import copy\ncopy.deepcopy(Net())", "module example.Net"),
+        ("import copy\ncopy.deepcopy(options['device'])", "unknown"),
+        ("import copy\ncopy.deepcopy(torch.device('cuda'))", "device @accelerator"),
+        ("import copy\ncopy.deepcopy(whatever)", "module?"),
         ("net = Net()\nnet.eval()(x)", "tuple(tensor grad, number = 1)"),
     ],
 )

@@ -119,6 +119,9 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         if name == "torch.compile":
             return module_calls.compiled(given)
         return replace(given, certainty=max(given.certainty, LIKELY)) if given else ModuleValue(LIKELY)
+    if name in table.COPIES:
+        is_entry = bool(node.args) and isinstance(node.args[0], ast.Subscript)  # `args["device"]`
+        return args.first if args.first or is_entry else ModuleValue(LIKELY)
     root = name.partition(".")[0]
     if name == "torch.jit.annotate" and node.args:
         return promised(values, node.args[0])

@@ -10,6 +10,8 @@ from .values import Batch, Device, ModuleValue, Tensor, replace
 _Movable = TypeVar("_Movable", Tensor, Batch, ModuleValue)
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "npu"))
 INTEGER_DTYPES = frozenset(f"torch.{name}" for name in "long int short int64 int32 int16 int8 uint8".split())
+_REFUSED = frozenset(("module", "instance", "dict", "list", "tuple"))
+"""What `.to()` takes none of: a guess that went wrong, so that the device is unknown."""
 
 
 def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
@@ -31,7 +33,7 @@ def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     device = device_of(target)
     if device == "cpu":
         return replace(base, device="cpu")
-    if device or is_device(target) or target.kind == "tensor" or not target:
+    if device or is_device(target) or target.kind in _REFUSED or target.kind == "tensor" or not target:
         return _moved(base, device)
     return base
 

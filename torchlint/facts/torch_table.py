@@ -75,8 +75,6 @@ PASS_THROUGH = frozenset(
         "torch.distributed.fsdp.fully_shard",
         "torch.distributed._composable.fsdp.fully_shard",
         "torch.distributed._composable.replicate",
-        "copy.deepcopy",
-        "copy.copy",
         "deepspeed.initialize",
         "torch.nn.utils.weight_norm",
         "torch.nn.utils.spectral_norm",
@@ -87,6 +85,8 @@ PASS_THROUGH = frozenset(
         "peft.get_peft_model",
     )
 )
+# Calls that give another one of what they were given, whatever it is.
+COPIES = frozenset(("copy.copy", "copy.deepcopy"))
 DTYPES = frozenset(
     f"torch.{name}"
     for name in """float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 uint16 uint32 uint64
