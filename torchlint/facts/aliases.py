@@ -188,13 +188,8 @@ class Batch:
             return parent if parent.attr not in _ABOUT else None
         if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Load):
             return parent
-        if isinstance(parent, _PASSED_ON):
-            return parent
-        return (
-            parent
-            if isinstance(parent, ast.Call) and names.last(parent.func) in WRAPPERS and node in parent.args
-            else None
-        )
+        wrapped = isinstance(parent, ast.Call) and names.last(parent.func) in WRAPPERS and node in parent.args
+        return parent if wrapped or isinstance(parent, _PASSED_ON) else None
 
     def _only_reads(self, node: ast.AST, parent: ast.AST) -> bool:
         if isinstance(parent, ast.Attribute):

@@ -50,10 +50,6 @@ KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 
 
-def _assigned(values: Evaluator, binding: Assigned) -> Value:
-    return values.expr(binding.node)
-
-
 def _declared(values: Evaluator, binding: Declared) -> Value:
     node = binding.node
     value = values.expr(node.value) if node.value is not None else UNKNOWN
@@ -85,7 +81,11 @@ def _part(values: Evaluator, binding: Part) -> Value:
     whole = binding.whole
     if isinstance(whole, Assigned) and binding.count is not None:
         node = whole.node
-        if isinstance(node, ast.Tuple | ast.List) and len(node.elts) == binding.count and not _has_starred(node):
+        if (
+            isinstance(node, ast.Tuple | ast.List)
+            and len(node.elts) == binding.count
+            and not any(isinstance(one, ast.Starred) for one in node.elts)
+        ):
             reach, values.reach = values.reach, whole.reach
             value = values.expr(node.elts[binding.at])
             values.reach = reach
@@ -98,14 +98,6 @@ def _part(values: Evaluator, binding: Part) -> Value:
         # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.
         return replace(each, other_kinds=each.other_kinds | {"tuple"})
     return each
-
-
-def _starred_part(values: Evaluator, binding: Starred) -> Value:
-    return sequence(values.bound(binding.each))
-
-
-def _iterated(values: Evaluator, binding: Iterated) -> Value:
-    return element(values, values.expr(binding.node), binding.node)
 
 
 def _narrowed(values: Evaluator, binding: Narrowed) -> Value:
@@ -216,10 +208,6 @@ def _keys_of(values: Evaluator, target: ast.Subscript) -> list[str]:
     return [one for one in found if isinstance(one, str)]
 
 
-def _joined_paths(values: Evaluator, binding: Joined) -> Value:
-    return join(values.bound(binding.one), values.bound(binding.other))
-
-
 def _defined(values: Evaluator, binding: Defined) -> Value:
     node, module = binding.node, values.function.module
     if isinstance(node, ast.ClassDef):
@@ -235,22 +223,6 @@ def _before(values: Evaluator, binding: Before) -> Value:
     return attribute_of(values, values.expr(node.value), node)
 
 
-def _lambda_parameter(values: Evaluator, binding: Parameter) -> Value:
-    return operations.by_name(binding.name)
-
-
-def _around(values: Evaluator, binding: Around) -> Value:
-    return values.around(binding.name)
-
-
-def _keyword_rest(values: Evaluator, binding: Rest) -> Value:
-    return values.world.keywords(values.function)
-
-
-def _has_starred(node: ast.Tuple | ast.List) -> bool:
-    return any(isinstance(element, ast.Starred) for element in node.elts)
-
-
 def _sends(binding: Binding) -> bool:
     """Whether a statement moves what it binds, wherever to: `batch[key] = batch[key].to(args.device)`."""
     return isinstance(binding, Assigned) and _is_moved(binding.node)
@@ -261,19 +233,19 @@ def _is_moved(node: ast.expr) -> bool:
 
 
 BINDINGS: dict[type[Binding], Reader] = {
-    Assigned: _assigned,
+    Assigned: lambda values, binding: values.expr(binding.node),
     Declared: _declared,
     Augmented: _augmented,
     Part: _part,
-    Starred: _starred_part,
-    Iterated: _iterated,
+    Starred: lambda values, binding: sequence(values.bound(binding.each)),
+    Iterated: lambda values, binding: element(values, values.expr(binding.node), binding.node),
     Narrowed: _narrowed,
     Changed: _changed,
     Stored: _stored,
-    Joined: _joined_paths,
+    Joined: lambda values, binding: join(values.bound(binding.one), values.bound(binding.other)),
     Defined: _defined,
     Before: _before,
-    Parameter: _lambda_parameter,
-    Around: _around,
-    Rest: _keyword_rest,
+    Parameter: lambda values, binding: operations.by_name(binding.name),  # of a lambda
+    Around: lambda values, binding: values.around(binding.name),
+    Rest: lambda values, binding: values.world.keywords(values.function),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..system.regex import regex
 from . import break_table
@@ -124,30 +124,21 @@ def _indexed(place: Place, node: ast.Subscript) -> Break | None:
     holder = place.value(node.value)
     if holder.is_tensor and any(_is_scalar(place, part) for part in parts):
         return found(place, _INSIDE, "an operator needs the value of a tensor as an index")
-    if (
-        holder.kind in ("list", "tuple")
-        and holder.proven
-        and is_tensor(place, index)
-        and isinstance(node.ctx, ast.Load)
-    ):
-        return found(place, "list index", why)
-    return None
+    read = isinstance(node.ctx, ast.Load) and holder.kind in ("list", "tuple") and holder.proven
+    return found(place, "list index", why) if read and is_tensor(place, index) else None
 
 
 # TL202: Python control flow on a tensor
+
+_TESTS: dict[type[ast.AST], str] = {ast.If: "if", ast.While: "while", ast.IfExp: "ternary"}
 
 
 def tensor_branch(place: Place) -> Break | None:
     """`if`, `while`, a ternary, `and`, `assert` with an f-string, `any()`: Python decides by the value of a tensor."""
     node = place.target
-    if isinstance(node, ast.If):
-        return _branch(place, node.test, "if")
-    if isinstance(node, ast.While):
-        return _branch(place, node.test, "while")
-    if isinstance(node, ast.IfExp):
-        return _branch(place, node.test, "ternary")
-    if isinstance(node, ast.Assert):
-        return _branch(place, node.test, assertion(node.msg))
+    if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+        construct = assertion(node.msg) if isinstance(node, ast.Assert) else _TESTS[type(node)]
+        return _decided(place, _leaves(node.test), construct)
     if isinstance(node, ast.BoolOp) and not _is_test(place, node):
         leaves = [leaf for value in node.values[:-1] for leaf in _leaves(value)]
         return _decided(place, leaves, "boolop")
@@ -158,13 +149,7 @@ def tensor_branch(place: Place) -> Break | None:
     if asked is not None and asked[1] in ("any", "all", "sorted") and asked[0].args:
         value = place.value(asked[0].args[0])
         elem = value.element if value.kind in ("list", "tuple") else value
-        if (
-            elem is not None
-            and elem.kind == "tensor"
-            and elem.proven
-            and not elem.other_kinds
-            and not asked[0].keywords
-        ):
+        if elem is not None and elem.is_tensor and not elem.other_kinds and not asked[0].keywords:
             return found(place, f"{asked[1]}()", f"Python decides by the values of `{place.short(asked[0].args[0])}`")
     return None
 
@@ -176,17 +161,11 @@ def assertion(message: ast.expr | None) -> str:
     return "assert constant" if isinstance(message, ast.Constant) else "assert f-string"
 
 
-def _branch(place: Place, test: ast.expr, construct: str) -> Break | None:
-    return _decided(place, list(_leaves(test)), construct)
-
-
-def _decided(place: Place, leaves: list[ast.expr], construct: str) -> Break | None:
+def _decided(place: Place, leaves: Iterable[ast.expr], construct: str) -> Break | None:
     tensor = next((leaf for leaf in leaves if _decides(place, leaf) and place.traced(leaf)), None)
-    return (
-        found(place, construct, f"Python decides by the value of `{place.short(tensor)}`")
-        if tensor is not None
-        else None
-    )
+    if tensor is None:
+        return None
+    return found(place, construct, f"Python decides by the value of `{place.short(tensor)}`")
 
 
 def _decides(place: Place, leaf: ast.expr) -> bool:

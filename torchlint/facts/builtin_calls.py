@@ -25,6 +25,17 @@ from .values import (
     sequence,
 )
 
+_GIVES: dict[str, Value] = {
+    **dict.fromkeys(("len", "id", "hash", "ord", "int"), INTEGER),
+    **dict.fromkeys(("float", "complex", "round", "abs", "pow", "divmod"), NUMBER),
+    **dict.fromkeys(("bool", "isinstance", "hasattr", "callable", "issubclass", "any", "all"), BOOL),
+    **dict.fromkeys(("str", "repr", "format", "chr", "hex", "input"), STR),
+    "range": sequence(INTEGER),
+    "slice": Unknown(PROVEN),
+    "print": NONE,
+}
+"""What builtins give, whatever they are given."""
+
 
 def iteration(values: Evaluator, last: str, args: Arguments) -> Value:
     given = args.first
@@ -41,20 +52,10 @@ def iteration(values: Evaluator, last: str, args: Arguments) -> Value:
 
 def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Value:
     first = args.first
-    if name in ("len", "id", "hash", "ord"):
-        return INTEGER
-    if name in ("float", "complex", "round", "abs", "pow", "divmod"):
-        if name in ("abs", "pow") and first.kind in ("tensor", "ndarray"):
-            return first
-        return NUMBER
-    if name == "int":
-        return INTEGER
-    if name in ("bool", "isinstance", "hasattr", "callable", "issubclass", "any", "all"):
-        return BOOL
-    if name in ("str", "repr", "format", "chr", "hex", "input"):
-        return STR
-    if name in ("range",):
-        return sequence(INTEGER)
+    if name in ("abs", "pow") and first.kind in ("tensor", "ndarray"):
+        return first
+    if name in _GIVES:
+        return _GIVES[name]
     if name == "enumerate":
         return sequence(Tuple(items=(INTEGER, element(values, first, node.args[0] if node.args else None))))
     if name == "zip":
@@ -76,12 +77,6 @@ def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
         return Dict(entries=dict(args.keywords), element=None, made_by=node)
     if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
         return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
-    if name == "slice":
-        return Unknown(PROVEN)
-    if name == "super":
-        return UNKNOWN
-    if name == "print":
-        return NONE
     return UNKNOWN
 
 

@@ -40,17 +40,9 @@ _OF_COMPARED = CASTS | table.TENSOR_ONLY | {"byte", "cpu", "cuda", "to", "type"}
 """Methods of tensors that neither a bool of Python nor an array of them has."""
 
 
-def _constant(values: Evaluator, node: ast.Constant) -> Value:
-    return constant(node.value)
-
-
 def _joined(values: Evaluator, node: ast.JoinedStr) -> Value:
     text = string(node.values[0]) if node.values else None
     return Text(device=device_of_string(text.rstrip(":")) if text else "")
-
-
-def _binop(values: Evaluator, node: ast.BinOp) -> Value:
-    return operations.binary(values.expr(node.left), values.expr(node.right), node.op)
 
 
 def _unary(values: Evaluator, node: ast.UnaryOp) -> Value:
@@ -112,10 +104,6 @@ def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:
     return join(values.expr(node.body), values.expr(node.orelse))
 
 
-def _named_expr(values: Evaluator, node: ast.NamedExpr) -> Value:
-    return values.expr(node.value)
-
-
 def _tuple(values: Evaluator, node: ast.Tuple) -> Value:
     items = tuple(values.expr(e) for e in node.elts)
     if any(isinstance(e, ast.Starred) for e in node.elts):
@@ -139,30 +127,11 @@ def _dict(values: Evaluator, node: ast.Dict) -> Value:
         if key is None:
             keys.update(value.entries or {})
             continue
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            keys[key.value] = value
+        name = string(key)
+        if name is not None:
+            keys[name] = value
         elem = value if elem is None else join(elem, value)
     return bounded(Dict(entries=keys, element=elem, made_by=node))
-
-
-def _comprehension(values: Evaluator, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-    return List(element=values.expr(node.elt), made_by=node)
-
-
-def _dict_comprehension(values: Evaluator, node: ast.DictComp) -> Value:
-    return Dict(element=values.expr(node.value))
-
-
-def _lambda(values: Evaluator, node: ast.Lambda) -> Value:
-    return FunctionValue(LIKELY, made_by=node, made_in=values.function.module)
-
-
-def _starred(values: Evaluator, node: ast.Starred) -> Value:
-    return element(values, values.expr(node.value), None)
-
-
-def _awaited(values: Evaluator, node: ast.Await) -> Value:
-    return values.expr(node.value)
 
 
 def _is_scripting(test: ast.expr) -> bool:
@@ -173,28 +142,29 @@ def _is_scripting(test: ast.expr) -> bool:
 
 
 EXPRESSIONS: dict[type[ast.expr], Reader] = {
-    ast.Constant: _constant,
+    ast.Constant: lambda values, node: constant(node.value),
     ast.JoinedStr: _joined,
     ast.Name: Evaluator.name,
     ast.Attribute: attribute,
     ast.Subscript: subscript,
-    ast.BinOp: _binop,
+    ast.BinOp: lambda values, node: operations.binary(values.expr(node.left), values.expr(node.right), node.op),
     ast.UnaryOp: _unary,
     ast.BoolOp: _boolop,
     ast.Compare: _compare,
     ast.IfExp: _ifexp,
-    ast.NamedExpr: _named_expr,
+    ast.NamedExpr: lambda values, node: values.expr(node.value),
     ast.Tuple: _tuple,
     ast.List: _list,
     ast.Set: _list,
     ast.Dict: _dict,
-    ast.ListComp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.DictComp: _dict_comprehension,
-    ast.Lambda: _lambda,
-    ast.Starred: _starred,
-    ast.Await: _awaited,
+    **dict.fromkeys(
+        (ast.ListComp, ast.SetComp, ast.GeneratorExp),
+        lambda values, node: List(element=values.expr(node.elt), made_by=node),
+    ),
+    ast.DictComp: lambda values, node: Dict(element=values.expr(node.value)),
+    ast.Lambda: lambda values, node: FunctionValue(LIKELY, made_by=node, made_in=values.function.module),
+    ast.Starred: lambda values, node: element(values, values.expr(node.value), None),
+    ast.Await: lambda values, node: values.expr(node.value),
     ast.Call: call,
 }
 

@@ -65,18 +65,13 @@ def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Fu
 
 
 def _is_called_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]]) -> bool:
+    if _is_forward(place, function) or _is_part(place, function):
+        return True
     # Callers in the same file come first: where they tell, the other files are not parsed.
-    return (
-        _is_forward(place, function)
-        or _is_part(place, function)
-        or (
-            depth > 0
-            and any(
-                _is_run(place.at(site.function, site.call), place.at(function, function.node.body[0]), depth - 1, seen)
-                for site in place.callers(function)
-                if not place.project.is_tested(site.function)
-            )
-        )
+    return depth > 0 and any(
+        _is_run(place.at(site.function, site.call), place.at(function, function.node.body[0]), depth - 1, seen)
+        for site in place.callers(function)
+        if not place.project.is_tested(site.function)
     )
 
 

@@ -62,7 +62,9 @@ _RANKS = frozenset(
 _WEAK = frozenset(("sync_gradients",))
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
 _MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
-_CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "datetime.datetime.now"))
+_CLOCKS = frozenset(
+    """time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now time perf_counter timer""".split()
+)
 _LASTS = frozenset(
     """is_last last_batch is_last_step last_step is_first first_step init done dones finished terminated truncated
     should_log should_print should_save should_eval""".split()
@@ -130,9 +132,7 @@ def evaluates(test: ast.expr, true: bool) -> bool:
     if isinstance(test, ast.BoolOp):
         return isinstance(test.op, ast.And) == true and any(evaluates(one, true) for one in test.values)
     last = names.last(test)
-    return (
-        last in ("training", "is_training", "return_loss") if not true else last in ("test", "test_only", "eval_only")
-    )
+    return last in (("test", "test_only", "eval_only") if true else ("training", "is_training", "return_loss"))
 
 
 class _Reading:
@@ -207,14 +207,8 @@ class _Reading:
         if not stores or _EVALUATES.isdisjoint(word.lower() for word in _WORDS.findall(name.id)):
             return False
         loops = self.flow.loops(name)
-        made = [
-            self.flow.parents.get(store)
-            for store in stores
-            if not any(loop in loops for loop in self.flow.loops(store))
-        ]
-        values = [
-            one.value.value for one in made if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)
-        ]
+        before = [store for store in stores if not any(loop in loops for loop in self.flow.loops(store))]
+        values = [made.value for store in before if (made := self._constant(store)) is not None]
         return bool(loops) and len(values) == len(stores) and True in values
 
     def _is_first(self, name: ast.Name) -> bool:
@@ -232,11 +226,12 @@ class _Reading:
 
     def _are(self, stores: list[ast.Name], value: bool) -> bool:
         """Whether a name is assigned one constant in several places."""
-        made = [self.flow.parents.get(store) for store in stores]
-        return all(
-            isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant) and one.value.value is value
-            for one in made
-        )
+        return all(is_constant(self._constant(store), value) for store in stores)
+
+    def _constant(self, store: ast.Name) -> ast.Constant | None:
+        """What a statement assigns to a name, where that is a constant."""
+        made = self.flow.parents.get(store)
+        return made.value if isinstance(made, ast.Assign) and isinstance(made.value, ast.Constant) else None
 
     def _bool_op(self, test: ast.BoolOp, true: bool) -> Meaning:
         found = [self.test(value, true) for value in test.values]
@@ -348,14 +343,9 @@ def _counts_rows(node: ast.expr) -> bool:
 
 def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
     """`step % n` by itself: false once in n steps."""
-    if (
-        isinstance(test, ast.BinOp)
-        and isinstance(test.op, ast.Mod)
-        and not true
-        and not _is_extent(test.left, value_of)
-    ):
-        return "" if _small(test.right, value_of) else "throttled"
-    return ""
+    if true or not (isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)) or _is_extent(test.left, value_of):
+        return ""
+    return "" if _small(test.right, value_of) else "throttled"
 
 
 def _divides(call: ast.Call, true: bool, value_of: ValueOf) -> bool:
@@ -481,11 +471,9 @@ def _is_seldom_drawn(test: ast.Compare) -> bool:
     share = test.comparators[0].value
     if names.last(test.left.func) not in ("random", "rand") or type(share) is not float:
         return False
-    return (
-        share <= SELDOM
-        if isinstance(test.ops[0], ast.Lt | ast.LtE)
-        else isinstance(test.ops[0], ast.Gt | ast.GtE) and share >= 1 - SELDOM
-    )
+    if isinstance(test.ops[0], ast.Lt | ast.LtE):
+        return share <= SELDOM
+    return isinstance(test.ops[0], ast.Gt | ast.GtE) and share >= 1 - SELDOM
 
 
 def _is_due(test: ast.Compare) -> bool:
@@ -493,12 +481,8 @@ def _is_due(test: ast.Compare) -> bool:
     left, op, right = test.left, test.ops[0], test.comparators[0]
     if isinstance(op, ast.Lt | ast.LtE):
         left, right = right, left
-    return (
-        isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE)
-        and _reads_clock(left)
-        and isinstance(right, ast.BinOp)
-        and isinstance(right.op, ast.Add)
-    )
+    ordered = isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE) and _reads_clock(left)
+    return ordered and isinstance(right, ast.BinOp) and isinstance(right.op, ast.Add)
 
 
 def _is_clock(node: ast.expr) -> bool:
@@ -510,11 +494,7 @@ def _is_clock(node: ast.expr) -> bool:
 
 
 def _reads_clock(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and ".".join(names.chain(node.func) or ["?"]) in _CLOCKS | {
-        "time",
-        "perf_counter",
-        "timer",
-    }
+    return isinstance(node, ast.Call) and ".".join(names.chain(node.func) or ()) in _CLOCKS
 
 
 _COUNTER = regex(
@@ -661,10 +641,13 @@ def _iterated(name: ast.Name, flow: Flow) -> ast.expr | None:
     return None
 
 
+_CONDITIONS = ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp
+
+
 def definition(name: ast.Name, flow: Flow) -> ast.expr | None:
     """The expression that a flag was assigned from, where there is one assignment only."""
     value = _assigned(name, flow)
-    return value if isinstance(value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp) else None
+    return value if isinstance(value, _CONDITIONS) else None
 
 
 def _definitions(name: ast.Name, flow: Flow) -> list[ast.expr]:
@@ -675,8 +658,7 @@ def _definitions(name: ast.Name, flow: Flow) -> list[ast.expr]:
     defined = [one for one in values if not is_constant(one, False)]
     if len(values) < len(stores) or len(stores) > MOST_BRANCHES or (len(defined) < len(values) == 1):
         return []
-    kinds = ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp | ast.Call
-    return defined if all(isinstance(one, kinds) for one in defined) else []
+    return defined if all(isinstance(one, _CONDITIONS | ast.Call) for one in defined) else []
 
 
 def _assigned(name: ast.Name, flow: Flow) -> ast.expr | None:

@@ -31,8 +31,17 @@ from .values import (
 )
 
 PARAMETERS = sequence(Tensor(parameter=True))
-NAMED_PARAMETERS = sequence(Tuple(items=(STR, Tensor(parameter=True))))
-STATE_DICT = Dict(element=TENSOR)
+_NOTHING = ("zero_grad", "load_state_dict", "register_buffer", "register_parameter", "add_module", "compile")
+_GIVES: dict[str, Value] = {
+    "named_parameters": sequence(Tuple(items=(STR, Tensor(parameter=True)))),
+    "named_buffers": sequence(Tuple(items=(STR, TENSOR))),
+    **dict.fromkeys(("modules", "children"), sequence(ModuleValue(LIKELY))),
+    **dict.fromkeys(("named_modules", "named_children"), sequence(Tuple(items=(STR, ModuleValue(LIKELY))))),
+    "state_dict": Dict(element=TENSOR),
+    "get_parameter": Tensor(parameter=True),
+    **dict.fromkeys(_NOTHING, NONE),
+}
+"""What methods of modules give, wherever these are."""
 _MAKES_MODEL = regex(r"(?:get|build|create|make|load|init|setup|construct|define|instantiate)_")
 
 
@@ -46,23 +55,9 @@ def module_method(base: ModuleValue, attr: str, node: ast.Call, args: Arguments)
         return sequence(Tensor(parameter=True, device=base.device))
     if attr == "buffers":
         return sequence(Tensor(device=base.device))
-    if attr == "named_parameters":
-        return NAMED_PARAMETERS
-    if attr == "named_buffers":
-        return sequence(Tuple(items=(STR, TENSOR)))
-    if attr in ("modules", "children"):
-        return sequence(ModuleValue(LIKELY))
-    if attr in ("named_modules", "named_children"):
-        return sequence(Tuple(items=(STR, ModuleValue(LIKELY))))
-    if attr == "state_dict":
-        return STATE_DICT
-    if attr in ("zero_grad", "load_state_dict", "register_buffer", "register_parameter", "add_module", "compile"):
-        return NONE
     if attr == "clip_grad_norm_":  # FSDP's
         return tensor(base.device, scalar=True)
-    if attr == "get_parameter":
-        return Tensor(parameter=True)
-    return None
+    return _GIVES.get(attr)
 
 
 def module_result(base: ModuleValue) -> Value:

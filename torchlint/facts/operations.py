@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import operator
+from collections.abc import Callable
 
 from . import batches, calls, common_names, moves, names, operator_results
 from . import torch_table as table
@@ -115,35 +117,34 @@ def _may_be_number(value: Value) -> bool:
     return value.kind == "number" or "number" in value.other_kinds
 
 
+_FOLDS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
 def _fold(left: Value, right: Value, op: ast.operator) -> Value | None:
     """Integers that are known, calculated with."""
     a, b = left.const, right.const
     if not isinstance(a, int) or not isinstance(b, int) or abs(a) > 1 << 40 or abs(b) > 1 << 40:
         return None
-    if isinstance(op, ast.Add):
-        return constant(a + b)
-    if isinstance(op, ast.Sub):
-        return constant(a - b)
-    if isinstance(op, ast.Mult):
-        return constant(a * b)
-    if isinstance(op, ast.FloorDiv) and b:
-        return constant(a // b)
-    return None
+    if isinstance(op, ast.FloorDiv):
+        return constant(a // b) if b else None
+    fold = _FOLDS.get(type(op))
+    return constant(fold(a, b)) if fold is not None else None
+
+
+_OF_ATTRIBUTES: dict[str, Value] = {"size": SIZE, "dtype": DTYPE, "number": INTEGER}
 
 
 def tensor_attribute(base: Tensor, attr: str) -> Value:
     """An attribute of a tensor."""
     kind = table.ATTRIBUTES_NOT_TENSOR.get(attr)
-    if kind == "size":
-        return SIZE
     if kind == "device":
         return DeviceValue(device=base.device)
-    if kind == "dtype":
-        return DTYPE
-    if kind == "number":
-        return INTEGER
     if kind is not None:
-        return UNKNOWN
+        return _OF_ATTRIBUTES.get(kind, UNKNOWN)
     if attr in ("data", "grad"):
         return replace(base, grad=False)
     if attr in table.TENSOR_ATTRIBUTES:

@@ -35,8 +35,7 @@ from .values import (
     tensor,
 )
 
-_PARAMETERS = frozenset(("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"))
-_BUILTIN: dict[str, Value] = {
+_PROMISES: dict[str, Value] = {
     "int": INTEGER,
     "float": NUMBER,
     "bool": BOOL,
@@ -48,7 +47,14 @@ _BUILTIN: dict[str, Value] = {
     "numbers.Number": NUMBER,
     "numbers.Real": NUMBER,
     "numbers.Integral": INTEGER,
+    **dict.fromkeys(("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor"), tensor()),
+    **dict.fromkeys(("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"), Tensor(parameter=True)),
+    "torch.utils.data.DataLoader": Loader(),
+    "torch.utils.data.IterableDataset": Dataset(class_name="torch.utils.data.IterableDataset"),
+    "torch.device": DEVICE,
+    "torch.dtype": DTYPE,
 }
+"""What names of types promise."""
 
 
 class Names(Protocol):
@@ -75,22 +81,8 @@ def promised(where: Names, annotation: ast.expr) -> Value:
     name = where.dotted(annotation)
     if name is None:
         return UNKNOWN
-    if name in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor"):
-        return tensor()
-    if name in _PARAMETERS:
-        return Tensor(parameter=True)
-    if name in _BUILTIN:
-        return _BUILTIN[name]
-    if name in ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList"):
-        return ModuleValue(class_name=name)
-    if name == "torch.utils.data.DataLoader":
-        return Loader()
-    if name == "torch.utils.data.IterableDataset":
-        return Dataset(class_name=name)
-    if name == "torch.device":
-        return DEVICE
-    if name == "torch.dtype":
-        return DTYPE
+    if name in _PROMISES:
+        return _PROMISES[name]
     if name.startswith("torch.optim.") and "lr_scheduler" not in name:
         return Optimizer()
     if name.endswith(("ndarray", "DataFrame")):

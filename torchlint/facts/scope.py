@@ -107,12 +107,9 @@ def _start(node: ast.AST | None) -> tuple[int, int]:
 def _end(flow: Flow, binder: ast.AST) -> tuple[int, int]:
     """From where on a name is bound: the value of a plain statement comes first, the target of a loop before its body."""
     node = binder if isinstance(binder, ast.stmt) else flow.statement(binder)
-    last = binder if _holds_blocks(node) and not isinstance(node, _DEFINITIONS) else node
+    holds_blocks = hasattr(node, "body") or hasattr(node, "cases")
+    last = binder if holds_blocks and not isinstance(node, _DEFINITIONS) else node
     return last.end_lineno, last.end_col_offset  # type: ignore[attr-defined]
-
-
-def _holds_blocks(statement: ast.stmt) -> bool:
-    return hasattr(statement, "body") or hasattr(statement, "cases")
 
 
 def _binds(node: ast.AST, name: str) -> bool:

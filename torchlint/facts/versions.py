@@ -115,15 +115,9 @@ def behind_probe(flow: Flow, node: ast.AST) -> bool:
     """Whether the place belongs to a compatibility shim: `hasattr(torch, ...)`, `try: import ... except ImportError`."""
     for guard in flow.guards(node):
         for part in ast.walk(guard.test):
-            if (
-                isinstance(part, ast.Call)
-                and isinstance(part.func, ast.Name)
-                and part.func.id == "hasattr"
-                and part.args
-            ):
-                parts = names.chain(part.args[0])
-                if parts is not None and parts[0] == "torch":
-                    return True
+            probed = part.args[:1] if isinstance(part, ast.Call) and names.chain(part.func) == ["hasattr"] else []
+            if any((names.chain(one) or [""])[0] == "torch" for one in probed):
+                return True
     for child, parent in flow.upwards(node):
         if isinstance(parent, ast.ExceptHandler) and _missing(parent.type):
             return True

@@ -148,8 +148,7 @@ class Context:
                     isinstance(scope.flow.parents.get(call), ast.Expr)
                     and self.project.resolve(scope, call.func) in _SET
                     and call.args
-                    and isinstance(call.args[0], ast.Constant)
-                    and call.args[0].value is False
+                    and is_constant(call.args[0], False)
                     and (scope is not function or call.lineno < getattr(node, "lineno", 0))
                 ):
                     return True
@@ -278,21 +277,17 @@ def _mode_argument(node: ast.expr) -> ast.expr | None:
 
 
 def _mentions_off(function: Function) -> bool:
-    return any(
-        (isinstance(node, ast.Attribute) and node.attr in ("no_grad", "inference_mode"))
-        for node in ast.walk(function.node)
-    )
+    nodes = ast.walk(function.node)
+    return any(isinstance(node, ast.Attribute) and node.attr in ("no_grad", "inference_mode") for node in nodes)
 
 
 def _named_off(function: Function, node: ast.Name) -> bool:
     stores = function.flow.stores.get(node.id, ())
     if not stores and function.parent is not None:
         return _named_off(function.parent, node)
-    for store in stores:
-        parent = function.flow.parents.get(store)
-        if isinstance(parent, ast.Assign):
-            for part in ast.walk(parent.value):
-                parts = names.chain(part) if isinstance(part, ast.Attribute) else None
-                if parts is not None and parts[-1] in ("no_grad", "inference_mode"):
-                    return True
-    return False
+    made = (function.flow.parents.get(store) for store in stores)
+    parts = (part for one in made if isinstance(one, ast.Assign) for part in ast.walk(one.value))
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in ("no_grad", "inference_mode") and names.chain(part) is not None
+        for part in parts
+    )

@@ -141,13 +141,14 @@ class Definitions(Texts):
 
     def bases(self, klass: Class) -> list[Class]:
         """The project's classes among the bases."""
-        found = []
-        for base in klass.bases:
-            name = self.base_name(klass, base)
-            definition = self.definition(name, klass.module) if name else None
-            if isinstance(definition, Class) and definition is not klass:
-                found.append(definition)
-        return found
+        found = (self._base(klass, base)[1] for base in klass.bases)
+        return [one for one in found if one is not None and one is not klass]
+
+    def _base(self, klass: Class, base: ast.expr) -> tuple[str, Class | None]:
+        """The name of a base of a class, "" where that is not known, and the project's class of that name."""
+        name = self.base_name(klass, base) or ""
+        definition = self.definition(name, klass.module) if name else None
+        return name, definition if isinstance(definition, Class) else None
 
     def subclasses(self, klass: Class) -> list[Class]:
         """The project's classes that inherit from a class; none where there are too many."""
@@ -210,11 +211,10 @@ class Definitions(Texts):
         return any(self._is_law(klass, base) for base in klass.bases)
 
     def _is_law(self, klass: Class, base: ast.expr) -> bool:
-        name = self.base_name(klass, base)
-        definition = self.definition(name, klass.module) if name is not None else None
-        if isinstance(definition, Class):
-            return definition is not klass and self.is_distribution(definition)
-        return name is not None and name.startswith("torch.distributions.")
+        name, own = self._base(klass, base)
+        if own is not None:
+            return own is not klass and self.is_distribution(own)
+        return name.startswith("torch.distributions.")
 
     def is_loader(self, klass: Class) -> bool:
         """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
@@ -228,23 +228,20 @@ class Definitions(Texts):
         return any(self._is_loader_base(klass, base) for base in klass.bases)
 
     def _is_loader_base(self, klass: Class, base: ast.expr) -> bool:
-        name = self.base_name(klass, base)
+        name, own = self._base(klass, base)
         if name == "torch.utils.data.DataLoader" or name in table.LIBRARY_LOADERS:
             return True
-        definition = self.definition(name, klass.module) if name is not None else None
-        return isinstance(definition, Class) and definition is not klass and self.is_loader(definition)
+        return own is not None and own is not klass and self.is_loader(own)
 
     def _is_module_base(self, klass: Class, base: ast.expr) -> bool:
         if isinstance(base, ast.Subscript):
             base = base.value
-        name = self.base_name(klass, base)
-        if name is not None:
-            definition = self.definition(name, klass.module)
-            if isinstance(definition, Class):
-                return self.is_module(definition)
-            if name.startswith(("torch.nn.", "torch.jit.")):
-                return name != "torch.nn.Parameter"
-        last = name.rpartition(".")[2] if name is not None else (names.chain(base) or [""])[-1]
+        name, own = self._base(klass, base)
+        if own is not None:
+            return self.is_module(own)
+        if name.startswith(("torch.nn.", "torch.jit.")):
+            return name != "torch.nn.Parameter"
+        last = name.rpartition(".")[2] or (names.chain(base) or [""])[-1]
         return last in table.MODULE_BASES or last == "Module"
 
     def method(self, klass: Class, name: str) -> Function | None:

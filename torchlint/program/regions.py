@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..facts import names
 from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import CALLS, nodes_on
-from ..facts.nodes import keyword_of, string
+from ..facts.nodes import callee, keyword_of, string
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -398,17 +398,9 @@ def _is_autograd(function: Function) -> bool:
 def _compile_decorator(project: Project, function: Function, decorator: ast.expr) -> ast.Call | None:
     """The call whose keywords are the options, if the decorator is torch.compile in one of its forms."""
     scope = function.parent or function.module.body
-    if isinstance(decorator, ast.Call):
-        name = project.resolve(scope, decorator.func)
-        if name == "torch.compile":
-            return decorator
-        if (
-            name == "functools.partial"
-            and decorator.args
-            and project.resolve(scope, decorator.args[0]) == "torch.compile"
-        ):
-            return decorator
-        return None
-    if project.resolve(scope, decorator) == "torch.compile":
-        return ast.Call(func=decorator, args=[], keywords=[])
-    return None
+    name = project.resolve(scope, callee(decorator))
+    if not isinstance(decorator, ast.Call):
+        return ast.Call(func=decorator, args=[], keywords=[]) if name == "torch.compile" else None
+    if name == "functools.partial" and decorator.args:
+        name = project.resolve(scope, decorator.args[0])
+    return decorator if name == "torch.compile" else None
