@@ -5,7 +5,6 @@ from typing import Literal
 
 from torchlint.facts.dtypes import dtype
 from torchlint.facts.flow import Loop, contains
-from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import line_after
@@ -152,20 +151,13 @@ def _is_own(site: Site, name: str) -> bool:
         return False
     if any(_is_later(site, load) for load in flow.loads.get(name, ())):
         return False
-    inner = (one for one in site.module.functions if one is not function and _is_inside(one, function))
+    inner = (one for one in site.module.functions if one is not function and function in one.scopes)
     return not any(name in one.flow.loads or name in one.flow.stores for one in inner)
 
 
 def _is_later(site: Site, load: ast.Name) -> bool:
     """Whether a name is read when somebody calls a lambda, or goes on with a generator, and that may be inside the loop."""
     return any(isinstance(around, ast.Lambda | ast.GeneratorExp) for around in site.flow.expressions(load))
-
-
-def _is_inside(function: Function, outer: Function) -> bool:
-    parent = function.parent
-    while parent is not None and parent is not outer:
-        parent = parent.parent
-    return parent is outer
 
 
 def _starts_as_number(site: Site, total: ast.Name, loop: Loop) -> bool:

@@ -169,14 +169,7 @@ def _readers(site: Site, name: str) -> list[Function]:
     own = site.function
     found = [own]
     for function in site.module.functions:
-        binds = name in function.flow.stores or any(p.arg == name for p in function.parameters)
-        if function is not own and not binds and _inside(function, own):
+        binds = name in function.flow.stores or name in function.positions
+        if function is not own and not binds and own in function.scopes:
             found.append(function)
     return found
-
-
-def _inside(function: Function, outer: Function) -> bool:
-    parent = function.parent
-    while parent is not None and parent is not outer:
-        parent = parent.parent
-    return parent is outer

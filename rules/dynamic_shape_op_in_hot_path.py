@@ -8,7 +8,7 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.masks import is_mask
 from torchlint.facts.nodes import indices
 from torchlint.facts.operator_calls import has_dynamic_shape, waits
-from torchlint.facts.values import LIKELY, PROVEN, Certainty
+from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.rule.lazy import regex
 from torchlint.torch_api.dynamic import DYNAMIC
@@ -112,18 +112,14 @@ def _packs(site: Site) -> bool:
 def _of_tensor(site: Site, node: ast.expr) -> bool:
     """Whether a method is one of a tensor of the device: arrays have some of the name, which no forward is given."""
     sure = site.in_forward or any(given.arg == "as_tuple" for given in site.call.keywords)
-    return _on_device(site, node, LIKELY if sure else PROVEN)
+    return reads.is_on_device(site, node, LIKELY if sure else PROVEN)
 
 
 def _of_argument(site: Site, node: ast.expr) -> bool:
     """The same for a function of torch, which takes nothing but tensors: those of a step are on the device, unless known to be elsewhere."""
     value = site.value(node)
     unknown = value.kind == "unknown" and not value.proven and not value.on_cpu
-    return _on_device(site, node, LIKELY) or (unknown and site.hot is not None)
-
-
-def _on_device(site: Site, node: ast.expr, certainty: Certainty) -> bool:
-    return reads.device_tensor(site, node, certainty) is not None and not site.value(node).on_cpu
+    return reads.is_on_device(site, node, LIKELY) or (unknown and site.hot is not None)
 
 
 def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
@@ -139,7 +135,7 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
         return
     # What is no tensor for certain may have a bool as its index, but not in a step or a forward, nor beside a mask that is one.
     certainty = LIKELY if frequency.in_forward(site) or site.hot is not None else PROVEN
-    if _on_device(site, node.value, certainty) or any(_on_device(site, mask, PROVEN) for mask in masks):
+    if reads.is_on_device(site, node.value, certainty) or any(reads.is_on_device(site, mask, PROVEN) for mask in masks):
         yield _finding(site, site.short(node))
 
 

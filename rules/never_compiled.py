@@ -63,8 +63,6 @@ def never_compiled(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.compile.html
     """
-    if site.hot is None or site.role != "script" or not site.accelerator:
-        return
-    if not closure.is_first_backward(site.module, site.call) or closure.mentions(site.project, site.module, _DONE):
+    if not closure.trains_without(site, site.call, _DONE):
         return
     yield site.finding("this program never compiles its model; `torch.compile(model)` fuses its kernels")

@@ -64,9 +64,7 @@ def no_mixed_precision(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/amp.html
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
-    if site.hot is None or site.role != "script" or not site.accelerator:
-        return
-    if not closure.is_first_backward(site.module, site.call) or closure.mentions(site.project, site.module, _DONE):
+    if not closure.trains_without(site, site.call, _DONE):
         return
     yield site.finding(
         'this program trains in float32; `torch.autocast("cuda", dtype=torch.bfloat16)` around forward and loss lets the tensor cores work in 16 bits'

@@ -180,7 +180,7 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
         if site.makes_on_accelerator:
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
-    if _numbers(site, index) and _is_on_device(site, node.value):
+    if _numbers(site, index) and reads.is_on_device(site, node.value):
         what = f"the list `{site.short(index)}`"
         return f"{what} becomes a tensor, and is copied to the device, each time it is an index"
     return ""
@@ -195,11 +195,7 @@ def _numbers(site: Site, node: ast.expr) -> bool:
 def _on_device(site: Site) -> bool:
     """Whether the tensor that `new_tensor` is called on lives in device memory."""
     assert isinstance(site.call.func, ast.Attribute)
-    return _is_on_device(site, site.call.func.value)
-
-
-def _is_on_device(site: Site, node: ast.expr) -> bool:
-    return not site.value(node).on_cpu and reads.device_tensor(site, node) is not None
+    return reads.is_on_device(site, site.call.func.value)
 
 
 def _stored(site: Site) -> ast.expr | None:

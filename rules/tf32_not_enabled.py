@@ -65,9 +65,7 @@ def tf32_not_enabled(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
-    if site.hot is None or site.role != "script" or not site.accelerator:
-        return
-    if not closure.is_first_backward(site.module, site.call) or closure.mentions(site.project, site.module, _DONE):
+    if not closure.trains_without(site, site.call, _DONE):
         return
     yield site.finding(
         'this program computes in float32 without TF32; `torch.set_float32_matmul_precision("high")` allows it for matrix products'

@@ -219,13 +219,9 @@ class Batch:
 
     def _is_captured(self, name: str) -> bool:
         """Whether a function inside of this one uses the name, which is everyone's where it is global."""
-        for function, _ in self._function.module.loads.get(name, ()):
-            scope = function.parent
-            while scope is not None:
-                if scope is self._function and not function.binds(name):
-                    return True
-                scope = scope.parent
-        return name in self._flow.globals
+        readers = (function for function, _ in self._function.module.loads.get(name, ()))
+        inner = (one for one in readers if one is not self._function and self._function in one.scopes)
+        return name in self._flow.globals or any(not one.binds(name) for one in inner)
 
     # The copy in its place
 

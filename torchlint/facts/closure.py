@@ -8,6 +8,7 @@ from typing import Protocol
 
 from . import syntax
 from .module import Module
+from .place import Place
 
 DEPTH = 3
 """How many imports away a file still counts as part of a script's program.
@@ -36,6 +37,14 @@ def program(files: Files, module: Module) -> list[Module]:
 def mentions(files: Files, module: Module, pattern: re.Pattern[bytes]) -> bool:
     """Whether any file of the program holds the pattern."""
     return any(files.mentioned(one, pattern) for one in program(files, module))
+
+
+def trains_without(place: Place, call: ast.Call, pattern: re.Pattern[bytes]) -> bool:
+    """Whether a script trains on an accelerator, its first backward pass is the call, and no file of its program holds a pattern."""
+    if place.hot is None or place.role != "script" or not place.accelerator:
+        return False
+    module = place.function.module
+    return is_first_backward(module, call) and not mentions(place.project, module, pattern)
 
 
 def is_first_backward(module: Module, call: ast.Call) -> bool:

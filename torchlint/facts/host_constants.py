@@ -68,9 +68,7 @@ def _is_plain(index: ast.expr) -> bool:
 def _is_outer(place: Place, name: ast.Name) -> bool:
     """Whether a name is bound before the loop that runs the place, or by what is around the function, and nobody writes into it."""
     function = place.function
-    owner: Function | None = function
-    while owner is not None and not owner.binds(name.id):
-        owner = owner.parent
+    owner = next((scope for scope in function.scopes if scope.binds(name.id)), None)
     if owner is None:
         return False
     if owner is not function:

@@ -40,6 +40,11 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
     return found
 
 
+def is_on_device(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -> bool:
+    """Whether an expression itself is a tensor in device memory."""
+    return not place.value(node).on_cpu and device_tensor(place, node, certainty) is not None
+
+
 def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr | None:
     """The same, whatever the program runs on."""
     while True:

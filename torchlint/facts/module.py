@@ -288,6 +288,14 @@ class Function:
         return all(one.arg in self.defaults or (one.arg in written and one.arg in by_name) for one in rest)
 
     @property
+    def scopes(self) -> Iterator[Function]:
+        """The function, those that it stands in, and the body of its module, innermost first."""
+        scope: Function | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    @property
     def start(self) -> tuple[int, int]:
         """The label of the line of its `def`, and the column as in `ast`; zeros for the body of a module."""
         if isinstance(self.node, ast.Module):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from .flow import Flow
+from .flow import Block, Flow
 
 _THROUGH = ast.If | ast.With | ast.AsyncWith
 _LOOPS = ast.For | ast.AsyncFor | ast.While
@@ -18,32 +18,29 @@ def followed(flow: Flow, first: ast.stmt, later: ast.stmt) -> bool:
     It stands behind `first` in the same block, or in one around it that only `if` and `with` lie between, and no
     statement between the two leaves.
     """
-    node: ast.AST = first
-    while isinstance(node, ast.stmt) and (block := flow.block(node)) is not None:
+    for node, block in _outwards(flow, first):
         at = block.index[node] + 1
         end = block.index.get(later, len(block.statements))
         if any(map(leaves, block.statements[at:end])):
             return False
         if later in block.index:
             return end >= at
-        parent = flow.parents.get(node)
-        if not isinstance(parent, _THROUGH):
-            return False
-        node = parent
     return False
 
 
 def preceded(flow: Flow, later: ast.stmt, first: ast.stmt) -> bool:
     """Whether `first` has run once each time that `later` runs, in the same pass of the same loop."""
-    node: ast.AST = later
+    blocks = _outwards(flow, later)
+    return next((block.index[first] < block.index[node] for node, block in blocks if first in block.index), False)
+
+
+def _outwards(flow: Flow, statement: ast.stmt) -> Iterator[tuple[ast.stmt, Block]]:
+    """The blocks around a statement that only `if` and `with` lie between, innermost first, with what of them holds it."""
+    node: ast.AST | None = statement
     while isinstance(node, ast.stmt) and (block := flow.block(node)) is not None:
-        if first in block.index:
-            return block.index[first] < block.index[node]
+        yield node, block
         parent = flow.parents.get(node)
-        if not isinstance(parent, _THROUGH):
-            return False
-        node = parent
-    return False
+        node = parent if isinstance(parent, _THROUGH) else None
 
 
 def leaves(statement: ast.stmt) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..system.cached import kept
 from . import names, versions
 from .flow import Flow
 
@@ -71,17 +72,18 @@ def own_attribute(function: Function, node: ast.expr | None) -> str | None:
 
 def own_uses(klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
     """Where the methods of a class read `self.name`."""
-    known: dict[str, list[tuple[Function, ast.Attribute]]] | None = klass.__dict__.get("own_uses")
-    if known is None:
-        known = klass.__dict__["own_uses"] = {}
-        for method in klass.methods.values():
-            own = method.own_name
-            for node in method.flow.nodes if own else ():
-                if isinstance(node, ast.Attribute) and node.ctx.__class__ is ast.Load:
-                    owner = node.value
-                    if isinstance(owner, ast.Name) and owner.id == own:
-                        known.setdefault(node.attr, []).append((method, node))
-    return known.get(name, [])
+    return kept(klass, "own_uses", lambda: _find_own_uses(klass)).get(name, [])
+
+
+def _find_own_uses(klass: Class) -> dict[str, list[tuple[Function, ast.Attribute]]]:
+    found: dict[str, list[tuple[Function, ast.Attribute]]] = {}
+    for method in klass.methods.values():
+        own = method.own_name
+        for node in method.flow.nodes if own else ():
+            owner = node.value if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) else None
+            if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == own:
+                found.setdefault(node.attr, []).append((method, node))
+    return found
 
 
 def is_super(node: ast.expr | None) -> bool:
@@ -127,24 +129,22 @@ def same(one: ast.AST | None, other: ast.AST | None) -> bool:
 
 def imports_of(function: Function, name: str) -> list[Binding]:
     """The import statements that bind a name where `function` stands, those of its own scope before the module's."""
-    scope: Function | None = function
-    while scope is not None:
-        if name in scope.imports:
-            return _imports(scope).get(name, [])
-        scope = scope.parent
-    return []
+    scope = next((one for one in function.scopes if name in one.imports), None)
+    return _imports(scope).get(name, []) if scope is not None else []
 
 
 def _imports(scope: Function) -> dict[str, list[Binding]]:
-    known: dict[str, list[Binding]] | None = scope.__dict__.get("import_bindings")
-    if known is None:
-        known = scope.__dict__["import_bindings"] = {}
-        for node in scope.flow.nodes:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                for alias in node.names:
-                    name = alias.asname or alias.name.partition(".")[0]
-                    known.setdefault(name, []).append(Binding(scope, node, alias))
-    return known
+    return kept(scope, "import_bindings", lambda: _find_imports(scope))
+
+
+def _find_imports(scope: Function) -> dict[str, list[Binding]]:
+    found: dict[str, list[Binding]] = {}
+    for node in scope.flow.nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                found.setdefault(name, []).append(Binding(scope, node, alias))
+    return found
 
 
 def from_shim(function: Function, node: ast.expr) -> bool:

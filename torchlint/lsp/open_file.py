@@ -599,10 +599,7 @@ def _places(statement: ast.AST) -> list[dict[str, Any]]:
 
 
 def _is_inside(one: Function | Class, function: Function) -> bool:
-    around: Function | None = one.parent
-    while around is not None and around is not function:
-        around = around.parent
-    return around is function
+    return one.parent is not None and function in one.parent.scopes
 
 
 def _outline(function: Function) -> tuple[object, ...]:

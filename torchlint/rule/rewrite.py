@@ -58,12 +58,9 @@ def _own_prefix(site: Site, dotted: str) -> tuple[str, str]:
 
 def _modules(site: Site, dotted: str) -> list[tuple[str, str]]:
     """The imports in sight of the name or of a module that holds it, the innermost module first."""
-    scopes = [site.function]
-    while scopes[-1].parent is not None:
-        scopes.append(scopes[-1].parent)
     found = {
         (local, origin)
-        for scope in scopes
+        for scope in site.function.scopes
         for local, origin in scope.imports.items()
         if f"{dotted}.".startswith(f"{origin}.")
     }
