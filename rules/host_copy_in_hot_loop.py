@@ -108,7 +108,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if level is None and not forward:
         return
     if (
-        reads.scalar_reads(site, site.statement)
+        reads.is_read_beside(site, site.call)
         or logging_calls.is_logged(site, site.call)
         or (host_needs.host_needs(site, site.call) and not returns)
     ):
@@ -118,7 +118,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
             message = f"`{site.short()}` copies to the host and waits for the device on every call of the module"
             yield site.finding(message, severity="info")
         return
-    if reads.host_copies(site, site.statement)[0] is not site.call or (not by_default and _writes(site)):
+    if site.call not in reads.told_copies(site, site.statement) or (not by_default and _writes(site)):
         return
     back = host_needs.comes_back(site, site.call)
     what = "copies what the loader gave on the host back to it" if returns else "copies to the host"

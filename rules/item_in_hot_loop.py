@@ -107,8 +107,7 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if host_needs.for_environment(site, site.call) or loop_ends.decides(site, site.call):
         return
-    found = reads.scalar_reads(site, site.statement)
-    if found[0] is not site.call:
+    if site.call not in reads.told_reads(site, site.statement):
         return
     message = f"`{site.short()}` waits for the device {frequency.how_often(site)}"
     together = reads.reads_together(site)
@@ -116,6 +115,6 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         message += ": keep the sum on the device and read it once"
     elif together >= _STACK:
         message += f", one of {together} reads in this block: `torch.stack(...).tolist()` is one"
-    elif len(found) > 1:
+    elif len(reads.scalar_reads(site, site.statement)) > 1:
         message += ", and so does another read of this statement"
     yield site.finding(message, severity=level, related=site.why_hot())

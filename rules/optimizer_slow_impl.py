@@ -36,6 +36,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     Finds optimizers of torch with the literal `foreach=False`, or with `fused=False` beside it, and updates written by hand:
     a loop over `parameters()` on each training step that adds the gradient to each, `p.data.add_(p.grad, alpha=-lr)`.
+    In preview also `Adam` and `AdamW` without `fused=True`, in programs that use CUDA; with the option, `SGD` too.
 
     ## Why is this slow?
 
@@ -47,7 +48,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     `foreach` needs memory for one more copy of the gradients.
     With few parameters, on the CPU, and for sparse gradients it gains nothing.
-    Whether `fused=True` is faster than `foreach` depends on the model, and it rounds in another order: it is an option.
+    How much faster `fused=True` is than `foreach` depends on the model, and it rounds in another order: it is an option.
 
     ## Bad
 
@@ -96,7 +97,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
     elif "foreach" in site.pattern:
         if site.argument("fused") is None or is_constant(site.argument("fused"), False):
             yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
-    elif site.option("suggest-fused") and _may_fuse(site):
+    elif (site.option("suggest-fused") or _is_adam(site)) and _may_fuse(site):
         yield site.finding(f"`{site.short()}` could update all parameters in one kernel, with `fused=True`")
 
 
@@ -110,6 +111,11 @@ def _may_fuse(site: Site) -> bool:
     given = site.argument("params", 0)
     # One tensor, `[log_alpha]`, is one kernel or two in any case.
     return not isinstance(given, ast.List) or len(given.elts) > 1
+
+
+def _is_adam(site: Site) -> bool:
+    """Adam, in preview: unless it is fused, its step reads and writes its state a dozen times."""
+    return site.settings.preview and site.name in ("torch.optim.Adam()", "torch.optim.AdamW()")
 
 
 def _is_update(site: Site) -> bool:

@@ -80,7 +80,7 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     level = frequency.severity(site) or _anywhere(site, tensor)
     if level is None or host_needs.for_environment(site, site.call):
         return
-    if reads.scalar_reads(site, site.statement)[0] is not site.call:
+    if site.call not in reads.told_reads(site, site.statement):
         return
     what = "element of this comprehension" if not isinstance(repeated, ast.For) else "iteration of the inner loop"
     message = f"`{site.short()}` waits for the device once for each {what}: read them all at once"

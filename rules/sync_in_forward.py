@@ -111,11 +111,9 @@ def _found(site: Site) -> ast.expr | None:
 
 
 def _read(site: Site) -> ast.expr | None:
-    """The call itself, where it is the first read of its statement."""
-    if not _reads(site, site.call):
-        return None
-    first = next((node for node in reads.own_nodes(site.statement) if _reads(site, node)), None)
-    return site.call if first is site.call and not host_needs.host_needs(site, site.call) else None
+    """The call itself, where it is the first read of its line."""
+    told = _reads(site, site.call) and site.call in reads.told_reads(site, site.statement)
+    return site.call if told and not host_needs.host_needs(site, site.call) else None
 
 
 def _cast(site: Site) -> ast.expr | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import arguments, names
+from .flow import contains
 from .frequency import severity
 from .module import Function
 from .nodes import given_to
@@ -297,6 +298,64 @@ def scalar_reads(place: Place, statement: ast.stmt) -> list[ast.Call]:
         ("scalar_reads", statement, place.hot is not None),
         lambda: [n for n in own_nodes(statement) if isinstance(n, ast.Call) and scalar_read(place, n) is not None],
     )
+
+
+def told_reads(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
+    """The scalar reads of a statement that have a finding of their own: what stands on another line, as in a dictionary, is told there."""
+    return place.once(
+        ("told_reads", statement, place.hot is not None),
+        lambda: _first_of_lines(place, statement, scalar_reads(place, statement)),
+    )
+
+
+def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
+    """The same for copies to the host."""
+    return place.once(
+        ("told_copies", statement), lambda: _first_of_lines(place, statement, host_copies(place, statement))
+    )
+
+
+def is_read_beside(place: Place, call: ast.Call) -> bool:
+    """Whether a scalar is read on the line of a call of the statement, or of what holds it, where a finding tells of both."""
+    statement = place.statement
+    if not scalar_reads(place, statement):
+        return False
+    lines, held = place.once(
+        ("beside reads", statement, place.hot is not None), lambda: _beside_reads(place, statement)
+    )
+    return call in held or _line(place, statement, call) in lines
+
+
+def _beside_reads(place: Place, statement: ast.stmt) -> tuple[set[int], set[ast.AST]]:
+    """The lines on which a statement reads scalars, and what is inside of such reads."""
+    lines = {_line(place, statement, read) for read in scalar_reads(place, statement)}
+    return lines, {inner for read in told_reads(place, statement) for inner in ast.walk(read)}
+
+
+def _first_of_lines(place: Place, statement: ast.stmt, calls: list[ast.Call]) -> frozenset[ast.Call]:
+    """Of calls of a statement, in source order, the first of each line, but for those inside of another one."""
+    told: list[ast.Call] = []
+    lines = set()
+    for call in calls:
+        line = _line(place, statement, call)
+        if line not in lines and not (told and contains(told[-1], call)):
+            told.append(call)
+        lines.add(line)
+    return frozenset(told)
+
+
+def _line(place: Place, statement: ast.stmt, node: ast.expr) -> int:
+    """The line that a finding at an expression is shown on: positions inside an f-string are wrong before Python 3.12."""
+    return place.once(("lines in strings", statement), lambda: _lines_in_strings(statement)).get(node, node.lineno)
+
+
+def _lines_in_strings(statement: ast.stmt) -> dict[ast.AST, int]:
+    """For what is inside of the f-strings of a statement, where the string begins."""
+    lines: dict[ast.AST, int] = {}
+    for string in own_nodes(statement):
+        if isinstance(string, ast.JoinedStr) and string not in lines:
+            lines.update(dict.fromkeys(ast.walk(string), string.lineno))
+    return lines
 
 
 def reads_together(place: Place) -> int:
