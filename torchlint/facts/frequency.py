@@ -20,11 +20,14 @@ _TRACERS = frozenset(
 
 
 def severity(place: Place) -> Literal["warning", "info"] | None:
-    """`warning` in step loops, `info` in evaluation and generation loops and in what these call, None elsewhere and in tests."""
+    """`warning` in step loops, `info` in evaluation and generation loops and in what these call, None elsewhere and in tests.
+
+    What a step does once beside a generation (the end of a rollout) counts to neither.
+    """
     if place.role == "test" or "script_if_tracing" in place.function.decorator_names:
         return None  # numbers are tensors there while a model is traced for export, which is done once
     if place.hot is not None:
-        return "warning"
+        return None if place.beside_generation else "warning"
     return "info" if place.warm is not None or place.warm_caller is not None else None
 
 

@@ -68,6 +68,12 @@ class WarmLoops:
         """Whether an evaluation or generation loop stands in a function."""
         return any(self.is_warm(function, loop) for loop in function.own_loops)
 
+    def is_beside(self, function: Function, node: ast.AST) -> bool:
+        """Whether a place runs once beside a loop of its function that generates or evaluates: next to that it is little."""
+        if not function.has_loops or self._is_forward(function) or function.flow.loops(node):
+            return False
+        return self.holds_warm_loop(function)
+
     def warm_in(self, path: str) -> Collection[Function]:
         """The functions of a file with an evaluation or generation loop, and those of the file that these loops run."""
         source = self.project.source(path)

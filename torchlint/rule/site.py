@@ -260,6 +260,13 @@ class Site:
         """The evaluation or generation loop in another function, or of a framework, that runs the place on each iteration."""
         return self.analysis.warm_loops.warm_caller(self.function, self.target) if self.warm is None else None
 
+    @property
+    def beside_generation(self) -> bool:
+        """Whether a step comes to the place once, beside a loop of its function that generates, with autograd off."""
+        if self.hot is None or self.hot.function is self.function:
+            return False
+        return self.analysis.warm_loops.is_beside(self.function, self.target) and self.grad_off
+
     def callers(self, function: Function) -> Iterator[CallSite]:
         """Where a function may be called, one by one, also by what it is handed to."""
         yield from families.calls_of(self.project, function)
