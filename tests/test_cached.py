@@ -342,6 +342,25 @@ class TestChanged:
         assert "other.py" in asked
         assert same(plain(settings_with()), result)
 
+    def test_what_a_call_on_each_step_says_of_a_branch(self) -> None:
+        put("scale.py", "def scaled(y):\n    return y * 2\n")
+        put(
+            "parts.py",
+            "import torch\nfrom scale import scaled\ndef forward(model, x, train):\n    y = scaled(model(x.cuda()))\n"
+            "    if not train:\n        print(scaled(y).sum().item())\n",
+        )
+        put(
+            "steps.py",
+            "from parts import forward\ndef fit(model, loader, optimizer):\n    for x in loader:\n"
+            "        forward(model, x, train=True)\n        optimizer.step()\n",
+        )
+        run()
+        put("scale.py", "def scaled(y):\n    return y.to('cuda')\n")
+        result, asked = run()
+        assert "parts.py" in asked
+        assert result.errors == ()
+        assert same(plain(settings_with()), result)
+
     def test_a_suppression_that_is_new(self) -> None:
         run()
         put("tools/metrics.py", METRICS.replace("mean().item()", "mean().item()  # noqa: TL101"))

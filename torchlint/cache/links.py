@@ -288,6 +288,6 @@ _KINDS = {
     kind.__name__: kind
     for module in (step_index, stepping, regions)
     for kind in vars(module).values()
-    if hasattr(kind, "_fields") and kind.__module__ == module.__name__
+    if hasattr(kind, "_fields")
 }
-"""The named tuples that answers are made of."""
+"""The named tuples that answers are made of: those of these modules, and those that they import."""
