@@ -145,7 +145,7 @@ def _is_local(site: Site, name: str) -> bool:
 
 def _is_own(site: Site, name: str) -> bool:
     function, flow = site.function, site.flow
-    if name in flow.globals or name in {p.arg for p in function.parameters} or function is site.module.body:
+    if name in flow.globals or name in function.positions or function is site.module.body:
         return False
     if any(isinstance(call.func, ast.Name) for look in _LOOKS for call in flow.calls_named(look)):
         return False

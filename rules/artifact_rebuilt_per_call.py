@@ -116,7 +116,7 @@ def _differs(site: Site) -> bool:
         given.append(site.call.func.value)
     if site.spread:
         return True
-    changing = {p.arg for p in site.function.parameters} | set(site.flow.stores)
+    changing = site.function.positions.keys() | set(site.flow.stores)
     names = {node.id for value in given for node in ast.walk(value) if isinstance(node, ast.Name)}
     own = any(
         syntax.own_attribute(site.function, node)

@@ -396,7 +396,7 @@ class _Flag(NamedTuple):
 
 def _flags(site: Site, loop: ast.AST) -> list[_Flag]:
     """What a parameter has to be for the place to run in its loop, which the function never makes of it."""
-    own = {parameter.arg for parameter in site.function.parameters}
+    own = site.function.positions.keys()
     return [flag for flag in _tested(site, site.target, loop) if flag.name in own and not _is_set(site, flag)]
 
 
@@ -498,7 +498,7 @@ def _drops(function: Function) -> str | None:
     name = next((node.id for node in _steps(returned) if isinstance(node, ast.Name)), None)
     if returned is None or not _says_so(returned):
         return None
-    return name if name in {parameter.arg for parameter in function.parameters} else None
+    return name if name in function.positions else None
 
 
 def _says_so(node: ast.expr) -> bool:

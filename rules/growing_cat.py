@@ -152,7 +152,7 @@ def _handed_back(site: Site) -> Iterator[Finding]:
     grown = site.part("grown")
     assert isinstance(grown, ast.Name)
     name = grown.id
-    if name not in {parameter.arg for parameter in site.function.parameters} or len(site.flow.stores[name]) > 1:
+    if name not in site.function.positions or len(site.flow.stores[name]) > 1:
         return
     if not any(chain(part) == [name] for part in _parts(site)) or any(site.value(part).on_cpu for part in _parts(site)):
         return

@@ -136,7 +136,7 @@ def _used(forward: Function, attribute: str) -> ast.AST | None:
 def _varies(site: Site, klass: Class, parameter: str) -> bool:
     """Whether a call of the class, in its file or this one, passes the counter of a loop or comprehension."""
     init = klass.methods["__init__"]
-    position = [p.arg for p in init.parameters].index(parameter) - 1
+    position = init.positions[parameter] - 1
     for module in {klass.module, site.module}:
         for function in module.functions:
             for call in function.flow.calls:

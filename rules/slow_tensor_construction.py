@@ -184,7 +184,7 @@ def _is_read_back(site: Site) -> bool:
 def _is_only_declared(site: Site, given: ast.expr) -> bool:
     """A parameter or a field: that the program converts it says more than its annotation."""
     key = chain(given)
-    if key is None or key[0] not in {parameter.arg for parameter in site.function.parameters}:
+    if key is None or key[0] not in site.function.positions:
         return False
     stores = site.flow.stores.get(key[0], ())
     return all(site.flow.statement(store) is site.statement for store in stores)

@@ -94,7 +94,7 @@ class Batch:
     def _binding(self, read: ast.Name) -> bindings.Binding | None:
         """What a name is bound to where it is read; None where it may be what the function was called with."""
         found = self._function.bindings.reach.get(read)
-        if all(read.id != parameter.arg for parameter in self._function.parameters):
+        if read.id not in self._function.positions:
             return found
         whole = found.whole if isinstance(found, bindings.Part) else found
         if isinstance(whole, bindings.Assigned):

@@ -49,7 +49,7 @@ def said(test: ast.expr, true: bool) -> Iterator[Said]:
 
 def decisive(function: Function) -> frozenset[str]:
     """The parameters that conditions of a function ask for, as they were given."""
-    parameters = {parameter.arg for parameter in function.parameters} - function.flow.stores.keys()
+    parameters = function.positions.keys() - function.flow.stores.keys()
     tests = [node.test for node in function.flow.nodes if isinstance(node, ast.If)] if parameters else []
     asked = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
     return frozenset(asked & parameters)

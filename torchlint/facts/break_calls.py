@@ -51,7 +51,7 @@ def _usual(place: Place, test: ast.expr, true: bool) -> bool:
     bound = test.comparators[0]
     if not isinstance(bound, ast.Constant):
         return False
-    is_given = test.left.id in {parameter.arg for parameter in place.function.parameters}
+    is_given = test.left.id in place.function.positions
     if bound.value == 0 and isinstance(test.ops[0], ast.Gt):
         return true and not is_given
     if bound.value is not None or not is_given or not isinstance(test.ops[0], ast.Is | ast.IsNot):

@@ -141,7 +141,7 @@ def _is_attention(place: Place, function: Function) -> bool:
 
     Not what other kernels are compared with, which is free to be slow.
     """
-    given = {parameter.arg for parameter in function.parameters}
+    given = function.positions.keys()
     return any(names <= given for names in _QUERY_KEY_VALUE) and place.role != "test" and not shows(function)
 
 

@@ -74,7 +74,7 @@ class Handed(NamedTuple):
 
 def handed_on(init: Function, given: ast.expr, made: ast.Call) -> Handed | None:
     """What an expression of a constructor is where an object is made: of a parameter what is given for it, or its default; None where that can't be told."""
-    if not isinstance(given, ast.Name) or given.id not in {parameter.arg for parameter in init.parameters}:
+    if not isinstance(given, ast.Name) or given.id not in init.positions:
         return Handed(given, by_maker=False)
     outer = init.argument(made, given.id)
     if outer is not None:

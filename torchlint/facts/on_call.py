@@ -71,7 +71,7 @@ def _is_given(place: Place, node: ast.expr) -> bool:
     value = place.value(node)
     if not (value.kind == "tensor" or is_tensor_by_use(place, node)) or value.parameter or value.on_cpu:
         return False
-    given = {parameter.arg for parameter in place.function.parameters}
+    given = place.function.positions.keys()
     root = names.chain(node)
     return root is not None and root[0] in given and (len(root) == 1 or root[0] == "self")
 

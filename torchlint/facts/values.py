@@ -162,7 +162,7 @@ class Common(Fields, Answers):
         return self
 
 
-class Apart(Common):
+class NotTensor(Common):
     """What is no tensor."""
 
     is_tensor: ClassVar[Literal[False]] = False
@@ -170,7 +170,7 @@ class Apart(Common):
     only_tested: ClassVar[Literal[False]] = False
 
 
-class Unknown(Apart):
+class Unknown(NotTensor):
     """Anything. Proven where it is something that is not asked for, such as no tensor."""
 
     kind: ClassVar[Literal["unknown"]] = "unknown"
@@ -184,7 +184,7 @@ class Unknown(Apart):
         return replace(self, device="")
 
 
-class Fed(Common):
+class FromLoader(Common):
     """What may come out of a loader."""
 
     device: Device = ""
@@ -212,7 +212,7 @@ class Fed(Common):
         return replace(self, device="", from_loader=False, pinned=None)
 
 
-class Tensor(Fed):
+class Tensor(FromLoader):
     kind: ClassVar[Literal["tensor"]] = "tensor"
     may_be_tensor: ClassVar[Literal[True]] = True
 
@@ -238,7 +238,7 @@ class Tensor(Fed):
         return super().on_both(other) | {"grad": self.grad or other.grad}
 
 
-class Batch(Apart, Fed):
+class Batch(NotTensor, FromLoader):
     """What a loader gives: a tensor, or a tuple or dict of tensors; `entries` are those that were put there since."""
 
     kind: ClassVar[Literal["batch"]] = "batch"
@@ -255,7 +255,7 @@ class Batch(Apart, Fed):
         return replace(super().anywhere(), entries=None)
 
 
-class Loader(Apart):
+class Loader(NotTensor):
     """A DataLoader, or what wraps one."""
 
     kind: ClassVar[Literal["loader"]] = "loader"
@@ -281,7 +281,7 @@ class Loader(Apart):
         return replace(self, device="", pinned=None, element=self.element and self.element.anywhere())
 
 
-class Named(Apart):
+class Named(NotTensor):
     """Something of which no more is known than the dotted name of its class."""
 
     class_name: str = ""
@@ -325,7 +325,7 @@ class Distribution(Named):
         return replace(self, device="")
 
 
-class Callee(Apart):
+class Callee(NotTensor):
     """A function, or something that was imported."""
 
     class_name: str = ""
@@ -353,7 +353,7 @@ class ImportedName(Callee):
     kind: ClassVar[Literal["name"]] = "name"
 
 
-class OfClass(Apart):
+class OfClass(NotTensor):
     """An object of a class, or the class."""
 
     class_name: str = ""
@@ -404,7 +404,7 @@ class ModuleValue(OfClass):
         return replace(self, device="", **_parts_anywhere(self))
 
 
-class Collection(Apart):
+class Collection(NotTensor):
     """What holds other values."""
 
     element: Value | None = None
@@ -444,7 +444,7 @@ class Size(Collection):
     kind: ClassVar[Literal["size"]] = "size"
 
 
-class Number(Apart):
+class Number(NotTensor):
     kind: ClassVar[Literal["number"]] = "number"
     is_on_host: ClassVar[bool] = True
 
@@ -473,7 +473,7 @@ class Number(Apart):
         return replace(self, const=None)
 
 
-class Text(Apart):
+class Text(NotTensor):
     """A string."""
 
     kind: ClassVar[Literal["str"]] = "str"
@@ -500,27 +500,27 @@ class Text(Apart):
         return replace(self, const=None)
 
 
-class Nothing(Apart):
+class Nothing(NotTensor):
     """None."""
 
     kind: ClassVar[Literal["none"]] = "none"
     is_on_host: ClassVar[bool] = True
 
 
-class Array(Apart):
+class Array(NotTensor):
     """A NumPy array, a data frame."""
 
     kind: ClassVar[Literal["ndarray"]] = "ndarray"
     is_on_host: ClassVar[bool] = True
 
 
-class Context(Apart):
+class Context(NotTensor):
     """A context manager."""
 
     kind: ClassVar[Literal["context"]] = "context"
 
 
-class DeviceValue(Apart):
+class DeviceValue(NotTensor):
     """A torch.device."""
 
     kind: ClassVar[Literal["device"]] = "device"

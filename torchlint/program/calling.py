@@ -37,7 +37,7 @@ def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]
     """The calls of anything of that last name, without walking functions that do not mention it."""
     for function, lines in module.functions_at(module.lines_calling(name)).items():
         for node, _ in nodes_on(function, lines, CALLS):
-            if isinstance(node, ast.Call) and last_name(node) == name:
+            if isinstance(node, ast.Call) and names.last(node.func) == name:
                 yield function, node
 
 
@@ -46,16 +46,11 @@ def aliases(module: Module, name: str) -> list[str]:
     return [name, *(alias for alias in module.aliases.get(name, ()) if alias != name)]
 
 
-def last_name(call: ast.Call) -> str:
-    """The last part of the name that is called; "" for other expressions."""
-    return names.last(call.func)
-
-
 def started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
     """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
     for function in module.functions_at(module.lines_holding(name)) if module.source.holds(STARTS) else ():
         for call in function.flow.calls:
-            last = last_name(call)
+            last = names.last(call.func)
             if last not in _STARTERS:
                 continue
             keywords = {k.arg: k.value for k in call.keywords}

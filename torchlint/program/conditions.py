@@ -13,7 +13,7 @@ from ..facts.nodes import without_not
 from ..facts.syntax import required
 from ..query.question import question
 from . import passed, settled
-from .calling import CallSite, last_name
+from .calling import CallSite
 from .loops import first_target
 from .project import Project
 from .step_calls import are_whole, is_whole, own_calls, parts_of_step, updates
@@ -264,7 +264,7 @@ def _gathering_outside(project: Project, function: Function) -> frozenset[ast.ex
 def _conditions(project: Project, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
     """The conditions that all steps of a loop are behind, and those that all optimizers are that come less often."""
     steps = [call for call in function.flow.calls_in(loop) if parts_of_step(project, function, call)]
-    updates = [call for call in steps if last_name(call) == "step"]
+    updates = [call for call in steps if names.last(call.func) == "step"]
     gathered = _behind(function, loop, updates) if len(updates) < len(steps) else frozenset[ast.expr]()
     return _behind(function, loop, steps), gathered
 

@@ -208,9 +208,9 @@ class Definitions(Texts):
     @question("is distribution", False)
     def is_distribution(self, klass: Class) -> bool:
         """Whether instances are distributions of torch's: a subclass of one."""
-        return any(self._is_law(klass, base) for base in klass.bases)
+        return any(self._is_distribution_base(klass, base) for base in klass.bases)
 
-    def _is_law(self, klass: Class, base: ast.expr) -> bool:
+    def _is_distribution_base(self, klass: Class, base: ast.expr) -> bool:
         name, own = self._base(klass, base)
         if own is not None:
             return own is not klass and self.is_distribution(own)

@@ -13,7 +13,7 @@ from ..facts.nearby import nodes_on
 from ..query.question import question
 from ..system.stamp import as_bytes
 from ..text.called import is_taken
-from .calling import CallSite, last_name
+from .calling import CallSite
 from .project import Project
 from .texts import MAX_SITES
 
@@ -23,7 +23,7 @@ MOST_USES = 40
 """What goes further is not followed."""
 _READ: frozenset[type[ast.AST]] = frozenset((ast.Name, ast.Attribute))
 _PASS_ON = frozenset(("partial", "iter", *aliases.WRAPPERS))
-"""What gives on what it is given."""
+"""Calls that stand for what they are given: `partial(f)` for f, `enumerate(rows)` for rows."""
 _APPLY = frozenset(("map", "filter", "starmap", "imap", "tree_map", "apply_to_collection", "checkpoint"))
 """What calls the function that it is given, there and then."""
 
@@ -64,7 +64,7 @@ def _handing(function: Function, taken: ast.expr) -> CallSite | None:
         call = function.flow.argument_of(node)
         if not isinstance(call, ast.Call) or call.func is node:
             return None
-        if last_name(call) not in _PASS_ON:
+        if names.last(call.func) not in _PASS_ON:
             return CallSite(function, call)
         node = call
 
@@ -74,7 +74,7 @@ def _run(
 ) -> Sequence[Function]:
     """What a call runs of what it is given, or of what it calls: `map(f, rows)`, `fn(x)`, `retry(f)(x)`."""
     if call.func is not use:
-        return given if last_name(call) in _APPLY else ()
+        return given if names.last(call.func) in _APPLY else ()
     return project.targets(function, call) or (given if isinstance(use, ast.Call) else ())
 
 
@@ -108,7 +108,7 @@ def _runs(project: Project, generator: Function) -> Iterator[CallSite]:
 
 def generators(project: Project, function: Function, iterable: ast.expr) -> list[Function]:
     """The generators of the project that may give what is iterated over: `batches(loader)`, `enumerate(self.batches())`, an object."""
-    if isinstance(iterable, ast.Call) and last_name(iterable) in _PASS_ON:
+    if isinstance(iterable, ast.Call) and names.last(iterable.func) in _PASS_ON:
         return [one for given in iterable.args for one in generators(project, function, given)]
     if isinstance(iterable, ast.Call):
         found = [one for one in project.targets(function, iterable) if one.giving_loops]
@@ -184,7 +184,7 @@ def _goes_to(project: Project, function: Function, node: ast.expr) -> Iterator[U
 def _given(project: Project, function: Function, call: ast.Call, node: ast.expr) -> Iterator[Use]:
     """Where what a call is given is read in what it runs."""
     targets = project.targets(function, call)
-    if last_name(call) in _PASS_ON or (not targets and _is_wrapper(project, function, call)):
+    if names.last(call.func) in _PASS_ON or (not targets and _is_wrapper(project, function, call)):
         yield function, call
         return
     for target in targets:

@@ -8,13 +8,12 @@ from ..facts import aliases, names, runs
 from ..facts.flow import Loop
 from ..facts.module import Function
 from ..facts.nodes import names_in, root_of
-from .calling import last_name
 from .project import Project
 
 
 def brings_batches(project: Project, function: Function, iterable: ast.expr) -> bool:
     """`loader`, `enumerate(loader)`, `tqdm(loader)`."""
-    if isinstance(iterable, ast.Call) and iterable.args and last_name(iterable) in aliases.WRAPPERS:
+    if isinstance(iterable, ast.Call) and iterable.args and names.last(iterable.func) in aliases.WRAPPERS:
         return brings_batches(project, function, iterable.args[0])
     return project.value(function, iterable).kind == "loader"
 
@@ -49,9 +48,9 @@ def counts_up(loop: Loop) -> bool:
 def over_all_modules(loop: Loop) -> bool:
     """`for name, module in model.named_modules()`: what is done for each module of a model, at every depth, runs none of them in turn."""
     iterable = loop.iter if isinstance(loop, ast.For) else None
-    while isinstance(iterable, ast.Call) and iterable.args and last_name(iterable) in aliases.WRAPPERS:
+    while isinstance(iterable, ast.Call) and iterable.args and names.last(iterable.func) in aliases.WRAPPERS:
         iterable = iterable.args[0]
-    return isinstance(iterable, ast.Call) and last_name(iterable) in ("modules", "named_modules")
+    return isinstance(iterable, ast.Call) and names.last(iterable.func) in ("modules", "named_modules")
 
 
 def first_target(loop: ast.For) -> str:

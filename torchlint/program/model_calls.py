@@ -13,7 +13,6 @@ from ..query.question import question
 from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import families
-from .calling import last_name
 from .project import Project
 
 _PARTS = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|generate|predict|forward)$")
@@ -93,7 +92,7 @@ def _runs_module(project: Project, method: Function, call: ast.Call) -> bool:
 
 def infers(project: Project, function: Function, call: ast.Call) -> bool:
     """`sliding_window_inference(images, size, 1, model)`: a function of a library that runs the model it is given."""
-    if not _INFERS.search(last_name(call)) or project.targets(function, call):
+    if not _INFERS.search(names.last(call.func)) or project.targets(function, call):
         return False
     given = given_to(call)
     return len(given) > 1 and any(
@@ -162,14 +161,10 @@ def hands_on_model(project: Project, function: Function, call: ast.Call) -> bool
     if not called or not any(project.value(function, argument).kind == "module" for argument in given):
         return False
     return any(project.value(target, name).kind == "module" for target, name in called) or any(
-        _is_module(project, function, target.argument(call, name))
+        (model := target.argument(call, name)) is not None and project.value(function, model).kind == "module"
         for target in targets
         for name in run_by(project, target)
     )
-
-
-def _is_module(project: Project, function: Function, node: ast.expr | None) -> bool:
-    return node is not None and project.value(function, node).kind == "module"
 
 
 def run_by(project: Project, function: Function) -> frozenset[str]:

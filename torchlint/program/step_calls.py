@@ -11,7 +11,6 @@ from ..facts import common_names, names
 from ..facts.module import Class, Function
 from ..query.question import question
 from ..system.regex import regex
-from .calling import last_name
 from .project import Project
 from .step_text import STEPPING
 
@@ -100,7 +99,7 @@ def updates(project: Project, klass: Class) -> frozenset[Function]:
     return frozenset(
         method
         for name, method in klass.methods.items()
-        if len(whole) > 1 and name not in whole and len({last_name(c) for c in own_calls(method, whole)}) > 1
+        if len(whole) > 1 and name not in whole and len({names.last(c.func) for c in own_calls(method, whole)}) > 1
     )
 
 
@@ -114,4 +113,8 @@ def own_calls(method: Function, called: Collection[str]) -> list[ast.Call]:
     """The calls of other methods of the same object, by their names, outside of loops."""
     own = method.own_name
     calls_ = (call for name in called for call in method.flow.calls_named(name))
-    return [call for call in calls_ if names.chain(call.func) == [own, last_name(call)] and not method.flow.loops(call)]
+    return [
+        call
+        for call in calls_
+        if names.chain(call.func) == [own, names.last(call.func)] and not method.flow.loops(call)
+    ]

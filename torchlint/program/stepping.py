@@ -7,14 +7,14 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import alternatives, guards, input_gradients, runs
+from ..facts import alternatives, guards, input_gradients, names, runs
 from ..facts.alternatives import Said
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import keyword_of, receiver_of
 from ..query.question import question
 from . import families, handed
-from .calling import CallSite, last_name
+from .calling import CallSite
 from .conditions import in_training
 from .frameworks import runs_on_steps
 from .loops import brings_batches, is_next, makes_what_it_runs, only_iterates, over_runs
@@ -118,7 +118,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         targets = families.may_run(project, function, call)
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
-        if weight in guards.RARE or "dummy" in last_name(call).lower():
+        if weight in guards.RARE or "dummy" in names.last(call.func).lower():
             continue  # a dummy stands in for data that is missing
         if is_left_out(project, function, call, loop, asked.given):
             continue
@@ -271,7 +271,7 @@ def _is_given_optimizer(project: Project, function: Function) -> bool:
     """`def iteration(model, optimizer, image):`, which steps what it is given."""
     if function.parent is not function.module.body:
         return False
-    given = {parameter.arg for parameter in function.parameters}
+    given = function.positions.keys()
     return any(
         isinstance(call.func, ast.Attribute)
         and isinstance(call.func.value, ast.Name)
@@ -326,7 +326,7 @@ def _is_handed_on(flow: Flow, name: ast.AST) -> bool:
     if isinstance(named, ast.keyword) and named.arg == "target":
         return False
     if isinstance(taker, ast.Call):
-        return taker.func is not name and last_name(taker) not in _RUNS_ONCE
+        return taker.func is not name and names.last(taker.func) not in _RUNS_ONCE
     return isinstance(taker, ast.Return)
 
 

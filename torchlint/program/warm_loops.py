@@ -6,13 +6,12 @@ import ast
 import itertools
 from collections.abc import Collection, Sequence
 
-from ..facts import guards, runs
+from ..facts import guards, names, runs
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
 from ..query.question import question
 from ..text.source import Words
 from . import families, handed
-from .calling import last_name
 from .conditions import guarded
 from .frameworks import runs_on_batches
 from .loops import brings_batches, counts_up, makes_what_it_runs, over_all_modules
@@ -89,7 +88,7 @@ class WarmLoops:
         while todo:
             caller = todo.pop()
             for call in caller.flow.calls:
-                if last_name(call) not in own or (caller in loops and not self.warm(caller, call)):
+                if names.last(call.func) not in own or (caller in loops and not self.warm(caller, call)):
                     continue
                 new = [one for one in families.may_run(self.project, caller, call) if one.module is module]
                 todo += [one for one in new if one not in found]
@@ -205,7 +204,7 @@ class WarmLoops:
         return any(
             self.steps.holds_step_loop(target)
             for call in function.flow.calls_in(loop)
-            if last_name(call) in self.steps.index.training
+            if names.last(call.func) in self.steps.index.training
             for target in self.project.targets(function, call)
         )
 
