@@ -84,6 +84,7 @@ def test_a_name_that_may_be_something_else(code: str) -> None:
         f"torch.Tensor.other = 3\n{PLACE}",
         f"self.amp.tensor = 3\nf(F.tensor == 3)\n{PLACE}",
         f"patch('torch.other')\n{PLACE}",
+        f"import torch as th\nself.tensor = 3\nx = th.tensor == 3\nother.th.tensor = 3\n{PLACE}",
     ],
 )
 def test_what_leaves_torch_alone(code: str) -> None:
@@ -101,6 +102,9 @@ def test_what_leaves_torch_alone(code: str) -> None:
         ("import torch.nn.functional as F\nF.tensor = tensor", "tensor"),
         ("from torch import amp\nsetattr(amp, 'tensor', tensor)", "tensor"),
         ("@mock.patch.object(torch, 'tensor')\ndef f(): pass", "tensor"),
+        ("import torch as th\nth.tensor = tensor", "tensor"),
+        ("import torch.nn as tn\ndef f():\n    tn.functional.LongTensor = tensor", "LongTensor"),
+        ("from torch.nn import functional as fn\nfn.tensor = tensor", "tensor"),
     ],
 )
 def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
@@ -151,6 +155,43 @@ def test_what_another_file_puts_in_the_place_of_an_import(other: str) -> None:
 
     note = "the project puts something else in the place of this file's `torch`"
     assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exec(open('names.py').read())",
+        "globals().update(torch=Fake)",
+        "globals()['torch'] = Fake",
+        "vars()[name] = Fake",
+        "locals().update(names)",
+        "sys.modules['torch'] = Fake",
+        "sys.modules[__name__].torch = Fake",
+        "sys.modules[__name__].__dict__['torch'] = Fake",
+        "setattr(sys.modules[__name__], name, Fake)",
+    ],
+)
+def test_a_file_that_gives_its_names_another_meaning(line: str) -> None:
+    found = fixes({"a.py": f"import torch\n{line}\n{PLACE}"})
+
+    note = "this file gives names another meaning as it runs"
+    assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.exec(torch)",
+        "executed(torch)",
+        "model = globals()[name](3)",
+        "if globals()['torch'] == Fake: pass",
+        "x = sys.modules['torch']",
+        "vars(options).update(names)",
+        "self.__dict__.update(names)",
+    ],
+)
+def test_a_file_that_only_looks_at_its_names(line: str) -> None:
+    assert ["safe"] == kinds({"a.py": f"import torch\n{line}\n{PLACE}"})
 
 
 def test_what_a_test_puts_into_torch_by_way_of_another_file() -> None:

@@ -32,6 +32,14 @@ _PATCHES = (
 """Ways to put something of one's own into a module: searches for what begins with a text take a few milliseconds."""
 _PUT = rb"\.(%(names)s)[ \t]*=(?!=)|,\s*[\"'](%(names)s)[\"']"
 """How a file puts something into a module that it has imported: `helper.autocast = ...`, `setattr(helper, "autocast", ...)`."""
+_CALLED = (rb"import torch as (\w+)", rb"import torch\.nn as (\w+)", rb"functional as (\w+)")
+"""How files call modules of torch; what most call them is in `_PATCHES`."""
+_UNDER = rb"\n[ \t]*%s\.(?:\w+\.)*(\w+)[ \t]*=(?!=)"
+_RENAMES = regex(
+    rb"(?<![\w.])exec\(|(?<![\w.])(?:globals|vars|locals)\(\)(?:\.update\(|\.__setitem__\(|\[[^\]\n]*\][ \t]*=(?!=))"
+    rb"|sys\.modules\[[^\]\n]*\][\w.]*(?:\[[^\]\n]*\])?[ \t]*=(?!=)|setattr\(\s*sys\.modules\["
+)
+"""How a program gives its names another meaning without an assignment to them."""
 _OWNER = regex(rb"[A-Za-z_][\w.]*$")
 _FAR = 100
 """No dotted name is longer."""
@@ -53,6 +61,8 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     for word in sorted((given | taken) & _patched_in_torch(project)):
         return _no_longer(fix, f"the project puts something else in the place of torch's `{word.decode()}`")
     names_ = {node.id.encode() for node, _ in _imported(site)}
+    if names_ and site.module.source.holds(_RENAMES):
+        return _no_longer(fix, "this file gives names another meaning as it runs")
     for word in sorted((given | names_) & _replaced(project, site.module)):
         return _no_longer(fix, f"the project puts something else in the place of this file's `{word.decode()}`")
     return fix
@@ -67,8 +77,18 @@ def _patched_in_torch(project: Project) -> frozenset[bytes]:
 
     def found() -> Iterator[bytes]:
         yield from (name for owner, name in _patched(project) if not _HOMES.isdisjoint(owner.split(b".")))
+        for path in sorted({path for way in _CALLED for path in project.holders(way)}):
+            source = project.source(path)
+            yield from _put_under_aliases(source.data) if source is not None else ()
 
     return project.ask(("patched", "torch"), lambda: frozenset(found()), frozenset[bytes]())
+
+
+def _put_under_aliases(data: bytes) -> Iterator[bytes]:
+    """What a file puts into modules of torch that it calls by names of its own: `th.tensor = tensor`."""
+    called = {name for way in _CALLED for name in re.findall(way, data)} - {b"F", b"nn", b"torch"}
+    for name in sorted(called):
+        yield from re.findall(_UNDER % name, data)
 
 
 def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
