@@ -331,6 +331,11 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("(t > 0).clone()", "tensor @cpu boolean"),
         ("torch.stack((t > 0, t < 1))", "tensor @cpu boolean"),
         ("torch.cat([t, other])", "tensor @cpu"),  # else it raises
+        ("torch.cat([torch.relu(unknown), t])", "tensor @cpu"),
+        ("torch.stack((t, torch.relu(unknown)), dim=1)", "tensor @cpu"),
+        ("torch.cat([torch.relu(unknown), torch.relu(other)])", "tensor"),
+        ("torch.cat([torch.relu(unknown), t.cuda()])", "tensor @accelerator"),
+        ("torch.add(torch.relu(unknown), t)", "tensor"),
         ("torch.cat(t, [])", "tensor @cpu"),
         ("torch.where(other > limit)[0]", "tensor integer"),
         ("torch.cat([t for _ in range(3)])", "tensor @cpu"),

@@ -192,8 +192,9 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
         return "cpu"
     parts = [part for value in (*values, *args.starred) for part in _held(value)]
     devices = {part.device for part in parts}
-    if _is_loss_row(row) and "cpu" in devices and "accelerator" not in devices:
-        return "cpu"  # a loss takes all of its tensors from one device
+    alike = _is_loss_row(row) or any(value.kind in ("list", "tuple") for value in values[:1])
+    if alike and "cpu" in devices and "accelerator" not in devices:
+        return "cpu"  # a loss takes all of its tensors from one device, as does `torch.cat([a, b])`
     return mixed(*parts)
 
 
