@@ -1262,6 +1262,30 @@ def test_what_a_call_on_a_step_asks_for() -> None:
         check_one(f"class Trainer:\n{method.format(full=full)}{loops.format(more=more)}")
 
 
+def test_what_no_call_on_a_step_gives() -> None:
+    net = (
+        "class Net(nn.Module):\n    def forward(self, x, box=None, flat=False):\n        if box is not None and box.any():\n"
+        "            y = x{box}\n        if box is None:\n            y = x  # hot\n        if box:\n            y = x{box}\n"
+        "        if not box:\n            y = x  # hot\n        return self.last(x, box)  # hot\n"
+        "    def last(self, x, box):\n        if box is not None:\n            y = x{box}\n        return x  # hot\n"
+    )
+    loop = f"def fit(net: Net):\n    for x in loader:\n        loss = net({{given}})  # hot\n{indented(STEP)}"
+    other = "def infer(net: Net, x, box):\n    return net(x, box)\n"
+    check_one(net.format(box="") + loop.format(given="x") + other)
+    check_one(net.format(box="") + loop.format(given="x, box=None") + other)
+    for given in ("x, x", "*x", "**x", "x, box=box"):
+        check_one(net.format(box="  # hot") + loop.format(given=given))
+    # What one of two calls gives, and what the function sets itself, may be there.
+    check_one(
+        net.format(box="  # hot")
+        + f"def fit(net: Net):\n    for x in loader:\n        net(x, x)  # hot\n        net(x)  # hot\n{indented(STEP)}"
+    )
+    check_one(
+        "def run(x, box=None):\n    if box is None:\n        box = x  # hot\n    if box is not None:\n        y = x  # hot\n"
+        f"for x in loader:\n    run(x)  # hot\n{STEP}"
+    )
+
+
 def test_what_not_all_calls_on_steps_ask_for() -> None:
     twice = "for x in loader:\n    run(x, 'a')  # hot\n    run(x, {other})  # hot\n" + STEP
     run = "def run(x, mode='a'):\n    if mode == 'b':\n        y = x{b}\n    if mode == 'c':\n        y = x{c}\n"

@@ -9,21 +9,23 @@ from typing import NamedTuple
 from . import names
 from .flow import Flow, Loop
 from .module import Function
-from .nodes import spreads
+from .nodes import none_test, spreads
 from .syntax import required
 
 
 class Said(NamedTuple):
-    """That a name is one word or boolean, or that it is not."""
+    """That a name is one word or boolean, or None, or that it is not."""
 
     name: str
-    value: str | bool
+    value: str | bool | None
     equal: bool
 
     def excludes(self, other: Said) -> bool:
         """Whether both can't be true."""
-        if self.name != other.name or type(self.value) is not type(other.value):
+        if self.name != other.name:
             return False
+        if type(self.value) is not type(other.value):
+            return None in (self.value, other.value) and self.equal and other.equal
         return self.equal != other.equal if self.value == other.value else self.equal and other.equal
 
 
@@ -40,6 +42,9 @@ def said(test: ast.expr, true: bool) -> Iterator[Said]:
             yield Said(part.id, True, holds)
         elif isinstance(part, ast.Attribute) and part.attr == "requires_grad" and (name := names.chain(part)):
             yield Said(".".join(name), True, holds)
+        elif (none := none_test(part)) is not None:
+            if isinstance(none[0], ast.Name):
+                yield Said(none[0].id, None, holds is none[1])
         elif isinstance(part, ast.Compare) and isinstance(part.left, ast.Name) and len(part.ops) == 1:
             op, other = part.ops[0], part.comparators[0]
             value = other.value if isinstance(other, ast.Constant) else None
@@ -55,16 +60,21 @@ def decisive(function: Function) -> frozenset[str]:
     return frozenset(asked & parameters)
 
 
-def given(function: Function, call: ast.Call, parameters: Iterable[str]) -> tuple[Said, ...]:
-    """What a call says of parameters by their names: `self.run(batch, mode="train")`."""
+def given(
+    function: Function, call: ast.Call, parameters: Iterable[str], known: Iterable[Said] = ()
+) -> tuple[Said, ...]:
+    """What a call says of parameters by their names: `self.run(batch, mode="train")`; `known` is said of the caller's own."""
     spread = spreads(call)
+    own = {one.name: one.value for one in known if one.equal}
     found = []
     for name in sorted(parameters):
         node = function.argument(call, name)
         if node is None and not spread:
             node = function.defaults.get(name)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str | bool):
+        if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | bool)):
             found.append(Said(name, node.value, True))
+        elif isinstance(node, ast.Name) and node.id in own:
+            found.append(Said(name, own[node.id], True))
     return tuple(found)
 
 

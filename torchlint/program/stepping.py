@@ -122,7 +122,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
             continue  # a dummy stands in for data that is missing
         if is_left_out(project, function, call, loop, asked.given):
             continue
-        called = [Called(place_of(target), weight == "weak", _given(project, target, call)) for target in targets]
+        called = [Called(place_of(target), weight == "weak", _given(project, target, call, asked.given)) for target in targets]
         called += [Called(target, weight == "weak") for target in handed_on]
         found += [one for one in called if one.function != asked.function]
     for node, getter in _properties(function):
@@ -158,9 +158,9 @@ def _behind_all_steps(project: Project, function: Function, loop: Loop | None) -
     )
 
 
-def _given(project: Project, function: Function, call: ast.Call) -> tuple[Said, ...]:
-    """What a call says of the parameters that decide what a function does."""
-    return alternatives.given(function, call, _decisive(project, function))
+def _given(project: Project, function: Function, call: ast.Call, known: tuple[Said, ...]) -> tuple[Said, ...]:
+    """What a call says of the parameters that decide what a function does, where the calls of its own function say what is `known`."""
+    return alternatives.given(function, call, _decisive(project, function), known)
 
 
 @question("decisive", frozenset())
