@@ -4,11 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import updates
+from torchlint.facts.module import Class
 from torchlint.facts.nodes import keyword_of, names_in
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
 _ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
+_OF_PARAMETERS = frozenset(("parameters", "named_parameters"))
 _NAMED = frozenset(("named_buffers",))
 _PARAMETERS = regex(r"(?:^|_)param(?:eter)?s$")
 
@@ -65,6 +67,8 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     loop = site.target
     if site.hot is None or not site.accelerator or site.role == "test" or not _over_parameters(site, loop.iter):
         return
+    if _has_one(site, loop.iter):
+        return
     names = names_in(loop.target)
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
@@ -73,6 +77,35 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
             f"`for ... in {site.short(loop.iter)}` launches kernels for each parameter by itself on every step",
             related=site.why_hot(),
         )
+
+
+def _has_one(site: Site, node: ast.expr) -> bool:
+    """`center_loss.parameters()` of a class of the project that makes one parameter, and no module with others."""
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr not in _OF_PARAMETERS
+    ):
+        return False
+    value = site.value(node.func.value)
+    klass = value.class_ if value.kind == "module" else None
+    if klass is None or any(site.project.base_name(klass, base) != "torch.nn.Module" for base in klass.bases):
+        return False
+    held = {name: site.project.attribute(klass, name) for name in klass.stores}
+    parameters = [one for one in held.values() if one.is_tensor and one.parameter]
+    others = [name for name, one in held.items() if one.kind not in ("tensor", "number", "str", "bool")]
+    return len(parameters) == 1 and all(_is_option(klass, name) for name in others)
+
+
+def _is_option(klass: Class, name: str) -> bool:
+    """`self.classes = classes`, of a parameter with a number, a word or a flag as its default."""
+    for method, target in klass.stores[name]:
+        statement = method.flow.parents.get(target)
+        given = statement.value if isinstance(statement, ast.Assign) else None
+        default = method.defaults.get(given.id) if isinstance(given, ast.Name) else None
+        if not isinstance(default, ast.Constant) or default.value is None:
+            return False
+    return True
 
 
 def _over_parameters(site: Site, node: ast.expr) -> bool:
