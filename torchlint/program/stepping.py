@@ -146,9 +146,10 @@ def is_left_out(
 @question("behind steps", frozenset())
 def _behind_all_steps(project: Project, function: Function, loop: Loop | None) -> frozenset[Said]:
     """What is said in front of all backward passes and steps of optimizers in a loop, or a function, of what it does not change."""
-    steps = [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
-    if loop is not None:
-        steps = [call for call in steps if loop in function.flow.loops(call)]
+    if loop is None:
+        steps = [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
+    else:
+        steps = [call for call in function.flow.calls_in(loop) if last_name(call) in (*BACKWARDS, "step")]
     behind = [frozenset(alternatives.behind(function.flow, call, loop)) for call in steps]
     stores = function.flow.stores
     return frozenset(

@@ -25,10 +25,7 @@ def runs_unmoved_model(project: Project, function: Function, loop: Loop) -> bool
     `model = Net(); model.load_state_dict(weights); model.eval()`, where the function moves nothing and gives the model
     to nobody else, and the class moves nothing either.
     """
-    flow = function.flow
-    if isinstance(function.node, ast.Module) or function.nested or _moves(flow):
-        return False
-    made = {name for name in flow.stores if _makes_model(project, function, name)}
+    made = _unmoved(project, function)
     called = [call.func for call in function.flow.calls_in(loop)] if made else []
     run = [one for one in called if project.value(function, one).kind == "module"]
     return (
@@ -36,6 +33,14 @@ def runs_unmoved_model(project: Project, function: Function, loop: Loop) -> bool
         and all(isinstance(one, ast.Name) and one.id in made for one in run)
         and not project.any_holds(_BY_DEFAULT, word=b"set_default_")
     )
+
+
+@question("unmoved models", frozenset())
+def _unmoved(project: Project, function: Function) -> frozenset[str]:
+    """The models that a function makes and leaves on the host, by their names."""
+    if isinstance(function.node, ast.Module) or function.nested or _moves(function.flow):
+        return frozenset()
+    return frozenset(name for name in function.flow.stores if _makes_model(project, function, name))
 
 
 def _makes_model(project: Project, function: Function, name: str) -> bool:
