@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, common_names, syntax
+from torchlint.facts import arguments, common_names
 from torchlint.facts.flow import contains
 from torchlint.facts.nodes import keyword_of, names_in
 from torchlint.facts.values import Batch, Tensor
@@ -161,12 +161,13 @@ def _beside(site: Site) -> ast.Call | None:
 
 def _unblocked(site: Site, loop: ast.For, method: str, parts: set[str]) -> ast.Call | None:
     """The first move without waiting of a part of the batch in a loop."""
-    for call, moved in syntax.method_calls(site.flow, method):
-        waits = keyword_of(call, "non_blocking")
+    for call in site.flow.calls_in(loop):
+        func, waits = call.func, keyword_of(call, "non_blocking")
         if (
-            isinstance(moved, ast.Name)
-            and moved.id in parts
-            and loop in site.flow.loops(call)
+            isinstance(func, ast.Attribute)
+            and func.attr == method
+            and isinstance(func.value, ast.Name)
+            and func.value.id in parts
             and isinstance(waits, ast.Constant)
             and waits.value
         ):

@@ -122,7 +122,9 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
             continue  # a dummy stands in for data that is missing
         if is_left_out(project, function, call, loop, asked.given):
             continue
-        called = [Called(place_of(target), weight == "weak", _given(project, target, call, asked.given)) for target in targets]
+        called = [
+            Called(place_of(target), weight == "weak", _given(project, target, call, asked.given)) for target in targets
+        ]
         called += [Called(target, weight == "weak") for target in handed_on]
         found += [one for one in called if one.function != asked.function]
     for node, getter in _properties(function):
@@ -243,8 +245,7 @@ def _step_loops(project: Project, function: Function, call: ast.Call) -> Sequenc
 @question("fits on host", False)
 def _fits_on_host(project: Project, function: Function, loop: Loop) -> bool:
     """`shift = torch.zeros(3); optimizer = LBFGS([shift])`: a loop that steps what its function made on the host."""
-    flow = function.flow
-    found = (call for call in flow.calls_named("step") if loop in flow.loops(call))
+    found = (call for call in function.flow.calls_in(loop) if last_name(call) == "step")
     return any(
         parts_of_step(project, function, call) == ("step",) and _is_of_host(project, function, call) for call in found
     )
