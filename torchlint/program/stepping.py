@@ -151,7 +151,7 @@ def _behind_all_steps(project: Project, function: Function, loop: Loop | None) -
     if loop is None:
         steps = [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
     else:
-        steps = [call for call in function.flow.calls_in(loop) if last_name(call) in (*BACKWARDS, "step")]
+        steps = [call for call in function.flow.calls_in(loop) if names.last(call.func) in (*BACKWARDS, "step")]
     behind = [frozenset(alternatives.behind(function.flow, call, loop)) for call in steps]
     stores = function.flow.stores
     return frozenset(
@@ -245,7 +245,7 @@ def _step_loops(project: Project, function: Function, call: ast.Call) -> Sequenc
 @question("fits on host", False)
 def _fits_on_host(project: Project, function: Function, loop: Loop) -> bool:
     """`shift = torch.zeros(3); optimizer = LBFGS([shift])`: a loop that steps what its function made on the host."""
-    found = (call for call in function.flow.calls_in(loop) if last_name(call) == "step")
+    found = (call for call in function.flow.calls_in(loop) if names.last(call.func) == "step")
     return any(
         parts_of_step(project, function, call) == ("step",) and _is_of_host(project, function, call) for call in found
     )
