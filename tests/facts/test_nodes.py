@@ -52,6 +52,35 @@ def test_conditions() -> None:
         assert nodes.none_test(expression(code)) is None
 
 
+def test_a_condition_holds_by_its_parts() -> None:
+    known = {"t": True, "f": False}
+    for code, expected in {
+        "t and f": False,
+        "t and x": None,
+        "f and x": False,
+        "x or t": True,
+        "x or f": None,
+        "not (t and t)": False,
+        "not x": None,
+        "not f and (x or t)": True,
+    }.items():
+        assert nodes.truth(expression(code), lambda part: known.get(ast.unparse(part))) is expected, code
+
+
+def test_what_a_node_binds() -> None:
+    for code, expected in {
+        "import a.b, c.d as e": ["a", "e"],
+        "from a import b, c as d": ["b", "d"],
+        "def f(x): y = 1": ["f", "y"],
+        "class C: pass": ["C"],
+        "del a": ["a"],
+        "a.b = c": [],
+        "try: pass\nexcept E as e: pass": ["e"],
+        "match x:\n case [a, *b]: pass\n case {**c}: pass\n case _: pass": ["a", "b", "c"],
+    }.items():
+        assert sorted(name for node in ast.walk(ast.parse(code)) for name in nodes.bound_by(node)) == sorted(expected)
+
+
 def test_parts() -> None:
     assert list(map(written, nodes.elements(expression("[a, b]")))) == ["a", "b"]
     assert list(map(written, nodes.indices(expression("[a, b]")))) == ["[a, b]"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..torch_api.version import Range, Version
-from .reference import decisive
+from .reference import decisive, number
 
 ALWAYS: Version = (0, 0)
 """Since before the oldest torch that was measured."""
@@ -43,7 +43,7 @@ def _table() -> dict[str, Any]:
 
 def measured() -> tuple[Version, ...]:
     """The versions that were asked, the oldest first."""
-    return tuple(map(_number, _table()["measured"]))
+    return tuple(map(number, _table()["measured"]))
 
 
 def states(key: str) -> dict[Version, str]:
@@ -53,7 +53,7 @@ def states(key: str) -> dict[Version, str]:
     it, or `torch.optim.Optimizer.zero_grad(set_to_none=)` for a default, whose states are `= True` and the like.
     Raises KeyError for what was not asked.
     """
-    return {_number(version): str(state) for version, state in _table()["names"][key].items()}
+    return {number(version): str(state) for version, state in _table()["names"][key].items()}
 
 
 def there(key: str) -> Version:
@@ -94,8 +94,3 @@ def _since(key: str, target: Range, fits: Any) -> Version | None:
 def _spans(key: str) -> Iterator[tuple[Version, str]]:
     oldest = measured()[0]
     return ((ALWAYS if version == oldest else version, state) for version, state in states(key).items())
-
-
-def _number(version: str) -> Version:
-    major, minor = version.split(".")
-    return int(major), int(minor)

@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..torch_api.version import Range, Version
-from .reference import decisive
+from ..torch_api.version import Range
+from .reference import decisive, number
 
 
 @functools.cache
@@ -38,14 +38,9 @@ def ids(construct: str, mode: str, target: Range | None) -> tuple[str, ...]:
     if entry is None:
         return ()
     version = _measured(target or Range())
-    return next((tuple(s["ids"]) for s in entry[mode] if _number(s["first"]) <= version <= _number(s["last"])), ())
+    return next((tuple(s["ids"]) for s in entry[mode] if number(s["first"]) <= version <= number(s["last"])), ())
 
 
 def _measured(target: Range) -> tuple[int, int]:
-    versions = [_number(version) for version in _table()["measured"]]
+    versions = [number(version) for version in _table()["measured"]]
     return decisive(target, versions) or versions[0]
-
-
-def _number(version: str) -> Version:
-    major, minor = version.split(".")
-    return int(major), int(minor)

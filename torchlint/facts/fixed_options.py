@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from . import names
+from . import names, nodes
 from .argparse_defaults import unchanging
 from .module import Module
 
@@ -18,13 +18,10 @@ def truth(module: Module, test: ast.expr, followed: int = _FOLLOWED) -> bool | N
     `args.cuda` does not after `args.cuda = not args.no_cuda and torch.cuda.is_available()`, where `--no-cuda` is True
     by default and can only be set to True.
     """
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = truth(module, test.operand, followed)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        decisive = isinstance(test.op, ast.Or)
-        found = [truth(module, part, followed) for part in test.values]
-        return decisive if decisive in found else None if None in found else not decisive
+    return nodes.truth(test, lambda part: _truth(module, part, followed))
+
+
+def _truth(module: Module, test: ast.expr, followed: int) -> bool | None:
     name = names.chain(test)
     if name is None or len(name) != 2 or not unchanging(module):
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..system.cached import kept
-from .nodes import is_constant
+from .nodes import bound_by, is_constant, local_name
 
 if TYPE_CHECKING:
     from .module import Module
@@ -152,7 +152,7 @@ class Lookup:
             if isinstance(node, ast.Global | ast.Nonlocal):
                 self._declared.update(node.names)
             if kind in _BINDERS:
-                for name in _bound(node):
+                for name in bound_by(node):
                     self._bind(name, node, self._target(node, scope))
             children = list(self._parts(node))
             self._parents.update(dict.fromkeys(children, node))
@@ -211,21 +211,6 @@ def lookup(module: Module) -> Lookup:
     return kept(module, "lookup", lambda: Lookup(module))
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a node binds, but for parameters."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name
-        case ast.Import() | ast.ImportFrom():
-            yield from (_local(node, alias) for alias in node.names)
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            yield name
-        case ast.MatchMapping(rest=str(name)):
-            yield name
-
-
 def _end(node: ast.AST) -> tuple[int, int]:
     return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
 
@@ -233,11 +218,6 @@ def _end(node: ast.AST) -> tuple[int, int]:
 def _parameters(given: ast.arguments) -> Iterator[ast.arg]:
     yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
     yield from (one for one in (given.vararg, given.kwarg) if one is not None)
-
-
-def _local(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
-    """The name that one part of an import binds."""
-    return alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
 
 
 def _origin(binder: ast.AST, name: str) -> str | None:
@@ -249,10 +229,10 @@ def _origin(binder: ast.AST, name: str) -> str | None:
 def _written(binder: ast.AST, name: str) -> str:
     """What an import says of where a name comes from, with the dots in front; "" for what is no import."""
     if isinstance(binder, ast.Import):
-        found = {alias.name if alias.asname else name for alias in binder.names if _local(binder, alias) == name}
+        found = {alias.name if alias.asname else name for alias in binder.names if local_name(binder, alias) == name}
     elif isinstance(binder, ast.ImportFrom):
         home = "." * binder.level + (binder.module or "")
-        found = {f"{home}.{alias.name}" for alias in binder.names if _local(binder, alias) == name}
+        found = {f"{home}.{alias.name}" for alias in binder.names if local_name(binder, alias) == name}
     else:
         return ""
     return found.pop() if len(found) == 1 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 _N = TypeVar("_N", bound="ast.AST | None")
@@ -49,6 +50,18 @@ def without_not(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
     return test, true
 
 
+def truth(test: ast.expr, says: Callable[[ast.expr], bool | None]) -> bool | None:
+    """Whether a condition holds, by what is said of the parts that `not`, `and` and `or` join; None where that is open."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = truth(test.operand, says)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        decisive = isinstance(test.op, ast.Or)  # one that holds is enough for `or`, one that does not for `and`
+        found = [truth(part, says) for part in test.values]
+        return decisive if decisive in found else None if None in found else not decisive
+    return says(test)
+
+
 def none_test(test: ast.AST | None) -> tuple[ast.expr, bool] | None:
     """`x` of `x is None` and `x is not None`, and whether it is None where the test is true; None for other tests."""
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot):
@@ -93,6 +106,26 @@ def assigned_in(node: ast.AST) -> set[str]:
         elif isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
             todo.append(target.value)
     return found
+
+
+def local_name(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    """The name that one part of an import binds."""
+    return alias.asname or (alias.name.partition(".")[0] if isinstance(statement, ast.Import) else alias.name)
+
+
+def bound_by(node: ast.AST) -> Iterator[str]:
+    """The names that a node binds, or deletes, by itself; parameters are no such names."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Import() | ast.ImportFrom():
+            yield from (local_name(node, alias) for alias in node.names)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
 
 
 def root_of(node: ast.expr, *through: type[ast.expr]) -> ast.Name | None:

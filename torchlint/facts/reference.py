@@ -10,6 +10,12 @@ REFERENCE: Version = (2, 13)
 """The version that answers for a range without an upper end, unless the range begins later."""
 
 
+def number(version: str) -> Version:
+    """`2.4` as (2, 4)."""
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
 def decisive(target: Range, measured: Iterable[Version]) -> Version | None:
     """The newest measured version in the target or before it; None where all that were measured are later."""
     open_ended = target.high == Range().high

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .flow import CHILDREN
+from .nodes import bound_by
 
 if TYPE_CHECKING:
     from .flow import Flow
@@ -113,20 +114,7 @@ def _end(flow: Flow, binder: ast.AST) -> tuple[int, int]:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Name(id=bound):
-            return bound == name and type(node.ctx) is ast.Store
-        case ast.FunctionDef(name=bound) | ast.AsyncFunctionDef(name=bound) | ast.ClassDef(name=bound):
-            return bound == name
-        case ast.ExceptHandler(name=bound) | ast.MatchAs(name=bound) | ast.MatchStar(name=bound):
-            return bound == name
-        case ast.MatchMapping(rest=bound):
-            return bound == name
-        case ast.Import():
-            return any((alias.asname or alias.name.partition(".")[0]) == name for alias in node.names)
-        case ast.ImportFrom():
-            return any((alias.asname or alias.name) == name for alias in node.names)
-    return False
+    return name in bound_by(node) and not isinstance(getattr(node, "ctx", None), ast.Del)
 
 
 def _is_own(function: Function, binder: ast.AST) -> bool:

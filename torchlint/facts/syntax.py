@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..system.cached import kept
 from . import names, versions
 from .flow import Flow
+from .nodes import local_name
 
 if TYPE_CHECKING:
     from .module import Class, Function
@@ -142,8 +143,7 @@ def _find_imports(scope: Function) -> dict[str, list[Binding]]:
     for node in scope.flow.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
-                name = alias.asname or alias.name.partition(".")[0]
-                found.setdefault(name, []).append(Binding(scope, node, alias))
+                found.setdefault(local_name(node, alias), []).append(Binding(scope, node, alias))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..facts import names
 from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import CALLS, nodes_on
-from ..facts.nodes import callee, keyword_of, string
+from ..facts.nodes import callee, keyword_of, string, truth
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -379,16 +379,13 @@ def _known(test: ast.expr, says: Callable[[ast.Call], bool | None]) -> bool | No
 
     `says` tells it of calls that are none of those which say that Dynamo traces.
     """
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _known(test.operand, says)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        decisive = isinstance(test.op, ast.Or)
-        parts = [_known(value, says) for value in test.values]
-        return decisive if decisive in parts else None if None in parts else not decisive
-    if isinstance(test, ast.Call):
-        return True if names.last(test.func).lstrip("_") in _TRUE_IN_TRACE else says(test)
-    return bool(test.value) if isinstance(test, ast.Constant) else None
+
+    def known(part: ast.expr) -> bool | None:
+        if isinstance(part, ast.Call):
+            return True if names.last(part.func).lstrip("_") in _TRUE_IN_TRACE else says(part)
+        return bool(part.value) if isinstance(part, ast.Constant) else None
+
+    return truth(test, known)
 
 
 def _is_autograd(function: Function) -> bool:

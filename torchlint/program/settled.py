@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts import nodes
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..query.question import question
@@ -15,13 +16,10 @@ from .texts import MAX_SITES
 
 def truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     """Whether a condition holds on all calls of the program; None where that is open."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = truth(project, function, test.operand)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        decisive = isinstance(test.op, ast.Or)  # one that holds is enough for `or`, one that does not for `and`
-        found = [truth(project, function, part) for part in test.values]
-        return decisive if decisive in found else None if None in found else not decisive
+    return nodes.truth(test, lambda part: _truth(project, function, part))
+
+
+def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Compare):
         none = _is_none(project, function, test)
         return _compared(project, function, test) if none is None else none is isinstance(test.ops[0], ast.Is)
