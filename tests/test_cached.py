@@ -649,6 +649,23 @@ class TestDirectory:
         assert not os.path.exists(cache.directory)
         assert None is cache.clean()
 
+    @pytest.mark.parametrize("name", ["CACHEDIR.TAG", "entry"])
+    def test_clean_says_of_a_file_that_it_can_not_be_read(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        run()
+        part = name if name != "entry" else entry().name
+        lstat = os.lstat
+
+        def locked(path: Any, **options: Any) -> os.stat_result:
+            if os.path.basename(path) == part:
+                raise PermissionError(13, "Permission denied", path)
+            return lstat(path, **options)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "lstat", locked)
+            with pytest.raises(PermissionError, match=part):
+                Cache(".torchlint_cache").clean()
+        assert entries()
+
 
 class TestCommand:
     @pytest.fixture

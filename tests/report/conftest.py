@@ -11,6 +11,7 @@ import pytest
 
 from torchlint import report
 from torchlint.report import Look, rdjson, sarif, summary
+from torchlint.system.fault import FileError
 from torchlint.text.finding import Edit, Evidence, Finding, Fix, Related
 from torchlint.text.source import Source
 
@@ -37,6 +38,7 @@ class FakeResult:
     findings: tuple[Finding, ...]
     sources: Mapping[str, Source]
     suppressed: int = 0
+    errors: tuple[FileError, ...] = ()
 
     def source(self, path: str) -> Source | None:
         return self.sources.get(path)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from torchlint.report import Look, render, statistics, summary
+from torchlint.system.fault import FileError
 from torchlint.text.finding import Edit, Finding, Fix, Related
 
 Make = Callable[..., Any]
@@ -290,6 +291,10 @@ class TestStatistics:
 class TestSummary:
     def test_of_nothing(self, nothing: Any, look: Look) -> None:
         assert "All checks passed!\n" == summary.render(nothing, look)
+
+    def test_of_a_file_that_could_not_be_read(self, nothing: Any, look: Look) -> None:
+        unread = replace(nothing, errors=(FileError("b.py", "Permission denied"),))
+        assert "" == summary.render(unread, look)
 
     def test_tells_safe_from_unsafe_fixes(self, result: Any, look: Look) -> None:
         assert (

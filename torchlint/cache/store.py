@@ -114,18 +114,20 @@ class Cache:
     def clean(self) -> list[str] | None:
         """Delete what torchlint wrote, and the directory if that was all; the names of the files that are left.
 
-        None where there was nothing. Raises OSError where the directory is not torchlint's or can't be deleted.
+        None where there was nothing. Raises OSError where the directory is not torchlint's, or can't be read or deleted.
         """
         from contextlib import suppress
 
-        if not os.path.lexists(self.directory):
+        try:
+            kind = os.lstat(self.directory).st_mode
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        if os.path.islink(self.directory):
+        if stat.S_ISLNK(kind):
             raise OSError(f"{self.directory} is a link; name the directory that it leads to")
-        if not self._is_ours(_TAG):
+        if not stat.S_ISDIR(kind) or not self._was_written(_TAG):
             raise OSError(f"{self.directory} is no cache of torchlint")
         names = os.listdir(self.directory)
-        others = sorted(name for name in names if not self._is_ours(name))
+        others = sorted(name for name in names if not self._was_written(name))
         for name in names:
             if name not in _OWN and name not in others:
                 os.unlink(os.path.join(self.directory, name))
@@ -140,7 +142,17 @@ class Cache:
         return os.path.join(self.directory, key.hex() + _SUFFIX)
 
     def _is_ours(self, name: str) -> bool:
-        """Whether torchlint wrote the file: by its name, and by what it holds. What has just gone is nobody's."""
+        """Whether torchlint wrote the file, which is not so for what can't be read."""
+        try:
+            return self._was_written(name)
+        except PermissionError:
+            return False
+
+    def _was_written(self, name: str) -> bool:
+        """Whether torchlint wrote the file: by its name, and by what it holds. What has just gone is nobody's.
+
+        Raises PermissionError where nobody lets us read it.
+        """
         from ..system.atomic import is_temporary
 
         path = os.path.join(self.directory, name)
@@ -155,6 +167,8 @@ class Cache:
             return not start or (start.startswith(_MARK) and start[len(_MAGIC) :].hex() + _SUFFIX == name)
         except FileNotFoundError:
             return name not in _OWN
+        except PermissionError:
+            raise
         except OSError:
             return False
 

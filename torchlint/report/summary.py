@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def render(result: Result, look: Look) -> str:
-    """How many were found, how many are left, and what `--fix` would do about them."""
+    """How many were found, how many are left, and what `--fix` would do about them.
+
+    Nothing where nothing was found and a file could not be looked at: not all passed.
+    """
     left = len(result.findings)
     if look.fixed:
         found = plural(look.fixed + left, "error")
@@ -24,7 +27,7 @@ def render(result: Result, look: Look) -> str:
     elif left:
         lines = [f"Found {plural(left, 'error')}.\n"]
     else:
-        return "All checks passed!\n"
+        return "" if result.errors else "All checks passed!\n"
     levels = Counter(map(look.level, result.findings))
     safe, unsafe = levels["applicable"], levels["unsafe"]
     more = f"{plural(unsafe, 'unsafe fix', 'es')} available with `--fix --unsafe-fixes`"
