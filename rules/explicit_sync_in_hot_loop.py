@@ -57,7 +57,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Around a timer, or a context manager that is one, where the wait is what makes the time right; behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
+    Around a timer, or a context manager that is one, where the wait is what makes the time right (with `--preview` an `info`
+    where a training loop itself takes the time of each step without being asked to); behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
     out-of-memory error; behind a `del` in an evaluation loop, whose memory is wanted by what comes next; where another library's streams are waited for (CuPy, Numba): none of these is reported. In front of a read of the device, which waits for its own stream, it
     is an `info`. Two programs that share a device in turns may need
     `empty_cache()`.
@@ -100,7 +101,12 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     if level is None or site.role in ("benchmark", "test") or site.in_compiled or not site.accelerator:
         return
     waits = site.name in _WAITS | {".synchronize()"}
-    if waits and (_timed(site) or _after_another_library(site)):
+    if waits and _after_another_library(site):
+        return
+    if waits and _timed(site):
+        if _times_each_step(site):
+            message = f"`{site.short()}` waits for the device on every training step, to time it: events can be read some steps later"
+            yield site.finding(message, severity="info", related=site.why_hot())
         return
     read = waits and _read_next(site)
     if read and site.name == ".synchronize()":
@@ -238,6 +244,19 @@ def _timed(site: Site) -> bool:
     if any((chain(call.func) or [""])[-1] not in _IN_A_WAIT for call in site.flow.calls):
         return False
     return any(_near_clock(one.function.flow, one.call) for one in site.project.calls_of(site.function))
+
+
+def _times_each_step(site: Site) -> bool:
+    """Whether a training loop itself takes the time of each step, and nobody has to ask for it: `if device.type == "cuda":` asks for no more."""
+    loop = site.loop() if site.settings.preview and site.hot is not None else None
+    if loop is None or not site.analysis.steps.is_step_loop(site.function, loop):
+        return False
+    return all(_asks_for_gpu(site, guard.test) for guard in site.flow.guards(site.target, loop))
+
+
+def _asks_for_gpu(site: Site, test: ast.expr) -> bool:
+    value = site.value(test)
+    return value.kind == "number" and value.needs_accelerator
 
 
 def _ends_a_measurement(flow: Flow, node: ast.AST) -> bool:

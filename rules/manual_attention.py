@@ -10,9 +10,13 @@ _PRODUCTS = frozenset(
     ("torch.matmul", "torch.bmm", "torch.baddbmm", "torch.einsum", "einsum", "torch.functional.einsum")
 )
 _METHODS = frozenset(("matmul", "bmm"))
+_SHAPED = frozenset("contiguous double float half masked_fill reshape to type type_as view".split())
+"""Methods that give the same matrix in another type or shape, or with some of it masked."""
+_KEEPS_PRODUCT = _SHAPED | frozenset("add add_ div div_ masked_fill_ mul mul_ sub".split())
+"""Methods of scores: they scale and mask them, too."""
+_KEEPS_WEIGHTS = _SHAPED | frozenset(("permute", "transpose"))
 _FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
 _FUSED = regex(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
-_KEEPS_PRODUCT = frozenset(("masked_fill", "masked_fill_", "float", "to", "type_as", "contiguous"))
 _STEPS = 8
 """How many assignments back the scores are followed."""
 
@@ -131,6 +135,8 @@ def _is_product(site: Site, node: ast.expr, steps: int) -> bool:
         return False
     if _multiplies(site, node):
         return True
+    if site.resolve(node.func) == "torch.where" and len(node.args) == 3:
+        return any(_is_product(site, either, steps - 1) for either in node.args[1:])
     if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_PRODUCT:
         return _is_product(site, node.func.value, steps - 1)
     return False
@@ -174,15 +180,7 @@ def _only_multiplied(site: Site) -> bool:
             if "drop" not in last and last != "rearrange":
                 return False
             node = parent
-        elif isinstance(parent, ast.Attribute) and parent.attr in (
-            "to",
-            "type_as",
-            "half",
-            "float",
-            "permute",
-            "transpose",
-            *_METHODS,
-        ):
+        elif isinstance(parent, ast.Attribute) and parent.attr in _KEEPS_WEIGHTS | _METHODS:
             call = site.flow.parents.get(parent)
             if parent.attr in _METHODS:
                 return True
