@@ -233,23 +233,6 @@ KEYWORDS: dict[str, dict[str, Keyword]] = {}
 for _argument in _ARGUMENTS:
     KEYWORDS.setdefault(_argument.function, {})[_argument.keyword] = _argument
 """Deprecated and removed arguments by function, those that are passed by keyword."""
-_IN_TORCH_1 = frozenset(
-    (
-        *(f"torch.nn.init.{name}" for name in _INITIALISERS),
-        *(keyword.name for keyword in _ARGUMENTS if keyword.instead is _REDUCTION),
-        *(f"torch.nn.functional.upsample{mode}" for mode in ("", "_nearest", "_bilinear")),
-        "torch.nn.utils.clip_grad_norm",
-        "torch.nn.NLLLoss2d",
-    )
-)
-"""What torch 1.0 warns of already, by its sources: it is older than all that were measured."""
-
-
-def warns_since(name: str, target: Range) -> Version | None:
-    """Since which version each torch up to the newest one of the target warns of a name; None where that does not."""
-    if api_table.is_older(target):
-        return api_table.ALWAYS if name in _IN_TORCH_1 and target.high > (1, 0) else None
-    return api_table.warns(name, target)
 
 
 class Missing(NamedTuple):
@@ -281,3 +264,21 @@ REQUIRED: dict[str, Missing] = {
     **{name: Missing(name, "dim", position) for name, position in _DIM.items()},
 }
 """Functions whose calls must name an argument."""
+_IN_TORCH_1 = frozenset(
+    (
+        *(f"torch.nn.init.{name}" for name in _INITIALISERS),
+        *(keyword.name for keyword in _ARGUMENTS if keyword.instead is _REDUCTION),
+        *(f"torch.nn.functional.upsample{mode}" for mode in ("", "_nearest", "_bilinear")),
+        *(missing.name for name, missing in REQUIRED.items() if "softm" in name.lower()),
+        "torch.nn.utils.clip_grad_norm",
+        "torch.nn.NLLLoss2d",
+    )
+)
+"""What torch 1.0 warns of already, by its sources: it is older than all that were measured."""
+
+
+def warns_since(name: str, target: Range) -> Version | None:
+    """Since which version each torch up to the newest one of the target warns of a name; None where that does not."""
+    if api_table.is_older(target):
+        return api_table.ALWAYS if name in _IN_TORCH_1 and target.high > (1, 0) else None
+    return api_table.warns(name, target)

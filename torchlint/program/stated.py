@@ -37,6 +37,11 @@ _AT_LEAST = regex(
     re.IGNORECASE,
 )
 _AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+)", re.IGNORECASE)
+_LISTED = regex(
+    r"\s*(?:[-*+]|\d+[.)])\s+\[?`?(?:py)?torch`?\]?(?:\(\S*\))?[\s:=(]*(?:version\s*|v)?"
+    r"(0\.\d|1\.(?:1[0-3]|\d)|2\.\d+)(?:\.\d+)?\)?`?\]?(?:\(\S*\))?\s*[.,;]?\s*",
+    re.IGNORECASE,
+)
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 _CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
 _PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
@@ -288,14 +293,15 @@ def _installed(text: str) -> Iterator[str]:
 
 
 def _told(text: str) -> Iterator[str]:
-    """The newest torch that a README, a page on installing or both tell their readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`;
-    or the one behind `pip install torchvision==0.8.2`.
+    """The newest torch that a README, a page on installing or both tell their readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`,
+    or an item of what is needed, `* PyTorch 1.5.1`; or the one behind `pip install torchvision==0.8.2`.
 
     They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example.
     """
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
     if not any(_AT_LEAST.search(line) and not _AT_MOST.search(line) for line in lines):
         found = [match[1] for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)]
+        found += [match[1] for line in lines if (match := _LISTED.fullmatch(line))]
         found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
         yield from _either(f"<={version}" for version in filter(None, found))
 
