@@ -17,6 +17,8 @@ _RUN = regex(
     r"(?:^|_)(?:fold|seed|trial|run|config|cfg|conf|experiment|hparams?|setting|repeat)s?(?:_?(?:id|idx|no|num|name))?$"
 )
 _TRIES = regex(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
+_FEW_TRIES = 100
+"""A loop that fails after more tries than these may be one of steps."""
 _MOVES = frozenset(("to", "cuda", "half", "bfloat16", "train"))
 _CAPTURES = frozenset(("CUDAGraph", "XPUGraph", "capture_begin", "make_graphed_callables"))
 _CRITERION = regex(r"loss|criterion|entropy", re.IGNORECASE)
@@ -34,13 +36,41 @@ def tries_again(loop: Loop) -> bool:
 
     `while retries: retries -= 1; try: ... except RuntimeError: pass`, `while True: try: return f() except Full: wait()`
     """
-    if _leaves(loop.body):
+    if _leaves(loop.body) or gives_up(loop):
         return True
     tried = [one for one in loop.body if isinstance(one, ast.Try) and not all(_leaves(h.body) for h in one.handlers)]
     if any(isinstance((one.orelse or one.body)[-1], ast.Break | ast.Return) for one in tried):
         return True
     counted = loop.test if isinstance(loop, ast.While) else loop.target
     return bool(tried) and any(isinstance(part, ast.Name) and _TRIES.search(part.id) for part in ast.walk(counted))
+
+
+def gives_up(loop: Loop) -> bool:
+    """`while unstable(a): a = a + noise; n += 1; if n > 10: raise Error()`: it mends what is seldom wrong, or fails after a few tries."""
+    if not isinstance(loop, ast.While):
+        return False
+    counted = {
+        one.target.id
+        for one in loop.body
+        if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add) and isinstance(one.target, ast.Name)
+    }
+    return any(isinstance(one, ast.If) and _fails_beyond(one, counted) for one in loop.body)
+
+
+def _fails_beyond(test: ast.If, counted: set[str]) -> bool:
+    """`if n > 10: raise Error()` of what is counted."""
+    compared = test.test
+    if not isinstance(test.body[-1], ast.Raise) or not isinstance(compared, ast.Compare) or len(compared.ops) > 1:
+        return False
+    most = compared.comparators[0]
+    return (
+        isinstance(compared.left, ast.Name)
+        and compared.left.id in counted
+        and isinstance(compared.ops[0], ast.Gt | ast.GtE | ast.Eq)
+        and isinstance(most, ast.Constant)
+        and type(most.value) is int
+        and most.value <= _FEW_TRIES
+    )
 
 
 def asks_user(flow: Flow, loop: Loop) -> bool:

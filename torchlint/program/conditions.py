@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Sequence
 
-from ..facts import first_time, guards, names, syntax
+from ..facts import first_time, guards, names, runs, syntax
 from ..facts.flow import Guard, Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import without_not
@@ -33,7 +33,7 @@ def guarded(
     found: guards.Meaning = ""
     inside = list(itertools.takewhile(lambda inner: inner is not loop, flow.loops(node)))
     for inner in inside:
-        if isinstance(inner, ast.While) and _ends_for_good(function, inner) and not contains(inner.test, node):
+        if isinstance(inner, ast.While) and _is_soon_over(function, inner) and not contains(inner.test, node):
             return "cold"
     for guard in flow.guards(node, loop):
         leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
@@ -160,6 +160,10 @@ def _is_seldom(project: Project, site: CallSite) -> bool:
 def _is_called_seldom(project: Project, function: Function) -> bool:
     own = project.own_sites(function)
     return bool(own) and all(_is_seldom(project, one) for one in own)
+
+
+def _is_soon_over(function: Function, loop: ast.While) -> bool:
+    return runs.gives_up(loop) or _ends_for_good(function, loop)
 
 
 def _ends_for_good(function: Function, loop: ast.While) -> bool:
