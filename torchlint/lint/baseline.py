@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -154,7 +155,7 @@ def _find(module: ast.Module, point: Point) -> _Place:
     scope: tuple[str, ...] = ()
     while True:
         blocks = [block for name in _BLOCKS if isinstance(block := getattr(inside, name, None), list)]
-        found = next(((block, i) for block in blocks for i, node in enumerate(block) if _holds(node, point)), None)
+        found = next(((block, at) for block in blocks if (at := _index(block, point)) is not None), None)
         if found is None:
             return place
         block, at = found
@@ -166,18 +167,22 @@ def _find(module: ast.Module, point: Point) -> _Place:
         inside = node
 
 
-def _holds(node: Any, point: Point) -> bool:
-    if isinstance(node, ast.match_case):
-        return _start(node.pattern) <= point < _end(node.body[-1])
-    return _start(node) <= point < _end(node)
+def _index(block: list[ast.AST], point: Point) -> int | None:
+    """Which part of a block, whose parts stand in their order, holds a place."""
+    at = bisect_right(block, point, key=_start) - 1
+    return at if at >= 0 and point < _end(block[at]) else None
 
 
 def _start(node: Any) -> Point:
+    if isinstance(node, ast.match_case):
+        return _start(node.pattern)
     first = min(getattr(node, "decorator_list", ()), key=lambda one: one.lineno, default=None)
     return (first.lineno, first.col_offset - 1) if first is not None else (node.lineno, node.col_offset)
 
 
 def _end(node: Any) -> Point:
+    if isinstance(node, ast.match_case):
+        return _end(node.body[-1])
     return node.end_lineno, node.end_col_offset
 
 
