@@ -93,7 +93,8 @@ def _is_causal(site: Site, node: ast.expr) -> bool:
     """Whether a mask is a triangle of ones, as it is or by the one assignment of its name."""
     if isinstance(node, ast.Name):
         made = site.flow.assignment(node.id)
-        return made is not None and len(made.targets) == 1 and _is_causal(site, made.value)
+        before = made is not None and made.lineno < node.lineno and len(made.targets) == 1
+        return made is not None and before and _is_causal(site, made.value)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "bool", "tril"):
         if node.func.attr == "tril" and site.resolve(node.func) is None:
             return not node.args and not node.keywords and _is_ones(site, node.func.value)

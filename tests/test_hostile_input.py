@@ -96,6 +96,11 @@ class TestLoops:
         Path("stream.py").write_text(stream)
         assert check("--select", "TL7", "--preview", "stream.py") == (0, "All checks passed!\n", "")
 
+    def test_a_loop_over_what_is_made_of_itself(self, check: Run) -> None:
+        ring = "import torch\nfrom tqdm import tqdm\ndef train(loader, model, opt):\n    while model:\n        a = enumerate(b)\n        b = enumerate(a)\n        for x in a:\n            model(x).backward()\n            opt.step()\n"
+        Path("ring.py").write_text(ring)
+        assert check("--select", "TL1", "--preview", "ring.py") == (0, "All checks passed!\n", "")
+
 
 class TestDefaults:
     """A default sees no parameter, and its own least of all."""

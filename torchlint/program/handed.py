@@ -116,7 +116,8 @@ def generators(project: Project, function: Function, iterable: ast.expr) -> list
             return found
     elif isinstance(iterable, ast.Name):
         made = function.flow.assignment(iterable.id)
-        if made is not None and isinstance(made.value, ast.Call):
+        # Only upwards: `a = tqdm(b)` and `b = tqdm(a)` in a loop lead to each other.
+        if made is not None and made.lineno < iterable.lineno and isinstance(made.value, ast.Call):
             return generators(project, function, made.value)
     value = project.value(function, iterable)
     methods = (project.method(klass, "__iter__") for klass in value.any_class)
