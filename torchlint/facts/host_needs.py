@@ -63,13 +63,19 @@ def _is_action(place: Place, node: ast.expr) -> bool:
 
 
 def _steps_environment(function: Function) -> bool:
-    """Whether a function takes a step of something else than an optimizer or its schedule: `scheduler.step(loss)` takes none."""
-    owners = (
-        names.last(call.func.value)
-        for call in function.flow.calls_named("step")
-        if isinstance(call.func, ast.Attribute)
-    )
-    return any("sched" not in owner.lower() and not common_names.OPTIMIZER_NAME.search(owner) for owner in owners)
+    """Whether a function takes a step of an environment."""
+    return any(_is_of_environment(function, call) for call in function.flow.calls_named("step"))
+
+
+def _is_of_environment(function: Function, call: ast.Call) -> bool:
+    """Whether a step is one of an environment: its result is used, unlike that of `scheduler.step(loss)` or `stopping.step(loss)`."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    owner = names.last(call.func.value)
+    if _ENVIRONMENT.search(owner):
+        return True
+    is_used = not isinstance(function.flow.parents.get(call), ast.Expr)
+    return is_used and "sched" not in owner.lower() and not common_names.OPTIMIZER_NAME.search(owner)
 
 
 def comes_back(place: Place, call: ast.Call) -> bool:
