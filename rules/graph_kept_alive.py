@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import common_names
 from torchlint.facts.flow import Loop, contains
-from torchlint.facts.nodes import root_of
+from torchlint.facts.nodes import given_to, root_of
 from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Site, chain, rule
 
@@ -170,22 +170,41 @@ def _backward_of(site: Site, name: str, loop: Loop) -> bool:
 
 
 def _backward_passes(site: Site, loop: Loop) -> frozenset[str]:
-    """The names whose backward pass a loop runs; none where a graph is kept for another one."""
-    found: set[str] = set()
-    for call in site.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno):
-        if not (isinstance(call.func, ast.Attribute) and contains(loop, call)):
+    """The names whose backward pass a loop runs, by itself or by a function; none where a graph is kept for another one."""
+    between = site.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+    calls = [call for call in between if contains(loop, call)]
+    if any(map(_keeps_graph, calls)):
+        return frozenset()
+    return frozenset(name for call in calls for name in (*_passed_back(call), *_handed_over(site, call)))
+
+
+def _keeps_graph(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and any(
+        keyword.arg in ("retain_graph", "create_graph") for keyword in call.keywords
+    )
+
+
+def _passed_back(call: ast.Call) -> Iterator[str]:
+    """`loss` of `loss.backward()`, `accelerator.backward(loss)` and `scaler.scale(loss)`."""
+    if not isinstance(call.func, ast.Attribute):
+        return
+    if call.func.attr == "backward" and isinstance(call.func.value, ast.Name):
+        yield call.func.value.id
+    if call.func.attr in ("backward", "manual_backward", "scale") and call.args and isinstance(call.args[0], ast.Name):
+        yield call.args[0].id
+
+
+def _handed_over(site: Site, call: ast.Call) -> Iterator[str]:
+    """The names that a call gives to a function of the project which runs their backward pass: `self.train_step(loss)`."""
+    if not any(isinstance(given, ast.Name) for given in given_to(call)):
+        return
+    for target in site.project.targets(site.function, call):
+        if any(map(_keeps_graph, target.flow.calls)):
             continue
-        if any(keyword.arg in ("retain_graph", "create_graph") for keyword in call.keywords):
-            return frozenset()
-        if call.func.attr == "backward" and isinstance(call.func.value, ast.Name):
-            found.add(call.func.value.id)
-        if (
-            call.func.attr in ("backward", "manual_backward", "scale")
-            and call.args
-            and isinstance(call.args[0], ast.Name)
-        ):
-            found.add(call.args[0].id)
-    return frozenset(found)
+        for name in {name for inner in target.flow.calls for name in _passed_back(inner)} & target.positions.keys():
+            given = target.argument(call, name)
+            if isinstance(given, ast.Name):
+                yield given.id
 
 
 def _is_detached(site: Site, name: str, loop: Loop) -> bool:
