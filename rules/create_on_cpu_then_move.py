@@ -9,6 +9,7 @@ from torchlint.facts.bindings import Assigned, Stored
 from torchlint.facts.flow import Guard, Loop
 from torchlint.facts.host_constants import kept_on_host
 from torchlint.facts.indices import gets_number, indexed, is_number_put
+from torchlint.facts.module import Function
 from torchlint.facts.nodes import given_to, names_in, none_test
 from torchlint.facts.on_call import is_tensor_by_use, on_call, precedes_runs
 from torchlint.facts.values import LIKELY
@@ -125,7 +126,9 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     made = _made_before(site, func.value) if isinstance(func.value, ast.Name) else _filled(site, func.value)
     factory = _factory(site, made) if isinstance(made, ast.Call) else None
     cast = factory is None and isinstance(made, ast.Call) and made is func.value and _host_cast(site, made)
-    calculated = None if factory is not None or cast else _calculated(site, func.value, _STEPS)
+    calculated = None
+    if factory is None and not cast:
+        calculated = _calculated(site, func.value, _STEPS) or _given_by_function(site, func.value)
     factory = factory or calculated
     if factory is None and not cast:
         yield from _kept(site, func.value)
@@ -265,6 +268,24 @@ def _calculated(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
         return None  # most are calculated from nothing that was made here: what is a number takes longer to tell
     others = [made for part, made in found if not _is_number(site, part)]
     return others[0] if others and None not in others else None
+
+
+def _given_by_function(site: Site, made: ast.expr) -> ast.Call | None:
+    """A call of a function of the project that gives what it fills: `self.sample_timesteps(n)`; None for any other."""
+    if not isinstance(made, ast.Call) or site.value(made).device != "cpu":
+        return None
+    found = site.may_run(made)
+    return made if found and all(_fills(site, function) for function in found) else None
+
+
+def _fills(site: Site, function: Function) -> bool:
+    """Whether a function gives what it fills on the host, of numbers alone, on its only way out."""
+    end = function.telling[-1] if function.telling and not function.decorators else None
+    given = end.value if isinstance(end, ast.Return) else None
+    if given is None or any(isinstance(node, ast.Return) and node is not end for node in function.flow.nodes):
+        return False
+    inner = site.at(function, given)
+    return inner.value(given).device == "cpu" and _calculated(inner, given, _STEPS) is not None
 
 
 def _assigned(site: Site, name: ast.Name) -> ast.expr | None:

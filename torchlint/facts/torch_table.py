@@ -96,7 +96,7 @@ DTYPES = frozenset(
 ITERATION_WRAPPERS = frozenset(
     "tqdm tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm trange iter reversed sorted list tuple cycle islice "
     "itertools.cycle itertools.islice rich.progress.track track prange tqdm.rich.tqdm alive_it progressbar "
-    "more_itertools.peekable".split()
+    "more_itertools.peekable fastprogress.progress_bar fastprogress.fastprogress.progress_bar".split()
 )
 
 DISTRIBUTIONS = frozenset(
