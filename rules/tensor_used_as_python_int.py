@@ -9,6 +9,7 @@ from torchlint.facts.nodes import elements, indices
 from torchlint.rule import Finding, Site, rule
 
 _COMPARING = ("max", "min", "sorted", "any", "all")
+_ON_HOST = frozenset(("list", "tuple", "str", "ndarray"))
 _SCALARS = {"alpha": ("add", "sub"), "value": ("addcmul", "addcdiv")}
 """Keywords for a number of the host, by the operators that have them."""
 _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
@@ -40,7 +41,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings and lists of layers (`names[t]`),
+    Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
     in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), and device tensors that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare; in step loops and in what they call, in evaluation and generation loops and in
@@ -129,12 +130,12 @@ def _bounds(index: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_index_of_list(site: Site, part: ast.Subscript) -> bool:
-    """`names[t]` of a list, tuple or string, and of layers in a list: nothing of these selects on the device."""
+    """`names[t]` of a list, tuple, string or array, and of layers in a list: nothing of these selects on the device."""
     if isinstance(part.slice, ast.Constant | ast.Slice | ast.Tuple) or not _tensor(site, part.slice):
         return False
     holder = site.value(part.value)
     of_layers = holder.kind == "module" and holder.class_name in ("torch.nn.ModuleList", "torch.nn.Sequential")
-    return not holder.other_kinds and (of_layers or (holder.kind in ("list", "tuple", "str") and holder.proven))
+    return not holder.other_kinds and (of_layers or (holder.kind in _ON_HOST and holder.proven))
 
 
 def _compared(site: Site) -> Iterator[ast.expr]:
@@ -156,7 +157,10 @@ def _why(site: Site) -> str:
     name = site.name.removesuffix("()").rpartition(".")[2]
     if isinstance(site.target, ast.Subscript):
         bound = any(isinstance(part, ast.Slice) for part in ast.walk(site.target.slice))
-        return "the bound of a slice is a Python number" if bound else "the index of a list is a Python number"
+        if bound:
+            return "the bound of a slice is a Python number"
+        of_array = site.value(site.target.value).kind == "ndarray"
+        return f"the index of {'an array of NumPy' if of_array else 'a list'} is a Python number"
     if name in _COMPARING:
         return f"the builtin `{name}` compares on the host"
     if "$number" in site.pattern:
