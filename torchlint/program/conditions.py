@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..facts import first_time, guards, names, runs, syntax
 from ..facts.flow import Guard, Loop, contains
 from ..facts.module import Function
-from ..facts.nodes import without_not
+from ..facts.nodes import names_in, without_not
 from ..facts.syntax import required
 from ..query.question import question
 from . import passed, settled
@@ -21,6 +21,7 @@ from .texts import MAX_SITES
 
 MOST_STORES = 8
 """A name that is assigned more often is not asked why it is set."""
+_FILLED = frozenset(("full", "full_like", "zeros", "zeros_like", "ones", "ones_like"))
 
 
 def guarded(
@@ -163,7 +164,20 @@ def _is_called_seldom(project: Project, function: Function) -> bool:
 
 
 def _is_soon_over(function: Function, loop: ast.While) -> bool:
-    return runs.gives_up(loop) or _ends_for_good(function, loop)
+    return (runs.gives_up(loop) and not _is_entered(function, loop)) or _ends_for_good(function, loop)
+
+
+def _is_entered(function: Function, loop: ast.While) -> bool:
+    """Whether a loop begins with what lets it run: `ok = False`, `drawn = torch.full_like(x, -1)` before `while drawn.min() < 0`."""
+    asked = names_in(loop.test)
+    before = (
+        [store for store in function.flow.stores.get(name, ()) if store.lineno < loop.lineno] for name in sorted(asked)
+    )
+    made = [function.flow.parents.get(stores[-1]) for stores in before if stores]
+    values = [one.value for one in made if isinstance(one, ast.Assign)]
+    if any(isinstance(value, ast.Call) and names.last(value.func) in _FILLED for value in values):
+        return True
+    return len(values) == len(asked) and all(isinstance(value, ast.Constant) for value in values)
 
 
 def _ends_for_good(function: Function, loop: ast.While) -> bool:
