@@ -271,8 +271,10 @@ def _calculated(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
 
 
 def _given_by_function(site: Site, made: ast.expr) -> ast.Call | None:
-    """A call of a function of the project that gives what it fills: `self.sample_timesteps(n)`; None for any other."""
-    if not isinstance(made, ast.Call) or site.value(made).device != "cpu":
+    """A call, on steps, of a function of the project that gives what it fills: `self.sample_timesteps(n)`; None for any other."""
+    if not isinstance(made, ast.Call) or (site.hot is None and site.warm is None):
+        return None  # modules of data transforms have a forward, too
+    if site.value(made).device != "cpu":
         return None
     found = site.may_run(made)
     return made if found and all(_fills(site, function) for function in found) else None
