@@ -28,6 +28,7 @@ def _counter(loop: ast.AST) -> str | None:
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
         return None
     called = loop.iter.func.id if isinstance(loop.iter.func, ast.Name) else ""
-    if called == "enumerate" and isinstance(loop.target, ast.Tuple) and isinstance(loop.target.elts[0], ast.Name):
-        return loop.target.elts[0].id
+    if called == "enumerate" and isinstance(loop.target, ast.Tuple):
+        first = next(iter(loop.target.elts), None)
+        return first.id if isinstance(first, ast.Name) else None
     return loop.target.id if called in ("range", "trange") and isinstance(loop.target, ast.Name) else None

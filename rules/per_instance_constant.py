@@ -159,7 +159,9 @@ def _counters(function: Function, call: ast.Call) -> set[str]:
             targets = [(generator.target, generator.iter) for generator in parent.generators]
         for target, iterable in targets:
             if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
-                first = target.elts[0] if isinstance(target, ast.Tuple) and iterable.func.id == "enumerate" else target
+                first = target
+                if iterable.func.id == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
+                    first = target.elts[0]
                 if iterable.func.id in ("range", "enumerate") and isinstance(first, ast.Name):
                     found.add(first.id)
     return found

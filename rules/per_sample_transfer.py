@@ -199,6 +199,8 @@ def _rows(site: Site) -> Iterator[Finding]:
     else:
         return
     if isinstance(rows, ast.Call) and site.resolve(rows.func) == "enumerate" and isinstance(target, ast.Tuple):
+        if not (rows.args and target.elts):
+            return
         target, rows = target.elts[-1], rows.args[0]
     if not (isinstance(target, ast.Name) and target.id == row.id and _is_row(site, target)):
         return
@@ -213,7 +215,7 @@ def _is_numbered(site: Site, row: ast.Subscript) -> bool:
     if next(site.flow.guards(site.call, loop), None) is not None:
         return False  # some of the rows
     counter = loop.target if site.resolve(loop.iter.func) == "range" and not _is_few(site, loop.iter) else None
-    if site.resolve(loop.iter.func) == "enumerate" and isinstance(loop.target, ast.Tuple):
+    if site.resolve(loop.iter.func) == "enumerate" and isinstance(loop.target, ast.Tuple) and loop.target.elts:
         counter = loop.target.elts[0]
     name = chain(row.value)
     if not (isinstance(counter, ast.Name) and isinstance(row.slice, ast.Name) and row.slice.id == counter.id and name):

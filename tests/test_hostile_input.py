@@ -96,6 +96,19 @@ class TestLoops:
         Path("stream.py").write_text(stream)
         assert check("--select", "TL7", "--preview", "stream.py") == (0, "All checks passed!\n", "")
 
+    def test_a_loop_that_counts_nothing(self, check: Run) -> None:
+        """Python would refuse to run it."""
+        lines = (
+            "import torch\ndef train(model, loader, opt):\n    for batch in loader:\n"
+            "        for i, row in enumerate():\n            model(row.cuda()).sum().backward()\n"
+            "        for () in enumerate(batch):\n            model(batch[i].cuda()).sum().backward()\n"
+            "            print(torch.ones(3, device='cuda').sum().item())\n        opt.step()\n"
+        )
+        Path("count.py").write_text(lines)
+        code, out, err = check("--select", "ALL", "--preview", "count.py")
+        assert (code, err) == (1, "")
+        assert [line.split()[:2] for line in out.splitlines()[:-1]] == [["count.py:8:13:", "TL104"]]
+
     def test_a_loop_over_what_is_made_of_itself(self, check: Run) -> None:
         ring = "import torch\nfrom tqdm import tqdm\ndef train(loader, model, opt):\n    while model:\n        a = enumerate(b)\n        b = enumerate(a)\n        for x in a:\n            model(x).backward()\n            opt.step()\n"
         Path("ring.py").write_text(ring)
