@@ -85,6 +85,17 @@ def test_a_name_that_may_be_something_else(code: str) -> None:
         f"self.amp.tensor = 3\nf(F.tensor == 3)\n{PLACE}",
         f"patch('torch.other')\n{PLACE}",
         f"import torch as th\nself.tensor = 3\nx = th.tensor == 3\nother.th.tensor = 3\n{PLACE}",
+        f"def f(a, x: torch.LongTensor = None, *, t: torch.tensor = 3): pass\n{PLACE}",
+        f"def f(\n    x: dict[str, torch.tensor] = 3,\n    y: tuple[torch.tensor, int] = 3,\n): pass\n{PLACE}",
+        f"f(\n    torch.tensor, x=3,\n)\nx = [\n    torch.tensor, x == 3]\n{PLACE}",
+        f"x = {{\n    torch.tensor: f(x=3),\n}}\n{PLACE}",
+        f"for x in torch.tensor, torch.LongTensor: pass\nif x in (torch.tensor, torch.LongTensor): pass\n{PLACE}",
+        f"with torch.tensor as x, f(torch.tensor) as torch_: pass\ndel x, torch_\n{PLACE}",
+        f"torch.tensor == 3\nx = torch.tensor == 3, torch.tensor <= 3\n{PLACE}",
+        f"x = torch.__dict__['tensor'], vars(torch)['tensor'], vars(torch).get('tensor')\n{PLACE}",
+        f"x = getattr(torch, name)\nhasattr(torch, 'tensor') or getattr(torch, 'tensor')\n{PLACE}",
+        f"setattr(torch.nn.init, name, f)\nsetattr(self, name, torch.tensor)\nvars(self)[name] = torch\n{PLACE}",
+        f"nn.init.__dict__[name] = f\nself.__dict__['tensor'] = self.torch.tensor\n{PLACE}",
     ],
 )
 def test_what_leaves_torch_alone(code: str) -> None:
@@ -105,12 +116,56 @@ def test_what_leaves_torch_alone(code: str) -> None:
         ("import torch as th\nth.tensor = tensor", "tensor"),
         ("import torch.nn as tn\ndef f():\n    tn.functional.LongTensor = tensor", "LongTensor"),
         ("from torch.nn import functional as fn\nfn.tensor = tensor", "tensor"),
+        ("import torch.cuda as c\nc.tensor = tensor", "tensor"),
+        ("from torch.nn import init\ninit.tensor = tensor", "tensor"),
+        ("torch.tensor: object = tensor", "tensor"),
+        ("torch.tensor += other", "tensor"),
+        ("torch.LongTensor, old = fake, torch.LongTensor", "LongTensor"),
+        ("(torch.LongTensor, old) = fake, torch.LongTensor", "LongTensor"),
+        ("old, torch.LongTensor = torch.LongTensor, fake", "LongTensor"),
+        ("ours = torch.tensor = fake", "tensor"),
+        ("x = 3; torch.tensor = fake", "tensor"),
+        ("for torch.tensor in fakes: pass", "tensor"),
+        ("for i, torch.tensor in enumerate(fakes): pass", "tensor"),
+        ("[f() for torch.LongTensor in fakes]", "LongTensor"),
+        ("with fake() as torch.tensor: pass", "tensor"),
+        ("del torch.tensor", "tensor"),
+        ("delattr(torch, 'tensor')", "tensor"),
+        ("object.__setattr__(torch, 'tensor', fake)", "tensor"),
+        ("torch.__dict__['tensor'] = fake", "tensor"),
+        ("vars(torch)['LongTensor'] = fake", "LongTensor"),
+        ("import torch as th\nvars(th)['tensor'] = fake", "tensor"),
     ],
 )
 def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
     found = fixes({"a.py": f"import torch\n{PLACE}", "b.py": f"import torch\n{code}\n"})
 
     note = f"the project puts something else in the place of torch's `{name}`"
+    assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for name in names: setattr(torch, name, fake)",
+        "setattr(torch, f'{kind}Tensor', fake)",
+        "torch.__setattr__(name, fake)",
+        "torch.__dict__[name] = fake",
+        "torch.__dict__ |= fakes",
+        "torch.__dict__.update(fakes)",
+        "vars(torch).update(fakes)",
+        "vars(torch).pop(name)",
+        "mock.patch.multiple(torch, tensor=fake)",
+        "mock.patch.multiple('torch', tensor=fake)",
+        "mock.patch.dict(torch.__dict__, fakes)",
+        "mock.patch.dict('torch.__dict__', fakes)",
+        "import torch as th\nsetattr(th, name, fake)",
+    ],
+)
+def test_what_the_project_replaces_in_torch_by_names_that_only_the_run_knows(code: str) -> None:
+    found = fixes({"a.py": f"import torch\n{PLACE}", "b.py": f"import torch\n{code}\n"})
+
+    note = "the project puts things of its own into `torch`"
     assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
 
 
@@ -169,6 +224,14 @@ def test_what_another_file_puts_in_the_place_of_an_import(other: str) -> None:
         "sys.modules[__name__].torch = Fake",
         "sys.modules[__name__].__dict__['torch'] = Fake",
         "setattr(sys.modules[__name__], name, Fake)",
+        "vars(sys.modules[__name__]).update(names)",
+        "sys.modules.update(fakes)",
+        "del sys.modules['torch']",
+        "monkeypatch.setitem(sys.modules, 'torch', Fake)",
+        "mock.patch.dict(sys.modules, {'torch': Fake})",
+        "mock.patch.dict('sys.modules', torch=Fake)",
+        "sys._getframe(1).f_globals['torch'] = Fake",
+        "f.__globals__['torch'] = Fake",
     ],
 )
 def test_a_file_that_gives_its_names_another_meaning(line: str) -> None:
@@ -186,6 +249,8 @@ def test_a_file_that_gives_its_names_another_meaning(line: str) -> None:
         "model = globals()[name](3)",
         "if globals()['torch'] == Fake: pass",
         "x = sys.modules['torch']",
+        "x = sys.modules.get(name), f.__globals__['torch']",
+        "if 'torch' in sys.modules: pass",
         "vars(options).update(names)",
         "self.__dict__.update(names)",
     ],

@@ -21,29 +21,62 @@ _KNOWN = frozenset(("torch", "functorch", "triton", "numpy", "tensorrt", "time")
 _SCOPES = regex(rb"\b(?:global|nonlocal)\b")
 _HOMES = frozenset((b"torch", b"nn", b"F", b"functional", b"init", b"amp", b"checkpoint"))
 """What modules of torch are called where something is put into them."""
+_TARGET = (
+    # At the beginning of a statement: `torch.X = ...`, `torch.X: T = ...`, `torch.X, y = ...`.
+    rb"(%(root)s\.(?:(?:(?<=[\r\n;\t]%(root)s\.)|(?<=[;\r\n \t] %(root)s\.)|(?<=[\r\n][(\[]%(root)s\.)|(?<=[ \t]{2}[(\[]%(root)s\.))"
+    rb"(?=[\w.]+[ \t]*(?:(?:[-+@%%&|^]|\*\*?|//?|<<|>>)?=(?!=)|:[^=\n(]*=(?!=)|[)\]]*,[^=\n(]*[ \t]=(?!=)))"
+    # `for torch.X in`, `with f() as torch.X:`, `del torch.X`, `x = torch.X = ...`, `x, torch.X = ...`
+    rb"|(?<=for %(root)s\.)(?=[\w.]+ in\b)|(?<=as %(root)s\.)(?=[\w.]+\)?:)|(?<=del %(root)s\.)"
+    rb"|(?<=[,=] %(root)s\.)(?=[\w.]+\)* (?:=(?!=)|in\b)))"
+    rb"(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*)(\w+)"
+)
+"""How a statement binds or deletes a member of a module: the module, and the member.
+
+What begins with a text is quickly searched for, so that what stands before it is looked back at.
+"""
+_WRITTEN = (
+    rb"\s*(?:\[\s*[\"'](\w+)[\"']\s*\][ \t]*=(?!=)|\[[^\]\n]*\][ \t]*=(?!=)|,|\|="
+    rb"|\.(?:update|setdefault|pop|popitem|clear|__setitem__|__delitem__)\()"
+)
+"""What changes the dictionary before it, or hands it to who does: `patch.dict(torch.__dict__, ...)`."""
+_AT_RUN_TIME = (
+    rb"vars\((%(root)s[\w.]*)\)" + _WRITTEN,
+    rb"(%(root)s(?:\.\w+)*)\.__(?:(?:set|del)attr__\(|dict__[\"']?" + _WRITTEN + rb")",
+    rb"etattr(?:__)?\((?<!getattr\()\s*(%(root)s[\w.]*),\s*(?![\"'\s])()",
+)
+"""How members of a module are bound that only the run may know: the module, and the member or nothing."""
 _MEMBER = rb"[\"']?([\w.]+)(?:\.|,\s*[\"'])(\w+)[\"']"
 _PATCHES = (
-    rb"\n[ \t]*(torch)\.(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*(\w+)[ \t]*=(?!=)",
-    rb"\n[ \t]*(F)\.(\w+)[ \t]*=(?!=)",
-    rb"nn\.(init|functional)\.(\w+)[ \t]*=(?!=)",
-    rb"setattr\(\s*" + _MEMBER,
+    *(_TARGET % {b"root": root} for root in (b"torch", b"nn", b"F")),
+    *(way % {b"root": b"torch"} for way in _AT_RUN_TIME),
+    rb"attr(?:__)?\((?<!getattr\()(?<!hasattr\()\s*" + _MEMBER,
     rb"patch(?:\.object)?\(\s*" + _MEMBER,
+    rb"patch\.multiple\(\s*[\"']?([\w.]+)()",
 )
-"""Ways to put something of one's own into a module: searches for what begins with a text take a few milliseconds."""
+"""Ways to put something of one's own into a module: the module, and the member or nothing."""
+_WHOLE = frozenset((b"__dict__", b"__class__"))
+"""What holds all members of a module."""
 _PUT = rb"\.(%(names)s)[ \t]*=(?!=)|,\s*[\"'](%(names)s)[\"']"
 """How a file puts something into a module that it has imported: `helper.autocast = ...`, `setattr(helper, "autocast", ...)`."""
-_CALLED = (rb"import torch as (\w+)", rb"import torch\.nn as (\w+)", rb"functional as (\w+)")
-"""How files call modules of torch; what most call them is in `_PATCHES`."""
-_UNDER = rb"\n[ \t]*%s\.(?:\w+\.)*(\w+)[ \t]*=(?!=)"
+_CALLED = (
+    rb"import torch[\w.]* as (\w+)",
+    rb"(?:nn|functional|init|amp|checkpoint) as (\w+)",
+    rb"from torch[\w.]* import[^\n]*\b(functional|init|amp|checkpoint|cuda)\b",
+)
+"""How files call modules of torch otherwise than most do."""
 _RENAMES = regex(
     rb"(?<![\w.])exec\(|(?<![\w.])(?:globals|vars|locals)\(\)(?:\.update\(|\.__setitem__\(|\[[^\]\n]*\][ \t]*=(?!=))"
-    rb"|sys\.modules\[[^\]\n]*\][\w.]*(?:\[[^\]\n]*\])?[ \t]*=(?!=)|setattr\(\s*sys\.modules\["
+    rb"|sys\.modules\[[^\]\n]*\][\w.]*(?:\[[^\]\n]*\])?[ \t]*=(?!=)|sys\.modules\.(?:update|pop|setdefault)\("
+    rb"|(?:setattr|delattr|vars)\(\s*sys\.modules\[|\bdel sys\.modules\[|(?:setitem|delitem|dict)\(\s*[\"']?sys\.modules\b"
+    rb"|\b(?:f_|__)globals(?:__)?(?:\[[^\]\n]*\][ \t]*=(?!=)|\.update\()"
 )
 """How a program gives its names another meaning without an assignment to them."""
 _OWNER = regex(rb"[A-Za-z_][\w.]*$")
 _FAR = 100
 """No dotted name is longer."""
 _WORD = regex(rb"[A-Za-z_]\w*")
+_OWNERS = regex(rb"(\w+)\.\w")
+"""The words before dots."""
 
 
 def is_meant(site: Site) -> bool:
@@ -57,9 +90,13 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
         return fix
     project = site.project
     given = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
-    taken = set(_WORD.findall(site.name.rpartition(".")[2].encode()))
-    for word in sorted((given | taken) & _patched_in_torch(project)):
+    taken = _WORD.findall(site.name.encode())
+    patched = _patched_in_torch(project)
+    for word in sorted((given | {*taken[-1:]}) & {member for _, member in patched}):
         return _no_longer(fix, f"the project puts something else in the place of torch's `{word.decode()}`")
+    owners = {owner for edit in fix.edits for owner in _OWNERS.findall(edit.text)} | {*taken[-2:-1]}
+    for word in sorted(owners & {owner for owner, member in patched if not member}):
+        return _no_longer(fix, f"the project puts things of its own into `{word.decode()}`")
     names_ = {node.id.encode() for node, _ in _imported(site)}
     if names_ and site.module.source.holds(_RENAMES):
         return _no_longer(fix, "this file gives names another meaning as it runs")
@@ -72,23 +109,29 @@ def _no_longer(fix: Fix, note: str) -> Fix:
     return replace(fix, applicability="unsafe", note=note)
 
 
-def _patched_in_torch(project: Project) -> frozenset[bytes]:
-    """The names in modules of torch under which any file of the project puts something."""
+def _patched_in_torch(project: Project) -> frozenset[tuple[bytes, bytes]]:
+    """What any file of the project puts into modules of torch: the last word of the module, and the member or nothing."""
 
-    def found() -> Iterator[bytes]:
-        yield from (name for owner, name in _patched(project) if not _HOMES.isdisjoint(owner.split(b".")))
+    def found() -> Iterator[tuple[bytes, bytes]]:
+        for owner, member in _patched(project):
+            parts = owner.split(b".")
+            if not _HOMES.isdisjoint(parts):
+                yield parts[-1], member
         for path in sorted({path for way in _CALLED for path in project.holders(way)}):
             source = project.source(path)
             yield from _put_under_aliases(source.data) if source is not None else ()
 
-    return project.ask(("patched", "torch"), lambda: frozenset(found()), frozenset[bytes]())
+    return project.ask(("patched", "torch"), lambda: frozenset(found()), frozenset[tuple[bytes, bytes]]())
 
 
-def _put_under_aliases(data: bytes) -> Iterator[bytes]:
+def _put_under_aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """What a file puts into modules of torch that it calls by names of its own: `th.tensor = tensor`."""
     called = {name for way in _CALLED for name in re.findall(way, data)} - {b"F", b"nn", b"torch"}
     for name in sorted(called):
-        yield from re.findall(_UNDER % name, data)
+        for way in (_TARGET, *_AT_RUN_TIME):
+            for owner, member in _found(way % {b"root": name}, data):
+                # Other files call it `torch`.
+                yield (b"torch" if owner == name else owner.rpartition(b".")[2]), member
 
 
 def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
@@ -98,9 +141,15 @@ def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
         for way in _PATCHES:
             for path in project.holders(way):
                 source = project.source(path)
-                yield from re.findall(way, source.data) if source is not None else ()
+                yield from _found(way, source.data) if source is not None else ()
 
     return project.ask(("patched", "modules"), lambda: frozenset(found()), frozenset[tuple[bytes, bytes]]())
+
+
+def _found(way: bytes, data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The modules that a text puts something into, each with the member or nothing."""
+    for owner, member in re.findall(way, data):
+        yield owner.rstrip(b"."), b"" if member in _WHOLE else member
 
 
 def _replaced(project: Project, module: Module) -> frozenset[bytes]:
@@ -112,7 +161,7 @@ def _replaced(project: Project, module: Module) -> frozenset[bytes]:
 
 def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     stem = module.name.rpartition(".")[2]
-    yield from (name for owner, name in _patched(project) if owner.rpartition(b".")[2] == stem.encode())
+    yield from (name for owner, name in _patched(project) if name and owner.rpartition(b".")[2] == stem.encode())
     imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
     put = re.compile(_PUT % {b"names": imported})
     for path in project.importers(module) if imported else ():
