@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from torchlint.facts.aliases import Batch
+from torchlint.facts.told import Cast
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.rewrite import call_node
 
@@ -8,7 +9,9 @@ _STREAMS = rb"\bStream\(|\bstream\("
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    edit = site.tree.add_argument(call_node(site), "non_blocking=True") if _is_equal(site) else None
+    if isinstance(finding.told, Cast) or not _is_equal(site):
+        return None
+    edit = site.tree.add_argument(call_node(site), "non_blocking=True")
     return Fix("Copy without waiting", (edit,), "safe") if edit is not None else None
 
 

@@ -4,8 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import arguments, common_names
+from torchlint.facts.call_values import DTYPE_CASTS
 from torchlint.facts.flow import contains
 from torchlint.facts.nodes import keyword_of, names_in
+from torchlint.facts.told import Cast
 from torchlint.facts.values import Batch, Tensor
 from torchlint.rule import Finding, Site, chain, plain, rule
 
@@ -34,6 +36,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
     an option of that name decides (`pin_memory=args.pin_memory`) that is not on by default, it is an `info`; there what
     `create_loader(data, pin_memory=args.pin_memory)` gives counts as a loader, too, whoever defines it.
+    A cast in front of the move (`labels.long().to(device)`) takes what it casts out of pinned memory: there the move has to come first.
 
     ## Why is this slow?
 
@@ -72,7 +75,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Adds `non_blocking=True`. Kernels that read the copy are queued behind it on the same stream, and the allocator of
+    Adds `non_blocking=True`, but not behind a cast, where it would gain nothing. Kernels that read the copy are queued behind it on the same stream, and the allocator of
     pinned memory hands a block out again only after the copies from it are done, so the values are the same, as long as
     nobody writes to the batch on the host meanwhile. It is offered where that is seen: the copy takes the place of the
     batch, or what still leads to the batch is only read. Nothing is offered where a function gets the batch that may write
@@ -99,12 +102,23 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         return
     if batch.pinned and batch.proven:
         message = f"`{site.short()}` copies a pinned batch and waits for it on every step"
-        yield site.finding(message, related=site.why_hot())
+        cast = _cast(site)
+        if cast is not None:
+            message = f"`{site.short()}` casts a pinned batch before it copies it, and waits on every step: copy it first, with `non_blocking=True`"
+        yield site.finding(message, related=site.why_hot(), told=cast)
     elif batch.pinned is None and (other := _beside(site)) is not None:
         yield site.finding(_oversight(site, other), related=site.why_hot())
     elif batch.pinned is None and (option := _option(batch.loader_calls)) is not None:
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _cast(site: Site) -> Cast | None:
+    """`y.long().to(device)`: a cast to another dtype gives a new tensor, which is not pinned."""
+    assert isinstance(site.call.func, ast.Attribute)
+    made = site.call.func.value
+    is_cast = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in DTYPE_CASTS
+    return Cast(made) if is_cast else None
 
 
 def _is_taken(site: Site, batch: Tensor | Batch) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchlint.facts import guards, runs
+from torchlint.facts import runs, training
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import contains
 from torchlint.facts.module import Class, Function, Module
@@ -226,7 +226,7 @@ def _runs_kept(site: Site, method: Function, call: ast.Call, name: str) -> bool:
         return False
     if not call.args or (len(called) == 3 and not _PART.search(called[2])) or not method.flow.loops(call):
         return False
-    return not _off_in(site, method, call) and not _only_trains(method, call)
+    return not _off_in(site, method, call) and not training.only_trains(method, call)
 
 
 def _is_evaluation(site: Site, call: ast.Call, model: list[str]) -> bool:
@@ -270,7 +270,7 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
             return False
         name = target.parameters[position].arg
         return any(
-            _is_run(inner, name) and not _off_in(site, target, inner) and not _only_trains(target, inner)
+            _is_run(inner, name) and not _off_in(site, target, inner) and not training.only_trains(target, inner)
             for inner in target.flow.calls
         )
     return False
@@ -307,14 +307,9 @@ def _runs_own(site: Site, method: Function, part: list[str]) -> bool:
         return False
     model = [method.own_name, *part]
     return any(
-        chain(inner.func) == model and not _off_in(site, method, inner) and not _only_trains(method, inner)
+        chain(inner.func) == model and not _off_in(site, method, inner) and not training.only_trains(method, inner)
         for inner in method.flow.calls
     )
-
-
-def _only_trains(function: Function, call: ast.Call) -> bool:
-    """Whether a call runs in training alone: `if model.training:`."""
-    return any(guards.evaluates(guard.test, not guard.true) for guard in function.flow.guards(call))
 
 
 def _is_run(call: ast.Call, name: str) -> bool:
@@ -335,8 +330,8 @@ def _lines(module: Module, node: ast.stmt) -> str:
 
 
 def _off(site: Site, call: ast.Call) -> bool:
-    """Whether autograd is off at the call, or inside what it runs."""
-    if _off_in(site, site.function, call):
+    """Whether autograd is off at the call, or inside what it runs, or is needed there."""
+    if _off_in(site, site.function, call) or training.differentiates(site, call):
         return True
     klass = site.value(call.func).class_
     forward = site.project.method(klass, "forward") if klass is not None else None

@@ -47,7 +47,8 @@ SHORT = 40
 _OPTION_PARSERS = frozenset(
     ("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse")
 )
-CASTS = frozenset(("float", "half", "double", "bfloat16", "long", "int", "bool", "contiguous"))
+DTYPE_CASTS = frozenset(("float", "half", "double", "bfloat16", "long", "int", "bool"))
+CASTS = DTYPE_CASTS | {"contiguous"}
 _OF_MOVED = (table.TENSOR_ONLY | frozenset("view reshape squeeze flatten mean sum argmax max min norm t".split())) - {
     "contiguous",
     "detach",

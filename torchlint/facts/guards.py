@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from ..system.regex import regex
-from . import environment, names, versions
+from . import environment, names, syntax, versions
 from .flow import Flow, Guard
 from .module import Function
 from .nodes import is_constant, none_test, string
@@ -282,8 +282,7 @@ class _Reading:
             marks = [bound.left, bound.right]
         else:
             return False
-        name = names.chain(counter)
-        return name is not None and any(self._is_mark(mark, name) for mark in marks)
+        return names.chain(_whole(counter)) is not None and any(self._is_mark(mark, counter) for mark in marks)
 
     def _is_nth(self, test: ast.Compare, true: bool) -> bool:
         """`self.calls == 1` of what the function counts, `self.calls += 1`: one time of all."""
@@ -302,12 +301,12 @@ class _Reading:
             for store in stores
         )
 
-    def _is_mark(self, mark: ast.expr, counter: list[str]) -> bool:
-        """Whether something is written where a counter stands: `last = seen`."""
+    def _is_mark(self, mark: ast.expr, counter: ast.expr) -> bool:
+        """Whether something is written where a counter stands: `last = seen`, `last = times[-1]`."""
         name = names.chain(mark)
         stores = self.flow.targets.get(".".join(name), ()) if name is not None else ()
         written = (self.flow.parents.get(store) for store in stores if store.lineno > mark.lineno)
-        return any(isinstance(one, ast.Assign) and names.chain(one.value) == counter for one in written)
+        return any(isinstance(one, ast.Assign) and syntax.same(one.value, counter) for one in written)
 
     def _flag(self, name: ast.Name, true: bool) -> Meaning:
         """What the definition of a flag says. In `x = x or y` the `x` behind the sign is another one: only its name tells."""
@@ -327,6 +326,11 @@ class _Reading:
         if isinstance(defined, ast.Call):
             return "throttled" if _divides(defined, true, self.value_of) else ""
         return self.test(defined, true)
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """What an element stands in: `times` of `times[-1]`."""
+    return node.value if isinstance(node, ast.Subscript) else node
 
 
 def _counts_rows(node: ast.expr) -> bool:

@@ -30,6 +30,12 @@ class Options(NamedTuple):
     lacking: tuple[str, ...]
 
 
+class Cast(NamedTuple):
+    """blocking-h2d-copy: the cast in front of the copy."""
+
+    call: ast.expr
+
+
 class Argument(NamedTuple):
     """deprecated-api: the keyword that is given, or the one that is missing."""
 

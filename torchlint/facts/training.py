@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection
 
 from ..system.regex import regex
+from . import guards, names
 from .derived import Derived
 from .module import Function
-from .nodes import given_to
+from .nodes import given_to, is_constant
 from .place import Place
 
 INSIDE = regex(rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad")
@@ -17,12 +19,51 @@ TRAINS = regex(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad|\.step\(")
 _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 _CALLERS = 3
 """How many calls away results are followed."""
+_ALLOWS = regex(rb"enable_grad|set_grad_enabled")
+_MOST = 30
+"""How many functions are looked into for what a call runs."""
 
 
 def trains(function: Function) -> bool:
     """Whether the text of a function speaks of gradients."""
     source = function.module.source
     return TRAINS.search(source.data, *source.span(function.first_line, function.last_line)) is not None
+
+
+def differentiates(place: Place, call: ast.Call) -> bool:
+    """Whether what a call runs takes gradients itself outside of training, as a model does that gives normals: it can't do without autograd.
+
+    What switches autograd on for that can.
+    """
+    seen: set[Function] = set()
+    todo = run_by(place, place.function, call)
+    while todo and len(seen) < _MOST:
+        function = todo.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        lines = function.module.source.span(function.first_line, function.last_line)
+        if _ALLOWS.search(function.module.source.data, *lines) is not None:
+            continue
+        calls = [one for one in function.flow.calls if not only_trains(function, one)]
+        if any(_takes_gradients(place, function, one) for one in calls):
+            return True
+        todo += itertools.chain.from_iterable(run_by(place, function, one) for one in calls)
+    return False
+
+
+def _takes_gradients(place: Place, function: Function, call: ast.Call) -> bool:
+    """`torch.autograd.grad(...)`, or a tensor that is made to want a gradient."""
+    if names.last(call.func) == "grad":
+        return bool(place.project.resolve(function, call.func) == "torch.autograd.grad")
+    return names.last(call.func) != "Parameter" and any(
+        keyword.arg == "requires_grad" and is_constant(keyword.value, True) for keyword in call.keywords
+    )
+
+
+def only_trains(function: Function, call: ast.Call) -> bool:
+    """Whether a call runs in training alone: `if model.training:`."""
+    return any(guards.evaluates(guard.test, not guard.true) for guard in function.flow.guards(call))
 
 
 def run_by(place: Place, function: Function, call: ast.Call) -> list[Function]:
