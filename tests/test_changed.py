@@ -111,6 +111,27 @@ class TestChangedLines:
         monkeypatch.chdir("below")
         assert (1, [f"{Path.cwd().parent}/train.py:8:13"]) == check("..")
 
+    def test_a_file_that_was_unreadable_before(self, check: Check) -> None:
+        Path("train.py").write_bytes(LOADED.encode() + b"\0")
+        git("commit", "-q", "-a", "-m", "x")
+        assert (0, []) == check()
+
+    @pytest.mark.parametrize(("line", "place"), [(b"\0", "11:1"), (b"# \xff\n", "11:3")])
+    def test_a_file_that_became_unreadable(self, check: Check, line: bytes, place: str) -> None:
+        Path("train.py").write_bytes(LOADED.encode() + line)
+        assert (1, [f"train.py:{place}"]) == check()
+
+    @pytest.mark.parametrize("how", ["LITERAL", "NOGLOB", "GLOB", "ICASE"])
+    def test_what_the_environment_says_of_patterns(
+        self, check: Check, monkeypatch: pytest.MonkeyPatch, how: str
+    ) -> None:
+        monkeypatch.setenv(f"GIT_{how}_PATHSPECS", "1")
+        Path("below").mkdir()
+        Path("below/new.py").write_text(LOADED)
+        git("add", "-A")
+        Path("train.py").write_text(ANOTHER)
+        assert (1, ["below/new.py:7:13", "train.py:8:13"]) == check()
+
     def test_only_changed_lines_are_fixed(self, check: Check) -> None:
         Path("train.py").write_text("import os\n" + ANOTHER)
         assert (0, []) == check("--fix")
@@ -119,6 +140,13 @@ class TestChangedLines:
 
 
 class TestNames:
+    def test_what_the_environment_says_of_context(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GIT_DIFF_OPTS", "--unified=0")
+        Path("train.py").write_text(ANOTHER)
+        hunk = Repository.around(Path.cwd()).changes("HEAD")["train.py"].hunk(8, 8)
+        assert hunk is not None
+        assert (5, 11) == (hunk.first, hunk.last)
+
     @pytest.mark.parametrize("name", ["with space.py", "ümlaut.py", 'quo"te.py', "tab\t.py", "sub/a b.py"])
     def test_odd_names(self, name: str) -> None:
         Path("sub").mkdir()

@@ -35,9 +35,12 @@ class ChangedLines:
         """The changed lines of a file."""
         name, source = self._repository.name(path), result.source(path)
         now = source.data.splitlines(keepends=True) if source is not None else []
-        every = range(1, len(now) + 2)
+        if source is None:
+            # What can't be read still has the places of what is said of it.
+            last = max(place.end_line for place in result.findings if place.path == path)
+            now = [b""] * last
         if name in self._untracked:
-            return every
+            return range(1, len(now) + 2)
         if name not in self._changes:
             return ()
         before = self._before.setdefault(path, now)

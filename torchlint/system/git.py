@@ -28,6 +28,12 @@ _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
+    # What names files, and how much stands around a change, is ours to say.
+    "GIT_LITERAL_PATHSPECS": "0",
+    "GIT_NOGLOB_PATHSPECS": "0",
+    "GIT_GLOB_PATHSPECS": "0",
+    "GIT_ICASE_PATHSPECS": "0",
+    "GIT_DIFF_OPTS": "",
 }
 _REGULAR = ("100644", "100755")
 """The modes of files; links and submodules have others."""
