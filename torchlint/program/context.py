@@ -236,12 +236,11 @@ class Context:
         return self._folders[paths]
 
     def _is_near(self, module: Module, others: frozenset[str]) -> bool:
-        folders = self._folders_of(others)
         # Those who use the module come last: they are parsed for their names.
         return (
-            module.path.rpartition("/")[0] in folders
+            module.path in others
             or any(imported.path in others for imported in self.project.imports_of(module))
-            or any(path.rpartition("/")[0] in folders for path in self._users(module))
+            or any(path in others for path in self._users(module))
         )
 
     def _users(self, module: Module) -> Iterator[str]:
