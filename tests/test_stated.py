@@ -96,6 +96,8 @@ def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, te
         ("setup.py", "setup(install_requires=['numpy', \"torch>=2.4,<2.9\", 'torchvision'])\n"),
         ("environment.yml", "dependencies:\n  - pytorch::pytorch>=2.4,<2.9  # gpu\n"),
         ("environment.yaml", "dependencies:\n  - pip:\n    - 'torch>=2.4,<2.9'\n"),
+        ("conda_env.yml", "dependencies:\n  - pytorch>=2.4,<2.9\n"),
+        ("linux_cuda10.yaml", "dependencies:\n  - pytorch>=2.4,<2.9\n"),
     ],
 )
 def test_every_place_a_project_names_torch_in_is_read(project: Path, name: str, text: str) -> None:

@@ -407,8 +407,8 @@ _READERS: dict[str, Reader] = {
     r"requirements/[^/]*\.txt": _requirements,
     r"setup\.cfg": _setup_cfg,
     r"setup\.py": _setup_py,
-    r"environment[^/]*\.y[^/]*ml": _environment,
-    r"install[^/]*\.sh": _installed,
+    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml": _environment,
+    r"(?:install|env|setup)[^/]*\.sh": _installed,
     r"(?:README|(?i:install(?:ation)?))(?:\.(?:md|rst|txt))?": _told,
     r"Dockerfile": _nothing,
 }

@@ -24,8 +24,9 @@ _SET_UP = ("setup.py", "setup.cfg")
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
 _MANIFESTS = tuple(
-    "pyproject.toml requirements constraints setup. environment install Install INSTALL Dockerfile README __init__.py".split()
+    "pyproject.toml requirements constraints setup env install Install INSTALL Dockerfile README __init__.py".split()
 )
+_ENVIRONMENTS = (".yml", ".yaml")
 SIZE = 16
 """Bytes of a digest."""
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -111,7 +112,7 @@ def manifests(directory: str) -> list[str]:
     found = _listed(directory)
     if "requirements" in found:
         found += [f"requirements/{name}" for name in _listed(os.path.join(directory, "requirements"))]
-    return [name for name in found if name.startswith(_MANIFESTS)]
+    return [name for name in found if name.startswith(_MANIFESTS) or name.endswith(_ENVIRONMENTS)]
 
 
 def marks_root(directory: str) -> bool:
