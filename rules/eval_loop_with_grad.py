@@ -248,7 +248,7 @@ def _only_evaluates(site: Site, call: ast.Call) -> bool:
 def _repeated(site: Site, call: ast.Call) -> bool:
     """Whether a loop runs a call more often than until it succeeds; one of another function may."""
     loops = site.flow.loops(call)
-    return not all(map(runs.tries_again, loops)) if loops else site.name != ".eval()" and _runs_often(site)
+    return not all(map(runs.tries_again, loops)) if loops else _runs_often(site)
 
 
 def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
