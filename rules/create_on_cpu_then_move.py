@@ -18,6 +18,7 @@ from torchlint.rule import Finding, Site, rule
 CALCULATED = "calculated"
 """Told to the fixer of what is calculated on the way to the device, which no argument of one call replaces."""
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
+_FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
 _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
 # Methods between the factory and the move that keep the tensor dense.
@@ -37,6 +38,8 @@ _KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out",
 _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 _HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in ("", *_KINDS))
 _FILLS = frozenset(("zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"))
+_BY_NUMBERS = frozenset(("normal_", "uniform_", "random_", "exponential_"))
+"""Those that take numbers, and nothing else."""
 
 
 @rule(
@@ -57,7 +60,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
-    `randn`, `randint`, `randperm`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
+    `randn`, `randint`, `randperm`, `hann_window`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
@@ -219,7 +222,7 @@ def _made_before(site: Site, name: ast.Name) -> ast.Call | None:
         return None
     if made.lineno > moved.lineno or not any(_makes(site, part) for part in ast.walk(made.value)):
         return None
-    if flow.loops(made) != flow.loops(moved) or any(True for _ in flow.guards(made)):
+    if flow.loops(made) != flow.loops(moved) or not {*flow.guards(made)} <= {*flow.guards(moved)}:
         return None
     end = made.end_lineno or made.lineno
     between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
@@ -306,8 +309,8 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call):
         name = site.resolve(node.func)
         given = given_to(node)
-        if name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _BETWEEN:
-            return [node.func.value]  # what it is given is sizes, and the order of dimensions
+        if name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _BETWEEN | _BY_NUMBERS:
+            return [node.func.value]  # what it is given is numbers, sizes, and the order of dimensions
         if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
             return [node.func.value, *given]
         plain = name is not None and name.startswith("torch.") and name.count(".") == 1
@@ -378,12 +381,13 @@ def _of_numpy(site: Site, call: ast.Call) -> bool:
 
 
 def _by_sizes(site: Site, call: ast.Call) -> bool:
-    """`torch.FloatTensor(n, 3)`, `torch.Tensor(x.size())`: memory of the host, by how much of it; what it shall hold is one thing."""
+    """`torch.FloatTensor(n, 3)`, `torch.Tensor(*x.shape)`, `torch.Tensor(x.size())`: memory of the host, by how much of it; what it shall hold is one thing."""
     if call.keywords or site.resolve(call.func) not in _HOST_TYPES or not call.args:
         return False
     if len(call.args) > 1:
         return True
-    value = site.value(call.args[0])
+    given = call.args[0]
+    value = site.value(given.value if isinstance(given, ast.Starred) else given)
     return value.kind == "size" or (value.kind == "number" and value.integer and not value.other_kinds)
 
 

@@ -12,10 +12,10 @@ from .values import UNKNOWN, Device, Value, device_of_string
 class Arguments:
     """The values of a call's arguments, each worked out when asked for.
 
-    `open` tells that `*` or `**` may bring more, `starred` what stands behind a `*`.
+    `open` tells that `*` or `**` may bring more, `named` that `**` may; `starred` is what stands behind a `*`.
     """
 
-    __slots__ = ("keywords", "open", "positional", "starred")
+    __slots__ = ("keywords", "named", "open", "positional", "starred")
 
     def __init__(
         self,
@@ -23,10 +23,12 @@ class Arguments:
         keywords: Mapping[str, Value],
         open: bool = False,
         starred: Sequence[Value] = (),
+        named: bool | None = None,
     ) -> None:
         self.positional = positional
         self.keywords = keywords
         self.open = open
+        self.named = open if named is None else named
         self.starred = starred
 
     @classmethod
@@ -44,7 +46,8 @@ class Arguments:
         if len(plain) < len(node.args):
             starred = _Positional([one.value for one in node.args if isinstance(one, ast.Starred)], read)
         keywords = _Keywords(given, rest, read) if given or rest else {}
-        return cls(_Positional(plain, read), keywords, len(plain) < len(node.args) or bool(rest), starred)
+        more = len(plain) < len(node.args) or bool(rest)
+        return cls(_Positional(plain, read), keywords, more, starred, bool(rest))
 
     def get(self, position: int, keyword: str) -> Value | None:
         if keyword in self.keywords:

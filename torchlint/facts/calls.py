@@ -82,7 +82,7 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
 def _tensor_class(node: ast.Call, args: Arguments) -> Value:
     """`torch.FloatTensor(...)`"""
     given = args.keywords.get("device")
-    device = device_of(given) if given is not None else ("" if args.open else "cpu")
+    device = device_of(given) if given is not None else ("" if args.named else "cpu")
     return Tensor(device=device, made_by=node)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import Literal
 
 from ..system.regex import regex
@@ -100,15 +101,19 @@ def _is_forward(place: Place, function: Function) -> bool:
 
 
 def _is_part(place: Place, function: Function) -> bool:
-    """Whether a module makes a method of its own a part of itself: `downsample = partial(self.pad, planes=64)`."""
-    klass = function.cls
-    if klass is None or not klass.module.source.holds(b"partial("):
+    """Whether a module makes a function or a method of its own a part of itself: `downsample = partial(self.pad, planes=64)`."""
+    module = function.module
+    if not module.source.holds(b"partial("):
         return False
-    return function.name in place.once(("partial parts", klass), lambda: _parts_of(place, klass))
+    own, at_top = function.cls is not None, function.parent is module.body
+    classes = [function.cls] if function.cls is not None else module.classes if at_top else ()
+    return any(
+        (function.name, own) in place.once(("partial parts", one), partial(_parts_of, place, one)) for one in classes
+    )
 
 
-def _parts_of(place: Place, klass: Class) -> frozenset[str]:
-    """The methods that a module gives to `partial`."""
+def _parts_of(place: Place, klass: Class) -> frozenset[tuple[str, bool]]:
+    """What a module gives to `partial`: functions, and methods of its own (True)."""
     if not place.project.is_module(klass):
         return frozenset()
     given = (
@@ -117,7 +122,8 @@ def _parts_of(place: Place, klass: Class) -> frozenset[str]:
         for call in method.flow.calls_named("partial")
         if call.args
     )
-    return frozenset(parts[1] for parts in given if parts is not None and len(parts) == 2 and parts[0] == "self")
+    found = [parts for parts in given if parts is not None]
+    return frozenset((parts[-1], len(parts) == 2) for parts in found if len(parts) == 1 or parts[:-1] == ["self"])
 
 
 def behind_type_test(place: Place) -> bool:

@@ -34,6 +34,8 @@ from .values import (
 
 INTEGERS = frozenset(("int64", "int32"))
 _MAKING = frozenset(("factory", "host"))
+_OF_FIRST = frozenset(("self", "view", "maybe"))
+"""What gives its first tensor, or a part of it: `x.add_(y)`, `x.expand_as(y)`."""
 DEFAULT_DEVICE = b"set_default_device("
 DEFAULT_TYPE = rb"(?m)^[ \t]*(?:torch\.)?set_default_tensor_type\([^\n]*cuda"
 """A statement that has tensors made on an accelerator, in whatever file."""
@@ -178,10 +180,10 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
     given = args.keywords.get("device") if row.device else None
     if given is not None:
         return device_of(given)
-    if row.device == "data" and values and values[0].kind == "tensor":
+    if (row.device == "data" or row.alias in _OF_FIRST) and values and values[0].kind == "tensor":
         return values[0].device
     if row.device in ("factory", "data"):
-        return "" if args.open else "cpu"
+        return "" if args.named else "cpu"  # `*sizes` brings no device, which is given by name
     # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory. A comparison may be a tensor.
     numbers = (
         bool(args.positional)

@@ -30,7 +30,15 @@ _FACTORIES = {
     "over lines": "torch.zeros(\n    2,  # rows\n    3,\n)",
     "like": "torch.zeros_like(torch.ones(2, 3))",
 }
-_DRAWN = ("rand(2)", "randn(2, 3)", "randint(0, 5, (2,))", "randperm(4)", "linspace(0, 1, 5)", "arange(0.0, 1.0, 0.1)")
+_DRAWN = (
+    "rand(2)",
+    "hann_window(4)",
+    "randn(2, 3)",
+    "randint(0, 5, (2,))",
+    "randperm(4)",
+    "linspace(0, 1, 5)",
+    "arange(0.0, 1.0, 0.1)",
+)
 
 _CURED = (
     "NotImplementedError: Cannot copy out of meta tensor",
