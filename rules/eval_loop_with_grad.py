@@ -31,6 +31,7 @@ _NO_RUN = frozenset(
     """eval train to cuda cpu parameters named_parameters state_dict load_state_dict zero_grad modules children buffers
     half float""".split()
 )
+_IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
 _LOSS = regex(r"loss|criterion", re.IGNORECASE)
 _DEPTH = 4
 _CALLERS = 20
@@ -147,7 +148,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
     """What runs the model after the call; where the function trains, too, only what loops over an evaluation."""
     call = site.call
     assert isinstance(call.func, ast.Attribute)
-    model = chain(call.func.value)
+    model = _named(site, call)
     if call.args[site.name == ".train()" :] or call.keywords or model is None:
         return
     kind = site.value(call.func.value).kind
@@ -175,8 +176,71 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         if around is None:
             return
         told.add(around)
+    if not told and site.function is site.module.body and not trains:
+        yield from _in_functions(site, model)
     if not told and site.settings.preview:
         yield from _elsewhere(site, model)
+
+
+def _named(site: Site, call: ast.Call) -> list[str] | None:
+    """The model that is switched, by its name: `net` of `net.eval()`, `net.cuda().eval()`, `net = load().eval().cuda()`."""
+    switched = _unmoved(call)
+    model = chain(switched)
+    if model is not None:
+        return model
+    whole: ast.AST = call
+    around = site.flow.parents.get(whole)
+    while isinstance(around, ast.Attribute) and around.attr in _IN_PLACE:
+        whole = site.flow.parents[around]
+        around = site.flow.parents.get(whole)
+    kept = around.targets if isinstance(around, ast.Assign) and around.value is whole else ()
+    return chain(kept[0]) if len(kept) == 1 else None
+
+
+def _unmoved(call: ast.Call) -> ast.expr:
+    """`net` of `net.cuda().float().eval()`: modules are moved and switched in place."""
+    node: ast.expr = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _IN_PLACE:
+        node = node.func.value
+    return node
+
+
+def _in_functions(site: Site, model: list[str]) -> Iterator[Finding]:
+    """What runs a model of the script in loops of its functions, which know it by its name."""
+    for function in site.module.functions:
+        if not _knows(function, model):
+            continue
+        run = next((call for call in function.flow.calls if _is_run_in_loop(site, function, call, model)), None)
+        if run is None or next(site.callers(function), None) is None:
+            continue
+        why = site.related(site.function, site.call, "autograd stays on")
+        message = (
+            f"`{site.short(run)}` records a graph for autograd on every iteration: `eval()` does not switch it off"
+        )
+        yield site.at(function, run).finding(message, related=(why,))
+
+
+def _knows(function: Function, model: list[str]) -> bool:
+    """Whether a name means in a function what it means in the script around it."""
+    return function.cls is None and function.parent is function.module.body and not function.binds(model[0])
+
+
+def _is_told_of_script(site: Site, call: ast.Call) -> bool:
+    """Whether the script switches the model that one of its functions runs in a loop, which is told there."""
+    model = chain(call.func)
+    if model is None or not _knows(site.function, model) or _ASKS.search(site.source.text) is not None:
+        return False
+    body = site.module.body
+    switched = (_named(site.at(body, one), one) for one in body.flow.calls_named("eval"))
+    return model in switched and _is_run_in_loop(site, site.function, call, model)
+
+
+def _is_run_in_loop(site: Site, function: Function, call: ast.Call, model: list[str]) -> bool:
+    """Whether a loop of a function runs a model by the model's own name, with autograd on."""
+    loops = function.flow.loops(call)
+    if chain(call.func) != model or not call.args or not loops or all(map(runs.tries_again, loops)):
+        return False
+    return not _off_in(site, function, call) and not site.analysis.steps.hot(function, call)
 
 
 def _elsewhere(site: Site, model: list[str]) -> Iterator[Finding]:
@@ -462,7 +526,7 @@ def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
     for call in calls:
         if not _repeated(site, call) or _off(site, call) or _frozen(site, call) or _is_array(site, call):
             continue
-        if _is_made_on_steps(site, call):
+        if _is_made_on_steps(site, call) or _is_told_of_script(site, call):
             continue
         if _goes_nowhere(site, call, 0):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)

@@ -3,11 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, host_needs, logging_calls
+from torchlint.facts import frequency, host_needs, logging_calls, names
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import root_of
+from torchlint.facts.nodes import keyword_of, root_of, string
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -91,7 +91,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if site.function is site.module.body and site.name == ".cpu()":
         yield from _of_lambda(site)
-    if site.hot is None and site.warm is None and site.name in (".to()", ".type()"):
+    if site.name in (".to()", ".type()") and site.hot is None and site.warm is None and not _says_host(site.call):
         return
     if _is_offload(site):
         return
@@ -126,6 +126,14 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if back:
         message += ", though the value goes back to the device"
     yield site.finding(message, severity="warning" if back and level == "warning" else "info", related=site.why_hot())
+
+
+def _says_host(call: ast.Call) -> bool:
+    """`x.to("cpu")`, `x.to(torch.device("cpu"))`: most moves go elsewhere, and what they are given takes longer to tell."""
+    given = keyword_of(call, "device") or (call.args[0] if call.args else None)
+    if isinstance(given, ast.Call) and names.last(given.func) == "device" and len(given.args) == 1:
+        given = given.args[0]
+    return string(given) == "cpu"
 
 
 def _is_offload(site: Site) -> bool:
