@@ -88,7 +88,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/optim.html#algorithms
     """
-    if not site.accelerator or site.role == "test":
+    if site.role == "test" or not (site.accelerator or _trains_elsewhere(site)):
         return
     if site.name == ".grad":
         if _is_update(site):
@@ -99,6 +99,14 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
             yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
     elif (site.option("suggest-fused") or _is_adam(site)) and _may_fuse(site):
         yield site.finding(f"`{site.short()}` could update all parameters in one kernel, with `fused=True`")
+
+
+def _trains_elsewhere(site: Site) -> bool:
+    """Whether a file that makes an optimizer names no device, but what it imports to train does: `Trainer(model, optimizer).fit()`."""
+    return site.name.startswith("torch.optim.") and any(
+        one.source.mentions(b"backward(") and site.analysis.context.accelerator(one)
+        for one in site.project.imports_of(site.module)
+    )
 
 
 def _may_fuse(site: Site) -> bool:
