@@ -247,6 +247,43 @@ def test_loop_over_optimizers_inside_a_step() -> None:
     )
 
 
+STEP_OF_EACH = "        loss = f(x)  # hot\n        loss.backward()  # hot\n        {step}  # hot\n"
+
+
+@pytest.mark.parametrize(
+    ("over", "step"),
+    [
+        ("agent in agents", "agent.optimizer.step()"),
+        ("model, opt in zip(models, optimizers)", "opt.step()"),
+        ("i in range(n)", "optimizers[i].step()"),
+        ("i in range(n)", "optimizer = models['optimizer_{}'.format(i)]  # hot\n        optimizer.step()"),
+        ("name in names", "optimizer = models[f'{name}_optimizer']  # hot\n        optimizer.step()"),
+    ],
+)
+def test_loops_over_what_is_trained(over: str, step: str) -> None:
+    inner = STEP_OF_EACH.format(step=step)
+    check_one(f"while True:\n    x = draw()  # hot\n    for {over}:\n{inner}    log(loss.item())  # hot\n")
+    # In a function of its own, what calls it in a loop steps, too.
+    inside = indented(f"for {over}:\n{inner}")
+    check_one(
+        f"def update(x):\n    x = prepare(x)  # hot\n{inside}while True:\n    x = draw()  # hot\n    update(x)  # hot\n"
+    )
+    # Runs of it are no steps.
+    check_one(f"for seed in range(3):\n    start()\n    for {over}:\n{inner}")
+
+
+def test_loops_over_batches_that_choose_an_optimizer_are_none_over_what_is_trained() -> None:
+    check_one(
+        "for epoch in range(8):\n    start()\n    for i in range(n):\n        loss.backward()  # hot\n        optimizers[i % 2].step()  # hot\n"
+    )
+    check_one(
+        "for epoch in range(8):\n    start()\n    for x in y:\n        optimizer = choose(x)  # hot\n        loss.backward()  # hot\n        optimizer.step()  # hot\n"
+    )
+    check_one(
+        "for epoch in range(8):\n    start()\n    for batch in torch.utils.data.DataLoader(data):\n        f(batch)  # hot\n        batch.loss.backward()  # hot\n        batch.optimizer.step()  # hot\n"
+    )
+
+
 def test_generator_and_discriminator() -> None:
     check_one(
         "for epoch in range(10):\n    for i, batch in enumerate(loader):\n"

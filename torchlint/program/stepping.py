@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..facts import alternatives, guards, input_gradients, names, runs
 from ..facts.alternatives import Said
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
-from ..facts.nodes import keyword_of, receiver_of
+from ..facts.nodes import keyword_of, names_in, receiver_of
 from ..query.question import question
 from . import families, handed
 from .calling import CallSite
@@ -23,6 +23,9 @@ from .project import Project
 from .step_calls import BACKWARDS, Step, parts_of_step, updates
 from .step_text import lines_of_steps
 from .texts import MAX_SITES
+
+Stepping = tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]
+"""A part of a step, with the loops around it, innermost first."""
 
 
 class Own(NamedTuple):
@@ -190,6 +193,7 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
     outside: set[str] = set()
     stepping = [(call, parts, _step_loops(project, function, call)) for call, parts in _stepping(project, function)]
     left_over = _left_over(stepping)
+    stepping += _around_trained(project, function, stepping)
     for call, parts, loops in stepping:
         if call in left_over:
             continue
@@ -236,10 +240,49 @@ def _is_for_each_batch(project: Project, function: Function, call: ast.Call) -> 
 
 def _step_loops(project: Project, function: Function, call: ast.Call) -> Sequence[Loop]:
     """The loops around a part of a step, without those over optimizers or runs."""
-    loops = function.flow.loops(call)
+    return _without_runs(project, function, call, function.flow.loops(call))
+
+
+def _without_runs(project: Project, function: Function, call: ast.Call, loops: Sequence[Loop]) -> Sequence[Loop]:
     while loops and (only_iterates(loops[0], call) or over_runs(project, function, loops[0])):
         loops = loops[1:]
     return loops
+
+
+def _around_trained(project: Project, function: Function, stepping: Sequence[Stepping]) -> list[Stepping]:
+    """The steps in a loop over what is trained, `for agent in agents: ...; agent.optimizer.step()`, each as one of the loop around that."""
+    over = {
+        loops[0]
+        for call, parts, loops in stepping
+        if loops and "step" in parts and _steps_element(project, function, loops[0], call)
+    }
+    return [
+        (call, parts, _without_runs(project, function, call, loops[1:]))
+        for call, parts, loops in stepping
+        if loops and loops[0] in over
+    ]
+
+
+def _steps_element(project: Project, function: Function, loop: Loop, call: ast.Call) -> bool:
+    """Whether a step is one of what the loop goes through: `agent.optimizer.step()`, `optimizers[i].step()`, `optimizer = self.nets[name].optimizer`."""
+    stepped = receiver_of(call)
+    if not isinstance(loop, ast.For) or stepped is None or brings_batches(project, function, loop.iter):
+        return False
+    made = function.flow.assignment(stepped.id) if isinstance(stepped, ast.Name) else None
+    if made is not None and loop in function.flow.loops(made):
+        stepped = made.value
+    elements = names_in(loop.target)
+    while isinstance(stepped, ast.Attribute | ast.Subscript):
+        if isinstance(stepped, ast.Subscript) and _says_which(stepped.slice, elements):
+            return True
+        stepped = stepped.value
+    return isinstance(stepped, ast.Name) and stepped.id in elements
+
+
+def _says_which(key: ast.expr, elements: Collection[str]) -> bool:
+    """`i`, `f"optimizer_{i}"`, `"optimizer_{}".format(i)`: not `i % 2`, which comes again."""
+    formats = isinstance(key, ast.Call) and isinstance(key.func, ast.Attribute) and key.func.attr == "format"
+    return (formats or isinstance(key, ast.Name | ast.JoinedStr)) and not names_in(key).isdisjoint(elements)
 
 
 @question("fits on host", False)
@@ -298,7 +341,7 @@ def _passed_on(project: Project, function: Function) -> Iterator[CallSite]:
             yield CallSite(parent, call)
 
 
-def _left_over(stepping: Sequence[tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]]) -> set[ast.Call]:
+def _left_over(stepping: Sequence[Stepping]) -> set[ast.Call]:
     """The calls that take the gradients which the last turns of a loop in front of them gathered, as the loop itself does."""
     backward = {tuple(loops[:1]) for _, parts, loops in stepping if "backward" in parts}
     steps = [(call, ast.dump(call), tuple(loops)) for call, parts, loops in stepping if parts == ("step",)]
