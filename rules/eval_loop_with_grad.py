@@ -240,7 +240,7 @@ def _is_run_in_loop(site: Site, function: Function, call: ast.Call, model: list[
     loops = function.flow.loops(call)
     if chain(call.func) != model or not call.args or not loops or all(map(runs.tries_again, loops)):
         return False
-    return not _off_in(site, function, call) and not site.analysis.steps.hot(function, call)
+    return not _off(site.at(function, call), call) and not site.analysis.steps.hot(function, call)
 
 
 def _elsewhere(site: Site, model: list[str]) -> Iterator[Finding]:
