@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
 
@@ -36,6 +37,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     `torch.cuda` wait for the copy.
     `Variable(x)` makes another tensor object and cuts the history of gradients, which its name hides; `x.detach()` says so,
     and `x.detach().requires_grad_()` what `Variable(x, requires_grad=True)` is.
+    `Variable(x, volatile=True)` kept autograd off for all that was made of it; since torch 0.4 it warns and does not: the graph of
+    an evaluation is recorded, and its activations are kept (a warning).
     `.data` hides writes from autograd: with `torch.no_grad()` the same write is counted, so that a backward pass that
     needs the old values fails instead of being wrong, and `torch._foreach_*` or an optimizer does it in fewer kernels.
 
@@ -86,7 +89,10 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     if site.name == ".data":
         yield from _data(site)
     elif site.name == "torch.autograd.Variable()":
-        if site.call.args and not site.spread:
+        if site.call.args and not site.spread and not site.grad_off and _is_volatile(site):
+            message = f"`{site.short()}` has not kept autograd off since torch 0.4: use `torch.no_grad()`"
+            yield site.finding(message, severity="warning")
+        elif site.call.args and not site.spread:
             asked = site.argument("requires_grad", 1)
             yield site.finding(
                 f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else"
@@ -101,6 +107,11 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
         yield site.finding(
             f"`{site.short()}` builds the tensor by a legacy constructor; use `torch.tensor` with the `dtype` and `device` meant"
         )
+
+
+def _is_volatile(site: Site) -> bool:
+    """Whether nothing of what is made of the variable was to be recorded."""
+    return any(keyword.arg == "volatile" and is_constant(keyword.value, True) for keyword in site.call.keywords)
 
 
 def _is_repeated(site: Site) -> bool:
