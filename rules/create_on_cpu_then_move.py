@@ -255,6 +255,15 @@ def _filled(site: Site, value: ast.expr) -> ast.expr | None:
 
 def _calculated(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
     """A factory in what is calculated on the host of factories and numbers alone; None where it is made of more."""
+    if not isinstance(node, ast.Call):
+        return _looked_into(site, node, steps)
+    # The calls of a chain of methods are places, too.
+    key = ("calculated", node, steps, site.statement, tuple(site.flow.loops(site.target)))
+    return site.once(key, lambda: _looked_into(site, node, steps))
+
+
+def _looked_into(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
+    """The same, worked out."""
     if isinstance(node, ast.Name):
         made = _assigned(site, node) if steps and node.id not in site.flow.globals else None
         if made is None or site.flow.loops(made) != site.flow.loops(site.target) or _is_fed(site, node, steps):

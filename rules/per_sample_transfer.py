@@ -306,14 +306,16 @@ def _is_unpacked(site: Site) -> bool:
 
 def _in_batch(site: Site) -> bool:
     """Whether an inner loop over a batch takes what is moved out of it: `for image, label in samples`, `for row in images`."""
-    loop, node = site.loop(), root_of(site.call.func, ast.Attribute, ast.Call)
-    if not isinstance(loop, ast.For) or node is None or site.flow.comprehension(site.call) is not None:
+    loop = site.loop()
+    if not isinstance(loop, ast.For) or len(site.flow.loops(site.call)) < 2:
         return False
-    parts = elements(loop.target)
-    if not any(isinstance(part, ast.Name) and part.id == node.id for part in parts):
+    node = root_of(site.call.func, ast.Attribute, ast.Call)
+    if node is None or site.flow.comprehension(site.call) is not None:
+        return False
+    if not any(isinstance(part, ast.Name) and part.id == node.id for part in elements(loop.target)):
         return False
     batch = site.value(loop.iter)
-    if batch.kind not in ("tensor", "batch") or not batch.from_loader or len(site.flow.loops(site.call)) < 2:
+    if batch.kind not in ("tensor", "batch") or not batch.from_loader:
         return False
     # The parts of a batch are not unpacked: what is, are samples.
     return batch.kind == "tensor" or isinstance(loop.target, ast.Tuple)

@@ -133,15 +133,22 @@ def _reads(site: Site, node: ast.expr) -> bool:
 
 def _tested(site: Site) -> ast.expr | None:
     """The condition that the call is in, where that is the first of its statement and nothing is read beside it."""
+    node, first = site.once(("condition read", site.statement), lambda: _first_tested(site))
+    if first is None or site.target is node:
+        return first
+    return first if any(part is site.target for part in ast.walk(first) if isinstance(part, ast.Call)) else None
+
+
+def _first_tested(site: Site) -> tuple[ast.AST | None, ast.expr | None]:
+    """What tests the first condition of the statement that reads, where nothing is read before it, and that condition."""
     nodes = [site.statement, *reads.own_nodes(site.statement)]
     if not any(isinstance(node, _TESTING) for node in nodes):
-        return None
+        return None, None
     for node in nodes:
         if isinstance(node, ast.Call) and (reads.scalar_read(site, node) or reads.host_copy(site, node, LIKELY)):
-            return None
+            return None, None
         if isinstance(node, _TESTING):
             first = next(reads.tested(site, node.test), None)
             if first is not None:
-                calls = [part for part in ast.walk(first) if isinstance(part, ast.Call)]
-                return first if site.target in (node, *calls) else None
-    return None
+                return node, first
+    return None, None

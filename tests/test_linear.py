@@ -259,6 +259,16 @@ SHAPES: dict[str, Shape] = {
     "codes of one suppression": lambda n: step([f"loss.item()  # noqa: {', '.join(each(n, 'TLX#'))}"]),
     "findings": lambda n: one(HEAD, many(n, "m# = nn.DataParallel(model)\n")),
     "findings in one statement": lambda n: one("import torch\nx = [\n", "    torch.cuda.amp.autocast(),\n" * n, "]\n"),
+    "moves in a chain": lambda n: step([f"y = x{'.to(device)' * n}.item()"]),
+    "methods in a chain": lambda n: step([f"y = x{'.exp()' * n}.to(device)"]),
+    "an operator on all before": lambda n: step([f"y = {' * '.join(each(n, 'x.to(device)'))}"]),
+    "conditions in one statement": lambda n: one(
+        HEAD,
+        "class C(nn.Module):\n    def forward(self, x):\n        return [\n",
+        many(n, "            x.exp() if x[#].any() else 0,\n"),
+        "        ]\nnet = C().cuda()\n",
+        LOOP,
+    ),
     "loaders": lambda n: one(
         "import torch\nfrom torch.utils.data import DataLoader\n", many(n, "l# = DataLoader(d#, batch_size=4)\n")
     ),
@@ -277,8 +287,9 @@ def test_no_line_runs_for_each_pair_of_things(name: str, settings: Settings) -> 
     linted(shape(SMALLEST), settings)  # what is made once in a process is made now
 
     # Arms further away than the `NEAREST` are passed over: four times as many are more than those, like eight times.
-    # Callers in more than `MAX_FILES` are not looked for.
-    smallest = {"elifs": NEAREST // 3, "files that import one": MAX_FILES}.get(name, SMALLEST)
+    # Callers in more than `MAX_FILES` are not looked for. Of long chains it is kept where they begin.
+    far = {"elifs": NEAREST // 3, "files that import one": MAX_FILES, "moves in a chain": 50}
+    smallest = far.get(name, SMALLEST)
     two, four, eight = (counted(shape(smallest * times), settings) for times in (2, 4, 8))
 
     assert {} == steep(two, four, eight)
