@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
@@ -30,7 +31,9 @@ def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `torch.linalg.inv(A) @ B`, `torch.inverse(A).matmul(B)`, `torch.mm(B, A.inverse())` and their like.
+    Finds `torch.linalg.inv(A) @ B`, `torch.inverse(A).matmul(B)`, `torch.mm(B, A.inverse())` and their like, where the
+    matrix is a sum (`covariance + noise * torch.eye(n)`): the matrices of cameras and poses, of two to four rows, are none.
+    With `--preview` it finds those of all matrices.
 
     ## Why is this slow?
 
@@ -44,13 +47,13 @@ def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
     ## Bad
 
     ```python
-    x = torch.linalg.inv(a) @ b  # TL610
+    x = torch.linalg.inv(a + torch.eye(n)) @ b  # TL610
     ```
 
     ## Good
 
     ```python
-    x = torch.linalg.solve(a, b)  # ok
+    x = torch.linalg.solve(a + torch.eye(n), b)  # ok
     ```
 
     ## Fix safety
@@ -66,7 +69,33 @@ def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
     """
     if site.role == "test" or (site.name == ".inverse()" and not site.receiver.is_tensor):
         return
+    if not (site.settings.preview or _is_sum(site, _inverted(site))):
+        return
     yield site.finding(
         f"`{site.short(site.whole)}` inverts a matrix only to multiply by it; `torch.linalg.solve` does less",
         at=site.whole,
     )
+
+
+def _inverted(site: Site) -> ast.expr | None:
+    if "x" in site.match:
+        return site.part("x")
+    return next(iter(site.call.args), None)
+
+
+def _is_sum(site: Site, matrix: ast.expr | None, names: int = 3) -> bool:
+    """Whether a matrix is a sum, here or by at most so many names: `m = a + b`, `m += b`; `m.double()` is what `m` is."""
+    if isinstance(matrix, ast.Call) and isinstance(matrix.func, ast.Attribute):
+        return _is_sum(site, matrix.func.value, names)
+    if isinstance(matrix, ast.Name) and names:
+        made = (site.flow.parents.get(store) for store in site.flow.stores.get(matrix.id, ()))
+        return any(
+            _adds(one) if isinstance(one, ast.AugAssign) else _is_sum(site, one.value, names - 1)
+            for one in made
+            if isinstance(one, ast.Assign | ast.AugAssign)
+        )
+    return isinstance(matrix, ast.BinOp) and _adds(matrix)
+
+
+def _adds(node: ast.BinOp | ast.AugAssign) -> bool:
+    return isinstance(node.op, ast.Add | ast.Sub)
