@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import amp, syntax
+from torchlint.facts import amp, api_table, syntax
 from torchlint.rule import Finding, Site, plain, rule
 
 
@@ -77,7 +77,8 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
     if use is None or site.shim or syntax.from_shim(site.function, target):
         return
     old = amp.split(site.name)
+    there = site.from_torch(api_table.there(f"torch.amp.{old[1]}"))
     yield site.finding(
-        f"`{site.text()}` is deprecated since torch 2.4 and warns on every use; `{amp.form(old)}` takes its place",
+        f"`{site.text()}` is deprecated since torch 2.4 and warns on every use; `{amp.form(old)}` takes its place{there}",
         at=use,
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.facts import api_table
 from torchlint.rule import Finding, Site, rule
 
 _REPLACED = rb"\bcheckpoint\.checkpoint(?:_sequential)?\s*=(?!=)"
@@ -67,6 +68,7 @@ def checkpoint_reentrant_implicit(site: Site) -> Iterator[Finding]:
         return
     if site.analysis.context.switched_on(_REPLACED, word=b"checkpoint.checkpoint"):
         return
+    there = site.from_torch(api_table.there(f"{site.name.removesuffix('()')}(use_reentrant)"))
     yield site.finding(
-        f"`{site.short()}` does not say `use_reentrant`: torch warns and takes the reentrant variant; prefer `use_reentrant=False`"
+        f"`{site.short()}` does not say `use_reentrant`: torch warns and takes the reentrant variant; prefer `use_reentrant=False`{there}"
     )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import names, syntax
+from torchlint.facts import api_table, names, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since, warns_since
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.number_first import SHAPES, Given, roles_of
@@ -132,6 +132,8 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         return
     if (warned := _warned(site, missing.name)) is not None and not _has_twin(site, missing.keyword):
         message = f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns"
+        there = site.from_torch(api_table.there(f"{missing.function}({missing.keyword})")) if missing.given else ""
+        message += f"; it takes it{there}" if there else ""
         yield site.finding(message, told=Argument(missing))
 
 

@@ -31,7 +31,7 @@ from ..system.cached import cached_property
 from ..text.finding import Finding, Fix, Related, Severity
 from ..text.source import Source, SourceError
 from ..text.tree import HEADED, NoNode, Tree
-from ..torch_api.version import Range, oldest_in_use
+from ..torch_api.version import Range, Version, oldest_in_use
 from .analysis import Analysis
 
 if TYPE_CHECKING:
@@ -420,6 +420,12 @@ class Site:
         return (
             versions.narrowed(recent, self.flow, self.target) if self.analysis.tests_versions(self.module) else recent
         )
+
+    def from_torch(self, version: Version) -> str:
+        """` from torch 2.3 on`, as a message says of what came with it; "" where each torch that the project asks for has it."""
+        stated = self.analysis.stated_for(self.module)
+        older = stated is not None and self.torch is not None and self.torch.low < version
+        return f" from torch {version[0]}.{version[1]} on" if older else ""
 
     @property
     def settings(self) -> Settings:
