@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from torchlint import cli
 from torchlint.lint import baseline
 from torchlint.lint.baseline import Comparison, Fingerprint, compare
+from torchlint.lint.run import lint
+from torchlint.settings.config import Settings
 from torchlint.system.failure import Failure
 
 TRAIN = """\
@@ -80,6 +83,26 @@ def test_a_copy_shows_when_only_the_copy_is_linted(check: Check) -> None:
 def test_same_words_in_another_function_show_when_the_old_ones_are_gone() -> None:
     known, new = finding(scope="f", context="old"), finding(scope="g", context="new")
     assert Comparison((0,), (known,)) == compare([new], [known])
+
+
+def test_a_statement_of_many_findings_is_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[ast.AST] = []
+    walk = ast.walk
+
+    def noted(node: ast.AST) -> Iterator[ast.AST]:
+        walked.append(node)
+        return walk(node)
+
+    monkeypatch.setattr(ast, "walk", noted)
+    codes = frozenset(("TL901",))
+    calls = "torch.cuda.amp.autocast(), " * 4
+    result = lint({"a.py": f"import torch\nx = [{calls}]\n".encode()}, Settings(codes, codes))
+
+    walked.clear()
+    found = baseline.fingerprints(result, Path.cwd())
+
+    assert 4 == len(found)
+    assert [ast.Assign] == [type(node) for node in walked]
 
 
 def test_each_known_finding_hides_one() -> None:

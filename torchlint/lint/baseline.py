@@ -113,6 +113,8 @@ class _Tree:
     def __init__(self, source: Source | None) -> None:
         self.source = source
         self.module = ast.Module([], [])
+        self._texts: dict[ast.AST | None, str] = {}
+        self._ranges: dict[ast.AST, dict[tuple[Point, Point], ast.AST]] = {}
         if source is not None:
             try:
                 self.module = source.parse()
@@ -130,9 +132,25 @@ class _Tree:
             text = source.data[source.offset(*start) : source.offset(*end)]
             statement = _hash(" ".join(text.decode(errors="replace").split()) or shown)
         else:
-            statement = _hash(_canonical(place.statement), _canonical(_at(place.statement, start, end)))
-        context = _hash(*map(_canonical, place.around))
+            found = self._at(place.statement, start, end)
+            statement = _hash(self._canonical(place.statement), _canonical(found))
+        context = _hash(*map(self._canonical, place.around))
         return Fingerprint(path, finding.code, ".".join(place.scope), statement, context, shown[:_LONGEST])
+
+    def _canonical(self, statement: ast.AST | None) -> str:
+        """The same for a statement, which many findings may be in."""
+        if statement not in self._texts:
+            self._texts[statement] = _canonical(statement)
+        return self._texts[statement]
+
+    def _at(self, statement: ast.AST, start: Point, end: Point) -> ast.AST | None:
+        """The expression of a statement with just that range."""
+        if statement not in self._ranges:
+            ranges = self._ranges[statement] = {}
+            for node in ast.walk(statement):
+                if hasattr(node, "col_offset"):
+                    ranges.setdefault((_start(node), _end(node)), node)
+        return self._ranges[statement].get((start, end))
 
     def _point(self, line: int, column: int) -> Point:
         assert self.source is not None
@@ -184,18 +202,6 @@ def _end(node: Any) -> Point:
     if isinstance(node, ast.match_case):
         return _end(node.body[-1])
     return node.end_lineno, node.end_col_offset
-
-
-def _at(statement: ast.AST, start: Point, end: Point) -> ast.AST | None:
-    """The expression with just that range."""
-    return next(
-        (
-            node
-            for node in ast.walk(statement)
-            if hasattr(node, "col_offset") and (_start(node), _end(node)) == (start, end)
-        ),
-        None,
-    )
 
 
 def _canonical(root: ast.AST | None) -> str:
