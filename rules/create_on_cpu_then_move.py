@@ -146,10 +146,14 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
         what = f"`{site.short(factory or func.value)}`"
         message = f"{what} casts on the host and is copied back" if cast else f"{what} is filled on the host and copied"
         always = bool(site.hot) or often == "in every forward pass"
+        apart = factory is not None and site.flow.statement(factory) is not site.statement
+        moved = (site.related(site.function, site.target, "moved here"),) if apart else ()
         yield site.finding(
             f"{message} to the device {often}",
             severity=None if always else "info",
-            related=site.why_hot(),
+            at=factory if apart else None,
+            seen=site.target if apart else None,
+            related=(*moved, *site.why_hot()),
             told=CALCULATED if calculated is not None else None,
         )
 

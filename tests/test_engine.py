@@ -77,6 +77,23 @@ def test_suppressed_findings_are_counted() -> None:
     assert ([], 1) == (told(result), result.suppressed)
 
 
+MOVED = "import torch\nfor x in loader:\n    eye = torch.eye(3){}\n    eye = eye.cuda(){}\n    model(x.cuda() @ eye).sum().backward()\n"
+
+
+def test_what_is_made_in_one_statement_and_moved_in_another_is_told_where_it_is_made() -> None:
+    (found,) = run({"train.py": MOVED.format("", "")}, "TL405").findings
+
+    assert (3, 11, (4, 4)) == (found.line, found.column, found.statement)
+    assert (4, "moved here") == (found.related[0].line, found.related[0].message)
+
+
+@pytest.mark.parametrize("comments", [("  # torchlint: ignore[TL405]", ""), ("", "  # torchlint: ignore[TL405]")])
+def test_a_comment_counts_where_it_is_made_and_where_it_is_moved(comments: tuple[str, str]) -> None:
+    result = run({"train.py": MOVED.format(*comments)}, "TL405")
+
+    assert ((), 1) == (result.findings, result.suppressed)
+
+
 def test_suppressions_can_be_ignored() -> None:
     result = run({"a.py": PARALLEL.replace("(model)", "(model)  # noqa: TL801")}, ignore_noqa=True)
 

@@ -484,18 +484,23 @@ class Site:
         message: str,
         *,
         at: ast.AST | None = None,
+        seen: ast.AST | None = None,
         severity: Severity | None = None,
         related: Iterable[Related] = (),
         provable: bool = True,
         told: object = None,
     ) -> Finding:
-        """A finding at the place, or at another node of the same function; `told` is for the rule's fixer."""
+        """A finding at the place, or at another node of the same function.
+
+        `seen` is the node at which a traced run sees it, where that is in another statement; `told` is for the rule's fixer.
+        """
         target = self.placeable(at if at is not None else self.target)
         start, end = self._place(target)
         source = self.module.text
         line, column = source.position(start)
         end_line, end_column = source.position(end)
-        statement = self.flow.statement(target) if target in self.flow.parents else self.statement
+        shows = seen if seen is not None else target
+        statement = self.flow.statement(shows) if shows in self.flow.parents else self.statement
         header = _header_end(statement)
         return Finding(
             self.module.path,
@@ -511,7 +516,7 @@ class Site:
             tuple(related),
             None,
             None,
-            (statement.lineno, max(header, line)),
+            (statement.lineno, header if seen is not None else max(header, line)),
             provable,
             told,
         )

@@ -84,7 +84,7 @@ class Finding:
     """The cell of a notebook (from 1, all cells count) that it is in; lines go on counting through all code cells."""
     evidence: Evidence | None = None
     statement: tuple[int, int] = (0, 0)
-    """First and last line of the statement around it: where a suppression or an event of a traced run counts."""
+    """First and last line of the statement where a suppression or an event of a traced run counts: the one around it, if the rule says no other."""
     provable: bool = True
     """Whether the events that its rule names could show in a traced run at all: `gc.collect()` gives none."""
     told: object = field(default=None, compare=False, repr=False)
