@@ -188,6 +188,9 @@ def test_grad_mode_across_files(files: Files, expected: bool) -> None:
         ({"a.py": "from transformers import (\n    Trainer,\n    TrainingArguments,\n)"}, True),
         ({"a.py": "model.cuda()"}, True),
         ({"a.py": "model.to(device)"}, True),
+        ({"a.py": "model.to(self._device)"}, True),
+        ({"a.py": "window.cuda(x.get_device())"}, True),
+        ({"a.py": HEAD + "num_devices = the_devices_of(x)"}, False),
         ({"a.py": "from accelerate import Accelerator"}, True),
         ({"a.py": "import lightning"}, True),
         ({"a.py": "import torch_xla"}, True),
@@ -203,6 +206,61 @@ def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) ->
     assert module is not None
 
     assert [expected, expected] == [context.accelerator(module), context.accelerator(module)]
+
+
+ONLY_DEFINES = "class Trainer:\n    pass\n"
+MOVES_MODEL = "model.cuda()"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        # No file of the project moves anything, or the file is one that runs itself.
+        ({"a.py": ONLY_DEFINES, "b.py": "import a"}, False),
+        ({"a.py": ONLY_DEFINES + "for x in y:\n    f(x)", "b.py": MOVES_MODEL}, False),
+        # A program leads to it that knows no device; a test is no program.
+        (
+            {"a.py": ONLY_DEFINES, "main.py": "import a\nif __name__ == '__main__':\n    a.f(x)", "b.py": MOVES_MODEL},
+            False,
+        ),
+        (
+            {
+                "a.py": ONLY_DEFINES,
+                "b.py": "import a\n" + ONLY_DEFINES,
+                "main.py": "import b\nif __name__ == '__main__':\n    b.f(x)",
+                "c.py": MOVES_MODEL,
+            },
+            False,
+        ),
+        ({"a.py": ONLY_DEFINES, "tests/test_a.py": "import a\ndef test_a():\n    a.f()", "c.py": MOVES_MODEL}, True),
+        # A registry makes its objects.
+        ({"a.py": ONLY_DEFINES, "b.py": MOVES_MODEL}, True),
+        (
+            {
+                "a.py": ONLY_DEFINES,
+                "b.py": "from a import Trainer\nclass Own(Trainer):\n    pass\n",
+                "c.py": MOVES_MODEL,
+            },
+            True,
+        ),
+        # A program leads to it that moves its model.
+        ({"a.py": ONLY_DEFINES, "b.py": "import a\n" + MOVES_MODEL}, True),
+        (
+            {
+                "a.py": ONLY_DEFINES,
+                "b.py": "from a import Trainer\nclass Own(Trainer):\n    pass\n",
+                "main.py": "import b\n" + MOVES_MODEL,
+            },
+            True,
+        ),
+    ],
+)
+def test_files_that_only_define_what_runs_on_an_accelerator(files: Files, expected: bool) -> None:
+    context = context_of(files)
+    module = context.project.module("a.py")
+    assert module is not None
+
+    assert expected == context.runs_on_accelerator(module)
 
 
 # Files

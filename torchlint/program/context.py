@@ -21,11 +21,13 @@ from . import frameworks, handed
 from .project import Project
 
 ACCELERATOR = WholeWords(
-    b"device", b"xpu", b"mps", b"npu", b"fabric",
+    b"device", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
     sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
 )  # fmt: skip
 _TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]*Trainer\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
+_MOST_USERS = 50
+"""So many files are looked at for a program that uses one."""
 _MOVES = rb"\.cuda\(|\.to\([^()\n]{0,40}device|torch\.device\("
 _OFF = frozenset(
     (
@@ -165,9 +167,24 @@ class Context:
         sources = map(self.project.source, self.project.importers(module))
         return any(source is not None and source.holds(ACCELERATOR) for source in sources)
 
-    def is_registered(self, module: Module) -> bool:
-        """Whether a file only defines things, and nobody imports it by its name: a registry makes its objects, for whoever runs the program."""
-        return self.role(module) == "library" and not module.body.has_loops and not self.project.importers(module)
+    @question("run on accelerator", False)
+    def runs_on_accelerator(self, module: Module) -> bool:
+        """Whether a file only defines things, for a program that has an accelerator.
+
+        A file says so that leads to it by its imports, or no program imports it by its name, and a registry makes its objects.
+        """
+        if self.role(module) != "library" or module.body.has_loops or not self.anywhere:
+            return False
+        seen, users = {module.path}, [module]
+        while users and len(seen) <= _MOST_USERS:
+            paths = dict.fromkeys(path for user in users for path in self.project.importers(user))
+            users = [user for user in self.project.modules([*paths]) if user.path not in seen]
+            if any(map(self.accelerator, users)):
+                return True
+            if any(self.role(user) not in ("library", "test") for user in users):
+                return False
+            seen.update(user.path for user in users)
+        return not users
 
     @question("host named", False)
     def names_host(self, module: Module) -> bool:

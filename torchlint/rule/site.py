@@ -359,7 +359,11 @@ class Site:
             return True
         if self.hot is not None and context.accelerator(self.hot.function.module):
             return True
-        if self.hot is not None and klass is not None and context.anywhere and context.is_registered(self.module):
+        if (
+            klass is not None
+            and (self.hot is not None or self.warm is not None)
+            and context.runs_on_accelerator(self.module)
+        ):
             return True
         return klass is None and context.anywhere and frequency.in_forward(self)  # what such a part calls
 
