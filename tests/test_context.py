@@ -323,13 +323,14 @@ def test_switches_of_a_folder() -> None:
         ({"/work/x/a/b.py": "", "/work/x/d/e.py": "LOADS"}, False),
         ({"a/b.py": "", "a/c/e.py": "LOADS"}, False),
         ({"a/b.py": "", "e.py": "LOADS"}, False),
-        # In the module, beside it, in what it imports.
+        # Beside the module, or beside what imports it.
+        ({"a/b.py": "", "a/c.py": "LOADS"}, False),
+        ({"a/b.py": "", "models/net.py": "from a.b import Block", "models/hub.py": "LOADS"}, False),
+        # In the module, in what it imports.
         ({"a/b.py": "LOADS"}, True),
-        ({"a/b.py": "", "a/c.py": "LOADS"}, True),
         ({"a/b.py": "from d.base import Base", "d/base.py": "LOADS"}, True),
-        # In what imports it, or beside that, or in what imports that.
+        # In what imports it, or in what imports that.
         ({"a/b.py": "", "train.py": "from a.b import Net\nLOADS"}, True),
-        ({"a/b.py": "", "models/net.py": "from a.b import Block", "models/hub.py": "LOADS"}, True),
         ({"a/b.py": "", "c/net.py": "from a.b import Block", "train.py": "from c.net import Net\nLOADS"}, True),
     ],
 )
