@@ -10,6 +10,7 @@ from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
 from torchlint.facts.values import UNKNOWN
 from torchlint.rule import Finding, Site, Value, chain, rule
+from torchlint.rule.lazy import regex
 
 _UNPINNED = "no `pin_memory=True`"
 _WRITTEN = {
@@ -21,6 +22,8 @@ _WRITTEN = {
 _CONVERTS = frozenset(
     ("int", "float", "len", "tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "Tensor")
 )
+_ABOUT_WORKERS = regex(rb"#(?![^\n]*workers?\s*=)[^\n]*worker")
+"""A comment that is no code."""
 _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
 
 
@@ -115,7 +118,7 @@ def _missing(site: Site) -> Iterator[str]:
     workers = _option(site, "num_workers", 5)
     if workers is None and not _in_memory(site):
         yield "no `num_workers`"
-    elif workers is not None and _is(workers, 0) and not _in_memory(site):
+    elif workers is not None and _is(workers, 0) and not _in_memory(site) and not _is_explained(site):
         yield "`num_workers=0`"
     pinned = _option(site, "pin_memory", 7)
     if (
@@ -130,6 +133,13 @@ def _missing(site: Site) -> Iterator[str]:
     kept = _option(site, "persistent_workers", -1)
     if site.settings.preview and several and (kept is None or _is(kept, False)) and _in_epochs(site):
         yield "no `persistent_workers=True`"
+
+
+def _is_explained(site: Site) -> bool:
+    """Whether a comment beside the call speaks of workers: who writes `num_workers=0` and says why has a reason."""
+    first, last = site.call.lineno, site.call.end_lineno or site.call.lineno
+    start, end = site.module.text.span(first, last)
+    return _ABOUT_WORKERS.search(site.module.text.data, start, end) is not None
 
 
 def _option(site: Site, name: str, position: int) -> Value | None:

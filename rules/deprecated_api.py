@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import api_table, names, syntax
-from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, since, warns_since
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, Keyword, since, warns_since
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.number_first import SHAPES, Given, roles_of
 from torchlint.facts.told import Argument
@@ -121,6 +121,7 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
             entry is not None
             and (warned := _warned(site, entry.name)) is not None
             and not is_constant(given.value, None)
+            and not _is_default(site, entry, given.value)
         ):
             yield site.finding(
                 f"`{given.arg}` of `{func}` is deprecated{since(warned)} and warns; use {entry.instead}",
@@ -135,6 +136,12 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         there = site.from_torch(api_table.there(f"{missing.function}({missing.keyword})")) if missing.given else ""
         message += f"; it takes it{there}" if there else ""
         yield site.finding(message, told=Argument(missing))
+
+
+def _is_default(site: Site, entry: Keyword, given: ast.expr) -> bool:
+    """Whether an argument is the value that torch does not warn of, as it stands there or as a parameter has it by default."""
+    node = site.function.defaults.get(given.id) if isinstance(given, ast.Name) else given
+    return entry.unwarned is not None and isinstance(node, ast.Constant) and node.value == entry.unwarned
 
 
 def _has_twin(site: Site, keyword: str) -> bool:

@@ -248,6 +248,26 @@ def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Pat
 
 
 @pytest.mark.parametrize(
+    ("text", "high"),
+    [
+        ("Sparse inference needs `PyTorch >= 2.1`.\n", (1, 11)),
+        ("Needs PyTorch 1.12+ for the demo.\n", (1, 11)),
+        ("Needs PyTorch 1.10+.\n", None),
+        ("Needs PyTorch >= 1.8.\n", None),
+        ("Needs PyTorch >= 1.8; the demo PyTorch 2.0 or newer.\n", None),
+        ("Needs PyTorch >=, see below.\n", None),
+    ],
+)
+def test_a_torch_newer_than_what_is_installed_is_for_a_part_alone(
+    project: Path, text: str, high: tuple[int, int] | None
+) -> None:
+    (project / "README.md").write_text(text)
+    (project / "INSTALL.md").write_text("    conda install pytorch==1.10.1 -c pytorch\n")
+
+    assert (Range(high=high) if high is not None else None) == project_torch(project)
+
+
+@pytest.mark.parametrize(
     ("lines", "low", "high"),
     [
         ("torch\ntorchvision==0.8.2\n", (1, 7), (1, 8)),

@@ -1722,6 +1722,9 @@ def test_a_loop_that_counts_and_asks_a_criterion_runs_no_model() -> None:
         "for i in range(4):\n    total = criterion(a[i], b[i])\n"
         "for x in loader:\n    total = criterion(model(x), y)  # warm\n"
         "for x, y in loader:\n    total = criterion(task(x), y)  # warm\n"
+        "scales = []\nscales.append((0, 4))\n"
+        "for k, (first, last) in enumerate(scales):\n    total = criterion(a[first:last], b[first:last])\n"
+        "for first, last in scales:\n    total = criterion(model(a[first:last]), b[first:last])  # warm\n"
     )
 
 

@@ -195,6 +195,8 @@ class Keyword(NamedTuple):
     """The keyword that means the same."""
     inert_since: Version | None = None
     """The first version in which it has no effect, so that it can be left out."""
+    unwarned: float | None = None
+    """The value that torch does not warn of, its default."""
 
     @property
     def name(self) -> str:
@@ -223,7 +225,7 @@ _ARGUMENTS = (
     *(Keyword(f"torch.optim.lr_scheduler.{scheduler}", "verbose", _RATE) for scheduler in _SCHEDULERS),
     Keyword("torch.nn.Hardtanh", "min_value", "`min_val`", rename="min_val"),
     Keyword("torch.nn.Hardtanh", "max_value", "`max_val`", rename="max_val"),
-    Keyword("torch.nn.functional.gumbel_softmax", "eps", _NOTHING, inert_since=api_table.ALWAYS),
+    Keyword("torch.nn.functional.gumbel_softmax", "eps", _NOTHING, inert_since=api_table.ALWAYS, unwarned=1e-10),
     Keyword("torch.utils.data.DataLoader", "pin_memory_device", _ACCELERATOR, inert_since=(2, 9)),
     Keyword("torch.profiler.profile", "use_cuda", "`activities`"),
     Keyword("torch.autograd.profiler.profile", "use_cuda", '`use_device="cuda"`'),

@@ -13,9 +13,14 @@ from .project import Project
 
 def brings_batches(project: Project, function: Function, iterable: ast.expr) -> bool:
     """`loader`, `enumerate(loader)`, `tqdm(loader)`."""
-    if isinstance(iterable, ast.Call) and iterable.args and names.last(iterable.func) in aliases.WRAPPERS:
-        return brings_batches(project, function, iterable.args[0])
-    return project.value(function, iterable).kind == "loader"
+    return project.value(function, _gone_through(iterable)).kind == "loader"
+
+
+def _gone_through(iterable: ast.expr) -> ast.expr:
+    """What `enumerate(...)`, `tqdm(...)` and the like go through."""
+    while isinstance(iterable, ast.Call) and iterable.args and names.last(iterable.func) in aliases.WRAPPERS:
+        iterable = iterable.args[0]
+    return iterable
 
 
 def over_runs(project: Project, function: Function, loop: Loop) -> bool:
@@ -40,16 +45,18 @@ def only_iterates(loop: Loop, call: ast.Call) -> bool:
     return any(isinstance(a, ast.Name) and a.id in targets for a in call.args) and func.attr == "step"
 
 
-def counts_up(loop: Loop) -> bool:
-    """`for i in range(n)`, which brings no batches."""
-    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and names.chain(loop.iter.func) == ["range"]
+def counts_up(project: Project, function: Function, loop: Loop) -> bool:
+    """`for i in range(n)`, `for i, (a, b) in enumerate(self.scales)` of a list, which bring no batches."""
+    if not isinstance(loop, ast.For):
+        return False
+    iterable = _gone_through(loop.iter)
+    ranges = isinstance(iterable, ast.Call) and names.chain(iterable.func) == ["range"]
+    return ranges or project.value(function, iterable).kind in ("list", "tuple")
 
 
 def over_all_modules(loop: Loop) -> bool:
     """`for name, module in model.named_modules()`: what is done for each module of a model, at every depth, runs none of them in turn."""
-    iterable = loop.iter if isinstance(loop, ast.For) else None
-    while isinstance(iterable, ast.Call) and iterable.args and names.last(iterable.func) in aliases.WRAPPERS:
-        iterable = iterable.args[0]
+    iterable = _gone_through(loop.iter) if isinstance(loop, ast.For) else None
     return isinstance(iterable, ast.Call) and names.last(iterable.func) in ("modules", "named_modules")
 
 

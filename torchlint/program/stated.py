@@ -33,7 +33,8 @@ _INSTALL = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?(?:py
 _VISION = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?torchvision\s*={1,2}\s*(\d+(?:\.\d+)+)")
 _NAMED_VISION = regex(r"\s*torchvision\b", re.IGNORECASE)
 _AT_LEAST = regex(
-    r"\b(?:py)?torch\b(?:\]\([^)]*\))?[^\w.=<]{0,6}(?:(?:version|v)\s?)?(?:>=?|≥|\d+\.\d+(?:\.\d+)?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
+    r"\b(?:py)?torch\b(?:\]\([^)]*\))?[^\w.=<]{0,6}(?:(?:version|v)\s?)?"
+    r"(?:(?:>=?|≥)\s*v?(\d+\.\d+)?|(\d+\.\d+)(?:\.\d+)?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
     re.IGNORECASE,
 )
 _AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+)", re.IGNORECASE)
@@ -296,14 +297,26 @@ def _told(text: str) -> Iterator[str]:
     """The newest torch that a README, a page on installing or both tell their readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`,
     or an item of what is needed, `* PyTorch 1.5.1`; or the one behind `pip install torchvision==0.8.2`.
 
-    They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example.
+    They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example, unless it is older than that:
+    then a part of the project alone needs the newer one.
     """
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
-    if not any(_AT_LEAST.search(line) and not _AT_MOST.search(line) for line in lines):
-        found = [match[1] for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)]
+    found = [match[1] for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)]
+    least = [match for line in lines if (match := _AT_LEAST.search(line)) and not _AT_MOST.search(line)]
+    if all(_is_older(found, match[1] or match[2]) for match in least):
         found += [match[1] for line in lines if (match := _LISTED.fullmatch(line))]
         found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
         yield from _either(f"<={version}" for version in filter(None, found))
+
+
+def _is_older(installed: list[str], least: str | None) -> bool:
+    """Whether all versions that are installed are older than one that something needs."""
+    return least is not None and bool(installed) and all(_minor(one) < _minor(least) for one in installed)
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, minor, *_ = (*version.split("."), "0")
+    return int(major), int(minor)
 
 
 def _as_it_is(text: str) -> Iterator[str]:

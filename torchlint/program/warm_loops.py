@@ -220,7 +220,7 @@ class WarmLoops:
         if function.flow.loops(call)[0] is not loop and not self._goes_over_batches(function, loop):
             return False
         callee = self.project.value(function, call.func)
-        if counts_up(loop) and callee.kind == "module" and is_criterion(callee):
+        if callee.kind == "module" and is_criterion(callee) and counts_up(self.project, function, loop):
             return False
         if callee.kind == "module" or is_method_of_module(self.project, function, call, callee):
             return True
