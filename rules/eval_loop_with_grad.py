@@ -379,7 +379,9 @@ def _runs_own(site: Site, method: Function, part: list[str]) -> bool:
 def _is_run(call: ast.Call, name: str) -> bool:
     """`model(x)`, `model.generate(x)`; `model.parameters()` runs nothing, `model.parse_no_grad(x)` no autograd."""
     parts = chain(call.func) or [""]
-    return parts[0] == name and (len(parts) == 1 or not (parts[-1] in _NO_RUN or "no_grad" in parts[-1]))
+    if parts[0] != name or "config" in parts:
+        return False
+    return len(parts) == 1 or not (parts[-1] in _NO_RUN or "no_grad" in parts[-1])
 
 
 def _text(function: Function) -> str:
@@ -617,10 +619,16 @@ def _is_made_on_steps(site: Site, call: ast.Call) -> bool:
 
 def _is_frozen(site: Site, name: str) -> bool:
     name = re.escape(name)
-    frozen = re.compile(rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad")
+    frozen = re.compile(
+        rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad"
+        rf"|\b(?:de|dis|un|no|turn_off|freeze)\w*requires_grad\w*\([^\n]*\b{name}\b"
+    )
+    given = re.compile(rf"requires_grad\w*\((?=[^\n]*\b{name}\b)[^\n]*\b(True|False)\b")
 
     def holds(text: str) -> bool:
-        return any(map(frozen.search, _around_grad(text)))
+        lines = list(_around_grad(text))
+        told = {match[1] for line in lines for match in given.finditer(line)}
+        return told == {"False"} or any(map(frozen.search, lines))
 
     own = site.source.holds(b"requires_grad") and site.source.fact(f"frozen {name}", lambda source: holds(source.text))
     return own or any(holds(_lines(base.module, base.node)) for base in _ancestors(site))

@@ -3,9 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.names import last
 from torchlint.rule import Finding, Site, rule
 
 _INVERSES = ("torch.inverse(...)", "torch.linalg.inv(...)", "$x.inverse()")
+_FEW_ROWS = 4
 _PRODUCTS = ("matmul", "mm", "bmm")
 
 
@@ -94,7 +96,13 @@ def _is_sum(site: Site, matrix: ast.expr | None, names: int = 3) -> bool:
             for one in made
             if isinstance(one, ast.Assign | ast.AugAssign)
         )
-    return isinstance(matrix, ast.BinOp) and _adds(matrix)
+    return isinstance(matrix, ast.BinOp) and _adds(matrix) and not any(map(_is_small, ast.walk(matrix)))
+
+
+def _is_small(node: ast.AST) -> bool:
+    """`torch.eye(3)`"""
+    size = node.args[0] if isinstance(node, ast.Call) and node.args and last(node.func) == "eye" else None
+    return isinstance(size, ast.Constant) and isinstance(size.value, int) and size.value <= _FEW_ROWS
 
 
 def _adds(node: ast.BinOp | ast.AugAssign) -> bool:

@@ -19,6 +19,7 @@ TRAINS = regex(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad|\.step\(")
 _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 _CALLERS = 3
 """How many calls away results are followed."""
+_GRADIENTS = rb"\bautograd\.grad\b|\bautograd import (?:[\w, ]*, ?)?grad\b"
 _ALLOWS = regex(rb"enable_grad|set_grad_enabled")
 _MOST = 30
 """How many functions are looked into for what a call runs."""
@@ -33,10 +34,30 @@ def trains(function: Function) -> bool:
 def differentiates(place: Place, call: ast.Call) -> bool:
     """Whether what a call runs takes gradients itself outside of training, as a model does that gives normals: it can't do without autograd.
 
-    What switches autograd on for that can.
+    What switches autograd on for that can. Of what is not known, any module of the project may be it.
     """
+    run = run_by(place, place.function, call)
+    if run:
+        return _take_gradients(place, run)
+    return place.once(("forwards that differentiate",), lambda: _take_gradients(place, _forwards(place)))
+
+
+def _forwards(place: Place) -> list[Function]:
+    """What modules do in the files of the project that take gradients."""
+    files = sorted(place.project.holders(_GRADIENTS, word=b"autograd"))
+    modules = [module for path in files if (module := place.project.module(path)) is not None]
+    return [
+        function
+        for module in modules
+        for function in module.functions
+        if function.name == "forward" and function.cls is not None and place.project.is_module(function.cls)
+    ]
+
+
+def _take_gradients(place: Place, run: list[Function]) -> bool:
+    """Whether functions, or what they run, take gradients outside of training."""
     seen: set[Function] = set()
-    todo = run_by(place, place.function, call)
+    todo = [*run]
     while todo and len(seen) < _MOST:
         function = todo.pop()
         if function in seen:
