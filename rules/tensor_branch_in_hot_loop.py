@@ -29,8 +29,8 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `if`, `while`, `assert`, `and`, `or`, `not` and `a if t else b` whose condition is a tensor in device
-    memory (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`), in a step loop or in what it calls. In
-    evaluation and generation loops, and in what these call, it is an `info`.
+    memory (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`, `end in tokens`), in a step loop or in what it calls.
+    In evaluation and generation loops, and in what these call, it is an `info`.
 
     ## Why is this slow?
 

@@ -44,13 +44,13 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
     in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), and device tensors that the builtins `max`, `min`, `sorted`,
-    `any` and `all` compare; in step loops and in what they call, in evaluation and generation loops and in
+    `any` and `all` compare or go through element by element (`max(lengths)`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
 
     ## Why is this slow?
 
     `Tensor.__index__` and `Tensor.__bool__` are an `.item()` that is not to be seen: the host waits until the
-    device has finished everything queued so far. `max(a, b)` asks for the truth of `b > a`.
+    device has finished everything queued so far. `max(a, b)` asks for the truth of `b > a`, `max(lengths)` for that of each pair.
 
     ## When it does not matter
 
@@ -99,7 +99,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     if level is None and (site.rare or site.role in ("test", "benchmark") or not frequency.in_forward(site)):
         return
     often = frequency.how_often(site) if level is not None else "on every call of the module"
-    message = f"`{site.short(found)}` is read from the device {often}: {_why(site)}"
+    message = f"`{site.short(found)}` is read from the device {often}: {_why(site, found)}"
     yield site.finding(message, severity=level or "info", at=found, related=site.why_hot())
 
 
@@ -139,12 +139,14 @@ def _is_index_of_list(site: Site, part: ast.Subscript) -> bool:
 
 
 def _compared(site: Site) -> Iterator[ast.expr]:
-    """The operands of `max(a, b)`; the elements of `any([a, b])` and the like."""
+    """The operands of `max(a, b)`; the elements of `any([a, b])` and the like, or the tensor that they go through."""
     given = site.call.args
     if len(given) > 1 and site.name in ("max()", "min()"):
         yield from given
     elif len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple | ast.Set):
         yield from given[0].elts
+    elif len(given) == 1:
+        yield given[0]
 
 
 def _tensor(site: Site, node: ast.expr) -> bool:
@@ -153,7 +155,7 @@ def _tensor(site: Site, node: ast.expr) -> bool:
     return value.is_tensor and not value.other_kinds
 
 
-def _why(site: Site) -> str:
+def _why(site: Site, found: ast.expr) -> str:
     name = site.name.removesuffix("()").rpartition(".")[2]
     if isinstance(site.target, ast.Subscript):
         bound = any(isinstance(part, ast.Slice) for part in ast.walk(site.target.slice))
@@ -162,7 +164,8 @@ def _why(site: Site) -> str:
         of_array = site.value(site.target.value).kind == "ndarray"
         return f"the index of {'an array of NumPy' if of_array else 'a list'} is a Python number"
     if name in _COMPARING:
-        return f"the builtin `{name}` compares on the host"
+        how = "goes through it element by element" if site.call.args == [found] else "compares on the host"
+        return f"the builtin `{name}` {how}"
     if "$number" in site.pattern:
         factor = next(keyword for keyword, names in _SCALARS.items() if name.removesuffix("_") in names)
         return f"`{factor}` of `{name}` is a Python number"

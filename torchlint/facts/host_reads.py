@@ -410,7 +410,7 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
             yield from tested(place, operand)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from tested(place, test.operand)
-    elif isinstance(test, ast.Call) and _compares(place, test):
+    elif (isinstance(test, ast.Call) and _compares(place, test)) or _looks_in(place, test):
         yield test
     else:
         value = place.value(test)
@@ -420,6 +420,14 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         other = {"none", "number"} if isinstance(test, ast.Call) and value.boolean else {"none"}
         if not value.other_kinds - other and device_tensor(place, test) and not _raw(place, test):
             yield test
+
+
+def _looks_in(place: Place, test: ast.expr) -> bool:
+    """`end in tokens`: a Python bool from whether any element of a device tensor is that one."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In | ast.NotIn) or len(test.ops) > 1:
+        return False
+    held = device_tensor(place, test.comparators[0])
+    return held is not None and not place.value(held).other_kinds and not place.value(held).from_loader
 
 
 def _raw(place: Place, test: ast.expr) -> bool:
