@@ -546,3 +546,22 @@ def test_places_of_many_lines_and_cells_take_no_time_beyond_measure() -> None:
         "    assert raw[start - 1:start] == raw[end:end + 1] == b'\"', line\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_fixes_of_many_cells_with_long_outputs_take_no_time_beyond_measure() -> None:
+    program = (
+        "import json; from torchlint.lint.run import lint; from torchlint.report.cells import in_files\n"
+        "from torchlint.fix.apply import apply; from torchlint.settings.config import Settings\n"
+        "output = [{'output_type': 'stream', 'name': 'stdout', 'text': ['z' * 20_000]}]\n"
+        "cell = {'cell_type': 'code', 'source': 'x = torch.cuda.amp.autocast()\\n', 'metadata': {}, 'outputs': output}\n"
+        "first = {**cell, 'source': 'import torch\\n'}\n"
+        "raw = json.dumps({'cells': [first] + [cell] * 400, 'metadata': {}, 'nbformat': 4}, indent=1).encode()\n"
+        "codes = frozenset(('TL901',)); result = lint({'a.ipynb': raw}, Settings(codes, codes))\n"
+        "book = result.source('a.ipynb'); found = in_files(result).findings; assert len(found) == 400\n"
+        "for one, there in zip(result.findings, found):\n"
+        "    edit = there.fix.edits[0]; assert len(edit.text) < 100\n"
+        "    if there in (found[0], found[200], found[-1]):\n"
+        "        new = book.encode(apply(book, [one.fix])[0])\n"
+        "        assert raw[:edit.start] + edit.text + raw[edit.end:] == new\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

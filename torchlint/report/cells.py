@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..fix import apply as fixes
@@ -82,11 +83,23 @@ def _fix(fix: Fix, book: Notebook) -> Fix | None:
     except SourceError:
         return None
     old = book.raw
-    start = next(
-        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
-    )
+    start = _alike(min(len(old), len(new)), lambda one, other: old[one:other] == new[one:other])
     start = old.rfind(b"\n", 0, start) + 1  # whole lines, so that no character is cut
     shared = min(len(old), len(new)) - start
-    same = next((n for n in range(shared) if old[-1 - n] != new[-1 - n]), shared)
+    same = _alike(
+        shared, lambda one, other: old[len(old) - other : len(old) - one] == new[len(new) - other : len(new) - one]
+    )
     end = old.find(b"\n", len(old) - same) + 1 or len(old)
     return replace(fix, edits=(Edit(start, end, new[start : len(new) - (len(old) - end)]),))
+
+
+def _alike(most: int, same: Callable[[int, int], bool]) -> int:
+    """How far two texts are alike; `same` compares a part of them, as whole as it can be, since no byte is looked at in Python."""
+    known = 0
+    while known < most:
+        middle = (known + most + 1) // 2
+        if same(known, middle):
+            known = middle
+        else:
+            most = middle - 1
+    return known

@@ -102,7 +102,7 @@ class Book:
     @cached_property
     def code(self) -> bytes:
         """The code cells as one program. Raises NotebookError where they are no text."""
-        parts = (f"{self._opening(at)}{_ended(cell.masked)}" for at, cell in enumerate(self.cells))
+        parts = (f"{self._openings[at]}{_ended(cell.masked)}" for at, cell in enumerate(self.cells))
         try:
             return "".join(parts).encode()
         except UnicodeEncodeError as error:
@@ -114,19 +114,21 @@ class Book:
         lines = [line for cell in self.cells for line in (cell.fixed_start, *(original for _, original in cell.masks))]
         return "\n".join(lines)
 
-    def _opening(self, at: int) -> str:
-        """The line in front of a cell: its border, which opens a block where the cell is indented."""
-        cell = self.cells[at]
-        if cell.indented:
-            return f"{_BLOCK_OPENS}{_border(self.key, cell.number)}"
-        return _border(self.key, cell.number) if at else ""
+    @cached_property
+    def _openings(self) -> list[str]:
+        """The lines in front of the cells: borders, which open a block where the cell is indented."""
+        borders = (_border(self.key, cell.number) for cell in self.cells)
+        return [
+            f"{_BLOCK_OPENS}{border}" if cell.indented else border if at else ""
+            for at, (cell, border) in enumerate(zip(self.cells, borders, strict=True))
+        ]
 
     @cached_property
     def _first_lines(self) -> list[int]:
         """The first line of each cell in `code`."""
         lines, line = [], 1
         for at, cell in enumerate(self.cells):
-            line += bool(self._opening(at))
+            line += bool(self._openings[at])
             lines.append(line)
             line += len(_lines(_ended(cell.masked)))
         return lines
@@ -205,18 +207,20 @@ class Book:
     def written(self, code: str) -> str:
         """The text of the file with that as its code. Raises NotebookError for an edit that is not within cells, or
         in front of a cell magic."""
-        first = self._opening(0) if self.cells else ""
+        first = self._openings[0] if self.cells else ""
         if not code.startswith(first):
             raise NotebookError("an edit stands in front of the first cell")
-        rest = code[len(first) :]
+        start = len(first)
         pieces: list[str] = []
         for at in range(1, len(self.cells)):
-            piece, border, rest = rest.partition(self._opening(at))
-            if not border:
+            border = self._openings[at]
+            end = code.find(border, start)
+            if end < 0:
                 raise NotebookError("an edit goes over the border of two cells")
-            pieces.append(piece)
+            pieces.append(code[start:end])
+            start = end + len(border)
         text, at = [], 0
-        for cell, piece in zip(self.cells, [*pieces, rest], strict=False):
+        for cell, piece in zip(self.cells, [*pieces, code[start:]], strict=False):
             if piece != _ended(cell.masked):
                 text += [self.text[at : cell.span[0]], self._literal(cell, piece)]
                 at = cell.span[1]
