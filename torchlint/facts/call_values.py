@@ -16,6 +16,7 @@ from .library_calls import library
 from .loader_calls import loader_of, pinned_by_option, told_to_pin
 from .members import attribute_of, each_class
 from .module import Class, Function, key_of
+from .nodes import string
 from .promises import promised
 from .values import (
     LIKELY,
@@ -345,9 +346,17 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
     name = (names.chain(function.value if isinstance(function, ast.Subscript) else function) or [""])[-1]
     if not callee and common_names.MODEL_NAME.search(name.removesuffix("s") if several else name):
         return module_calls.called_by_name(name)
-    if not callee.proven and module_calls.is_loss(name, args):
+    if not callee.proven and any(module_calls.is_loss(one, args) for one in (name, _said_of(function))):
         return module_calls.likely_module_result()
     return UNKNOWN
+
+
+def _said_of(function: ast.expr) -> str:
+    """What else tells of something that is called: `l1_loss` of `metrics["l1_loss"](x, y)`, `loss` of `ChamferLoss()(x, y)`."""
+    if isinstance(function, ast.Subscript):
+        return string(function.slice) or ""
+    made = names.last(function.func) if isinstance(function, ast.Call) else ""
+    return "loss" if made.endswith("Loss") else made
 
 
 def _encodes(call: ast.Call) -> bool:

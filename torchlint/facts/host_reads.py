@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import arguments, names
+from .bindings import Part
 from .flow import contains
 from .frequency import severity
 from .module import Function
@@ -128,11 +129,19 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     name = place.resolve(func)
     if (name in _CASTS and len(call.args) == 1) or (name is not None and name.startswith("math.")):
         read = next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
+        if read is None and name == "float" and place.hot is not None and _is_of_model(place, call.args[0]):
+            return device_tensor(place, call.args[0], LIKELY)
         if read is None or name in _CASTS or isinstance(read, ast.Name | ast.Attribute):
             return read
         # What a function gives as a number on some of its paths is one where `math` calculates with it.
         return None if "number" in place.value(read).other_kinds else read
     return None
+
+
+def _is_of_model(place: Place, node: ast.expr) -> bool:
+    """Whether something is what a model or a loss likely gave, and not one of several results, of which some may be numbers."""
+    value = place.value(node)
+    return value.grad and not value.other_kinds and not isinstance(place.function.bindings.reach.get(node), Part)
 
 
 def _is_scaler(place: Place, node: ast.expr) -> bool:
