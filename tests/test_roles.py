@@ -83,6 +83,19 @@ def test_a_module_that_is_tried_on_random_data(steps: str, before: str, user: st
         ("tests/train_test.py", "def train(loader):", False),
         ("test_train_test.py", "def train(loader):", False),
         ("train_tests.py", "def train(loader):", False),
+        # What evaluates takes options, or what was trained.
+        ("test_net.py", "args = parser.parse_args()\ndef run(loader):", True),
+        ("eval/test_net.py", "import hydra\n@hydra.main()\ndef run(loader):", True),
+        ("test_net.py", "net.load_state_dict(state)\ndef test_epoch(loader):", True),
+        ("test_net.py", "def run(loader):", False),
+        ("test_net.py", "args = parser.parse_args()\ndef test_net():\n    pass\ndef run(loader):", False),
+        ("test_net.py", "class TestNet:\n    def test_net(self): ...\ndef run(loader, args=parse_args()):", False),
+        ("test_net.py", "import pytest\nargs = parser.parse_args()\ndef run(loader):", False),
+        ("tests/test_net.py", "args = parser.parse_args()\ndef run(loader):", False),
+        ("pkg/testing/test_net.py", "args = parser.parse_args()\ndef run(loader):", False),
+        ("conftest.py", "args = parser.parse_args()\ndef run(loader):", False),
+        # A function of a program that is given what it tests is no test.
+        ("train.py", "def test_epoch(loader):", True),
     ],
 )
 def test_a_file_of_training_and_testing(path: str, head: str, found: bool) -> None:
@@ -98,7 +111,15 @@ def test_a_file_of_training_and_testing(path: str, head: str, found: bool) -> No
     [
         ("", {"util.py": "def put(x):\n    return x.cuda()\n"}, True),
         ("", {"util.py": "def put(x):\n    return x.cpu()\n"}, False),
-        ("", {"util.py": "def put(x):\n    return x.cuda()\n", "main.py": "from trainer import Trainer\n"}, False),
+        (
+            "",
+            {
+                "util.py": "def put(x):\n    return x.cuda()\n",
+                "main.py": "from trainer import Trainer\nTrainer().train()\n",
+            },
+            False,
+        ),
+        ("", {"util.py": "def put(x):\n    return x.cuda()\n", "all.py": "from trainer import Trainer\n"}, True),
         ("", {"util.py": "def put(x):\n    return x\n", "main.py": "from trainer import Trainer\nx.cuda()\n"}, True),
         ("if __name__ == '__main__':\n    Trainer()\n", {"util.py": "def put(x):\n    return x.cuda()\n"}, False),
         ("for x in data:\n    Trainer().train()\n", {"util.py": "def put(x):\n    return x.cuda()\n"}, False),

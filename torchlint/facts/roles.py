@@ -17,6 +17,13 @@ Role = Literal["library", "script", "test", "benchmark"]
 _TEST = regex(
     r"(?:^|/)(?:tests?|testing|test_utils)/|(?:^|/)(?:test_[^/]*|[^/]*_(?:tests?|tests_[^/]*)|conftest|naive|_?testing(?:_utils)?)\.py$"
 )
+_AMONG_TESTS = regex(r"(?:^|/)(?:tests?|testing|test_utils)/")
+_EVALUATES = regex(r"(?:^|/)test_[^/]*\.py$")
+_TAKES = (b"parse_args(", b"@hydra.main", b"load_state_dict(")
+"""What a program that evaluates does first: it takes options, or what was trained."""
+_OF_PYTEST = regex(rb"(?m)^\s*(?:async )?def test_\w*\(\s*(?:self)?\s*\)")
+_OF_PROGRAM = regex(r"loader|^(?:args|opts?|cfg|config|epoch|dataset)$")
+"""What a function of a program is given, and a test makes for itself."""
 _BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
 _LASTING = frozenset(("DataLoader", "parse_args", "load_state_dict", "save", "from_pretrained"))
@@ -38,14 +45,26 @@ def role_of(module: Module, place: str) -> Role:
 
 
 def runs_a_program(place: str, source: Source) -> bool:
-    """Whether `model_test.py` is a script that evaluates, or `train_test.py` trains, and holds no test."""
+    """Whether `model_test.py` or `test_model.py` is a script that evaluates, or `train_test.py` trains, and holds no test."""
     data = source.data
-    if not place.endswith("_test.py") or any(word in data for word in (b"unittest", b"pytest", b"class Test")):
+    if not may_run_a_program(place) or any(word in data for word in (b"unittest", b"pytest", b"class Test")):
         return False
+    if not place.endswith("_test.py"):
+        return any(word in data for word in _TAKES) and _OF_PYTEST.search(data) is None
     if b"__main__" in data and b"def test" not in data:
         return True
     named = is_test(place.removesuffix("_test.py") + ".py", "")  # by its folder, too
     return b".backward(" in data and b"def test_" not in data and not named
+
+
+def may_run_a_program(place: str) -> bool:
+    """Whether a file that is named like a test lies where programs do, and not among tests."""
+    return place.endswith("_test.py") or (_EVALUATES.search(place) is not None and _AMONG_TESTS.search(place) is None)
+
+
+def evaluates(function: Function) -> bool:
+    """Whether `def test_epoch(model, loader)` is a part of a program by what it is given, and no test."""
+    return function.name.startswith("test_") and any(_OF_PROGRAM.search(one.arg) for one in function.parameters)
 
 
 def is_own_test(function: Function) -> bool:

@@ -173,7 +173,7 @@ class Context:
 
         A file says so that leads to it by its imports, or no program imports it by its name, and a registry makes its objects.
         """
-        if self.role(module) != "library" or module.body.has_loops or not self.anywhere:
+        if not self._only_defines(module) or not self.anywhere:
             return False
         seen, users = {module.path}, [module]
         while users and len(seen) <= _MOST_USERS:
@@ -181,10 +181,17 @@ class Context:
             users = [user for user in self.project.modules([*paths]) if user.path not in seen]
             if any(map(self.accelerator, users)):
                 return True
-            if any(self.role(user) not in ("library", "test") for user in users):
+            if not all(self._only_defines(user) or self.role(user) == "test" for user in users):
                 return False
             seen.update(user.path for user in users)
         return not users
+
+    def _only_defines(self, module: Module) -> bool:
+        """Whether a file runs nothing by itself: neither as a script, nor by a loop or a call at its top."""
+        if self.role(module) != "library" or module.body.has_loops:
+            return False
+        body = module.body.node.body
+        return not any(isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) for one in body)
 
     @question("host named", False)
     def names_host(self, module: Module) -> bool:

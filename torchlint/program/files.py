@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
-from ..facts.roles import is_test, runs_a_program
+from ..facts.roles import evaluates, is_test, may_run_a_program, runs_a_program
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.cached import cached_property
@@ -238,12 +238,12 @@ class Files:
         place = self.home(path)
         if not is_test(place, name):
             return False
-        source = self.source(path) if place.endswith("_test.py") and not name.startswith("test_") else None
+        source = self.source(path) if may_run_a_program(place) and not name.startswith("test_") else None
         return source is None or not runs_a_program(place, source)
 
     def is_tested(self, function: Function) -> bool:
         """Whether a function is part of a test."""
-        return self.in_test(function.module.path, function.name)
+        return self.in_test(function.module.path, "" if evaluates(function) else function.name)
 
 
 def place_of(key: tuple[Any, ...]) -> tuple[Any, ...]:
