@@ -63,6 +63,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers, and little from pinned memory: it is not reported for
     the first, and for the second with `--preview` only. So is a pinned loader without workers over a dataset of which nothing is known: its samples may be ready.
+    A `num_workers=0` beside which a comment speaks of workers is a choice.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
     needs an `if __name__ == "__main__"` guard.
 

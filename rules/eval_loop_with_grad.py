@@ -78,6 +78,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     Where no parameter and no input requires a gradient nothing is recorded: `model(x).numpy()` raises where something is, and functions that mention `requires_grad` are
     not reported, nor are those that take gradients of inputs, such as attacks and attribution methods.
+    A model whose `forward` takes gradients itself (normals, forces, an unrolled optimizer) needs autograd, and one of which nothing is
+    known may be such a one where the project has them.
 
     ## Bad
 

@@ -39,7 +39,9 @@ def differentiates(place: Place, call: ast.Call) -> bool:
     run = run_by(place, place.function, call)
     if run:
         return _take_gradients(place, run)
-    return place.once(("forwards that differentiate",), lambda: _take_gradients(place, _forwards(place)))
+    return place.once(
+        ("forwards that differentiate",), lambda: any(_take_gradients(place, [one]) for one in _forwards(place))
+    )
 
 
 def _forwards(place: Place) -> list[Function]:
