@@ -523,7 +523,7 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if site.warm:
         # Behind a condition it may be a rare iteration, but not behind an option, nor `x is not None` of what the one before made.
         conditions = site.flow.guards(site.target, site.warm)
-        rare = any(not (_is_made(site, one, site.warm) or _stays(site, one, site.warm)) for one in conditions)
+        rare = any(not _holds_often(site, one, site.warm) for one in conditions)
         return "" if rare else "on every iteration"
     if site.warm_caller and not site.rare:
         return frequency.how_often(site)
@@ -534,6 +534,20 @@ def _often(site: Site, target: ast.expr | str | None) -> str:
     if not isinstance(target, ast.expr):
         return ""
     return "on every call" if on_call(site, target) else ""
+
+
+def _holds_often(site: Site, guard: Guard, loop: Loop) -> bool:
+    return _is_made(site, guard, loop) or _stays(site, guard, loop) or _but_once(guard, loop)
+
+
+def _but_once(guard: Guard, loop: Loop) -> bool:
+    """`if i > 1:` of what the loop counts, up or down: all iterations but the first or the last."""
+    test = guard.test
+    if not guard.true or not isinstance(test, ast.Compare) or not isinstance(loop, ast.For):
+        return False
+    least = test.comparators[0]
+    above = isinstance(test.ops[0], ast.Gt) and isinstance(least, ast.Constant) and least.value in (0, 1)
+    return above and isinstance(test.left, ast.Name) and test.left.id in names_in(loop.target)
 
 
 def _stays(site: Site, guard: Guard, loop: Loop) -> bool:

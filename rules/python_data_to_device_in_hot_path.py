@@ -152,7 +152,7 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return ""
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
     listed = value.kind in ("list", "tuple", "size") and _is_written_out(data)
-    if number or listed or (not value and _is_option(site, data)):
+    if number or listed or (not value and (_is_option(site, data) or _is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
 
@@ -237,6 +237,14 @@ def _is_option(site: Site, data: ast.expr) -> bool:
         return False
     attribute = syntax.own_attribute(site.function, data)
     return attribute is not None and site.project.is_option(klass, attribute)
+
+
+def _is_share(site: Site, data: ast.expr) -> bool:
+    """`i / self.steps` of a number, where the function says `range(self.steps)`: how far a loop has come."""
+    if not isinstance(data, ast.BinOp) or site.value(data.left).kind != "number":
+        return False
+    given = (one for call in site.flow.calls_named("range") for one in call.args)
+    return any(syntax.same(one, data.right) for one in given)
 
 
 def _is_counted(site: Site, data: ast.expr) -> bool:
