@@ -449,6 +449,6 @@ def _is_there(site: Site, target: ast.expr) -> bool:
     value = site.value(target)
     if value.kind == "tensor":
         return not value.on_cpu and not value.from_loader
-    if value.kind == "device":
-        return value.device != "cpu" and value.const != "cpu"
+    if value.kind in ("device", "str"):  # `device="cuda:0"`
+        return value.device != "cpu" and value.const not in ("cpu", "meta")
     return is_tensor_by_use(site, target)

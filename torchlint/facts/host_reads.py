@@ -435,6 +435,8 @@ def _looks_in(place: Place, test: ast.expr) -> bool:
     """`end in tokens`: a Python bool from whether any element of a device tensor is that one."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In | ast.NotIn) or len(test.ops) > 1:
         return False
+    if place.value(test.left).kind == "str":
+        return False  # no tensor holds words: it is a dictionary, whatever else is said of it
     held = device_tensor(place, test.comparators[0])
     return held is not None and not place.value(held).other_kinds and not place.value(held).from_loader
 
