@@ -479,6 +479,27 @@ def test_a_step_of_its_own_behind_a_throttle() -> None:
     )
 
 
+def test_what_leads_to_a_step_of_its_own_behind_a_throttle() -> None:
+    check_one(
+        "def update(optimizer, loss):\n    optimizer.zero_grad()  # hot\n    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+        "class Agent:\n    def run(self):\n        while not self.done:\n            self.turn()  # hot\n"
+        "    def turn(self):\n        self.act()  # hot\n        if self.count % 4 == 0:\n            self.learn()  # hot\n"
+        "        if self.count % 1000 == 0:\n            self.save()\n"
+        "    def act(self):\n        self.count += 1  # hot\n"
+        "    def learn(self):\n        loss = self.loss()  # hot\n        update(self.optimizer, loss)  # hot\n"
+        "        if self.count % 100 == 0:\n            log(loss)\n"
+        "    def loss(self):\n        return self.model(self.batch()).sum()  # hot\n"
+        "    def save(self):\n        write(self.model)\n"
+    )
+
+
+def test_what_leads_to_steps_that_no_loop_runs_is_none() -> None:
+    check_one(
+        "def update(optimizer, loss):\n    optimizer.zero_grad()  # hot\n    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+        "def once(optimizer, model, x):\n    y = model(x)\n    update(optimizer, y.sum())\n"
+    )
+
+
 def test_a_method_that_takes_a_whole_step() -> None:
     check_one(
         "class Agent:\n    def learn(self, batch):\n        loss = self.loss(batch)  # hot\n        loss.backward()  # hot\n        self.optimizer.step()  # hot\n"

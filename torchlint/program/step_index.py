@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..facts.alternatives import Said
@@ -57,6 +57,7 @@ def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
         steppers += own.steppers
         framework += own.framework
     seen = set(steppers)
+    chain = _Chain({}, {}, {})
     while steppers:
         # Step loops around the calls of functions that step; the callers that have none are the next to ask for.
         further: dict[Place, None] = {}
@@ -69,8 +70,11 @@ def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
                 if around is not None:
                     loops.setdefault(around, caller)
                     names_of[caller] = name
+                    chain.looped[function] = None
                 else:
                     further[caller] = None
+                    chain.steppers.setdefault(caller, []).append(function)
+                    chain.names[caller] = name
         steppers = [caller for caller in further if caller not in seen]
         seen.update(steppers)
     heated = {
@@ -78,9 +82,33 @@ def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
     }
     given = _giving(heated, ask)
     heated |= given
-    return StepIndex(
-        {**given, **loops}, frozenset(names_of.values()), _called_on_steps(heated, framework, closures, ask)
-    )
+    throttled = [one for one, name in _on_the_way(chain) if not project.in_test(one[0], name)]
+    called = _called_on_steps(heated, framework, throttled, closures, ask)
+    return StepIndex({**given, **loops}, frozenset(names_of.values()), called)
+
+
+class _Chain(NamedTuple):
+    """How step loops come to the functions that step."""
+
+    looped: dict[Place, None]
+    """The functions that a loop around a call runs."""
+    steppers: dict[Place, list[Place]]
+    """The functions that step, or lead to those, by who calls them outside of loops."""
+    names: dict[Place, str]
+    """The names of the callers."""
+
+
+def _on_the_way(chain: _Chain) -> Iterator[tuple[Place, str]]:
+    """The functions between a step loop and the function that steps, with their names: what runs there is part of the step."""
+    todo = list(chain.looped)
+    reached = set(todo)
+    while todo:
+        function = todo.pop()
+        if function in chain.names:
+            yield function, chain.names[function]
+        further = [one for one in chain.steppers.get(function, ()) if one not in reached]
+        reached.update(further)
+        todo += further
 
 
 def _giving(loops: Mapping[Place, Place], ask: Ask[Subject, Any, Any]) -> dict[Place, Place]:
@@ -100,8 +128,13 @@ def _giving(loops: Mapping[Place, Place], ask: Ask[Subject, Any, Any]) -> dict[P
 
 
 def _called_on_steps(
-    loops: Mapping[Place, Place], framework: Sequence[Place], closures: Closures, ask: Ask[Subject, Any, Any]
+    loops: Mapping[Place, Place],
+    framework: Sequence[Place],
+    steppers: Sequence[Place],
+    closures: Closures,
+    ask: Ask[Subject, Any, Any],
 ) -> dict[Place, Why]:
+    """What runs on each step; of the `steppers` those count, too, that conditions make rare: they take a step of their own."""
     by_path: dict[str, list[tuple[CallPlace, tuple[Place, ...]]]] = {}
     for call, given in closures.items():
         by_path.setdefault(call[0], []).append((call, tuple(given)))
@@ -128,6 +161,19 @@ def _called_on_steps(
     found = {function: Why(function, None) for function in framework}
     todo = expanded([(function, Why(function, loop)) for loop, function in loops.items()], inside=True)
     todo += expanded(list(found.items()))
+    _follow(todo, found, expanded)
+    rare = [(function, Why(function, None)) for function in steppers if function not in found]
+    found.update(rare)
+    _follow(expanded(rare), found, expanded)
+    return found
+
+
+def _follow(
+    todo: list[tuple[Place, Why]],
+    found: dict[Place, Why],
+    expanded: Callable[[Sequence[tuple[Place, Why]]], list[tuple[Place, Why]]],
+) -> None:
+    """Take in what is called, and what that calls."""
     while todo:
         taken: list[tuple[Place, Why]] = []
         for callee, why in todo:
@@ -138,4 +184,3 @@ def _called_on_steps(
                 found[callee] = best
                 taken.append((callee, best))
         todo = expanded(taken)
-    return found
