@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.names import last
 from torchlint.facts.nodes import keyword_of
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -42,6 +43,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
 
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
+    A batch of one is not split: a script that calls the wrapper with `x.unsqueeze(0)` alone is not reported.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     A program that itself warns there and names the distributed way is not told again, nor is one whose user asks for it
     by name (`if args.data_parallel:`, a class or function called so).
@@ -69,6 +71,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
         return
     if isinstance(site.target, ast.Call):
         if _switched_off(site):
+            return
+        if _takes_one(site):
             return
         if not (_one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site)):
             yield site.finding(
@@ -138,6 +142,38 @@ def _only_wraps(site: Site) -> bool:
     ]
     methods = {use.attr if isinstance(use, ast.Attribute) else "" for use in used}
     return "module" in methods and methods <= _TAKEN_OFF
+
+
+def _takes_one(site: Site) -> bool:
+    """Whether a wrapper is called with batches of one alone, `x.unsqueeze(0)`: these are not split, so nothing is copied."""
+    statement = site.statement
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name = statement.targets[0].id
+    if name in site.flow.globals or (site.function is site.module.body and _is_read_elsewhere(site, name)):
+        return False
+    loads = [load for load in site.flow.loads.get(name, ()) if load.lineno > (statement.end_lineno or statement.lineno)]
+    users = [(load, site.flow.parents[load]) for load in loads]
+    calls = [user for load, user in users if isinstance(user, ast.Call) and user.func is load]
+    others = [user for _, user in users if user not in calls]
+    if not calls or not all(isinstance(user, ast.Attribute) and user.attr in _TAKEN_OFF for user in others):
+        return False
+    return all(call.args and _is_of_one(site, call.args[0]) for call in calls)
+
+
+def _is_of_one(site: Site, node: ast.expr) -> bool:
+    """Whether a batch is one thing with a dimension in front, here or by a name; what is joined may be more."""
+    stores = site.flow.stores.get(node.id, ()) if isinstance(node, ast.Name) else ()
+    made = [site.flow.parents.get(store) for store in stores]
+    values = [one.value if isinstance(one, ast.Assign) else None for one in made] or [node]
+    parts = [part for value in values if value is not None for part in ast.walk(value) if isinstance(part, ast.Call)]
+    joined = any(last(part.func) in ("cat", "stack", "repeat", "expand") for part in parts)
+    return None not in values and not joined and any(map(_unsqueezes, parts))
+
+
+def _unsqueezes(call: ast.Call) -> bool:
+    first = call.args[0] if call.args else None
+    return last(call.func) == "unsqueeze" and isinstance(first, ast.Constant) and first.value == 0
 
 
 _NEAR = 20
