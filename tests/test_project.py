@@ -1508,3 +1508,25 @@ def test_words_of_imports(text: str, expected: set[str]) -> None:
     words = {word.decode() for word in Project({"a.py": text.encode}).import_words("a.py")}
 
     assert expected <= words
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("pkg/__init__.py", "from .version import version\n"),
+        ("pkg/__init__.py", "from .a import b\nfrom .b import a as version, a\n"),
+        ("pkg/__init__.py", "from pkg.version import version\n"),
+        ("__init__.py", "from .version import version\n"),
+        ("pkg/__init__.py", "import pkg.version as version\n"),
+        ("pkg/__init__.py", "from . import version\n"),
+    ],
+)
+def test_a_name_of_a_file_that_is_not_there_leads_nowhere(path: str, code: str) -> None:
+    made = project_of({path: f"import torch\n{code}def f(x):\n    version.y.z(x)\n    return version(x).item()\n"})
+    module = made.module(path)
+    assert module is not None
+
+    for function in module.functions:
+        for call in (node for node in ast.walk(function.node) if isinstance(node, ast.Call)):
+            name = made.resolve(function, call.func)
+            assert name is None or (len(name) < 60 and made.definition(name, module) is None)

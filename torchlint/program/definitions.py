@@ -70,7 +70,9 @@ class Definitions(Texts):
             klass = module.top_classes[first]
             return klass if len(rest) == 1 else self.method(klass, rest[1]) if len(rest) == 2 else None
         if first in module.imports:
-            return self.definition(".".join([module.imports[first], *rest[1:]]), module)
+            origin = module.imports[first]
+            gone = self._is_gone(origin.rpartition(".")[0], module)
+            return self.definition(".".join([origin, *rest[1:]]), module) if not gone else None
         for origin in module.stars if len(rest) == 1 else ():
             found = self.definition(f"{origin}.{first}", module)
             if found is not None:
@@ -108,18 +110,25 @@ class Definitions(Texts):
         first = rest[0]
         own = first in module.top_functions or _derives(module, first)
         if first in module.imports and not own and not _wraps(module, first):
+            if self._is_gone(module.imports[first].rpartition(".")[0], module):
+                return None
             return self.canonical(".".join([module.imports[first], *rest[1:]]), module)
         if own or first in module.top_classes:
             return None
         return self._starred(module, rest)
+
+    def _is_gone(self, origin: str, module: Module) -> bool:
+        """Whether a file of the project's own packages is meant that is not there: its names would lead back to the package."""
+        below = origin.startswith(f"{module.name}.") or self.find(origin.partition(".")[0], module) is not None
+        return below and self.find(origin, module) is None
 
     def _starred(self, module: Module, parts: list[str]) -> str | None:
         """The canonical name of what a star import of the project brings in."""
         if module.stars and self.find(f"{module.name}.{parts[0]}", module) is not None:
             return None  # a module of the package
         for origin in module.stars:
-            if self.find(origin, module) is None and self.find(origin.partition(".")[0], module) is not None:
-                continue  # a file of the project's own package that is not there: its names would lead back here
+            if self._is_gone(origin, module):
+                continue
             name = ".".join([origin, *parts])
             canonical = self.canonical(name, module)
             if canonical != name or self.definition(f"{origin}.{parts[0]}", module) is not None:
