@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, logging_calls
 from torchlint.facts import host_reads as reads
+from torchlint.facts.nodes import given_to
 from torchlint.rule import Finding, Site, rule
 
 _METHODS = """info warning error critical exception add_scalar add_scalars log_metric log_metrics set_postfix
@@ -21,6 +22,7 @@ logging.error logging.critical logging.exception"""
         *(f"{name}(...)" for name in _FUNCTIONS.split()),
         "$text = $written",
         "$text += $written",
+        "$writes(...)",
     ],
     scope="hot",
     fix="suggestion",
@@ -36,7 +38,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
     Finds calls of `print`, of loggers, progress bars (`set_postfix`) and experiment trackers (`add_scalar`,
     `wandb.log`) that format or read a tensor in device memory: itself, in an f-string, `%` or `format`, in a
-    dictionary, or by `.item()`; and text that is made of one and kept (`text = f"{loss:.3f}"`). In evaluation and generation loops it is an `info` (`print` is not looked for
+    dictionary, or by `.item()`; and text that is made of one and kept (`text = f"{loss:.3f}"`) or given to any other call
+    (`sys.stderr.write(f"{loss:.3f}")`). In evaluation and generation loops it is an `info` (`print` is not looked for
     there).
 
     ## Why is this slow?
@@ -81,7 +84,11 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
         yield from _kept_as_text(site, site.target.value)
         return
     formats = site.name == ".format()"
-    if not site.may_have_accelerator or not (formats or logging_calls.logging_call(site, site.call)):
+    if not site.may_have_accelerator:
+        return
+    if not (formats or logging_calls.logging_call(site, site.call)):
+        for given in given_to(site.call):
+            yield from _kept_as_text(site, given)
         return
     found = logging_calls.logged(site, site.call) if site.hot or site.warm else None
     level = frequency.severity(site) if found is not None else None
@@ -97,7 +104,7 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
 
 def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:
-    """`text = f"{loss:.3f}"`, `text += "%.3f" % loss`: a tensor is read where the text is made, whoever sees it."""
+    """`text = f"{loss:.3f}"`, `text += "%.3f" % loss`, `write(f"{loss:.3f}")`: a tensor is read where the text is made, whoever sees it."""
     if not _is_text(site, made) or not (site.hot or site.warm) or not site.accelerator:
         return
     found = next(
