@@ -12,6 +12,7 @@ _COMPARING = ("max", "min", "sorted", "any", "all")
 _ON_HOST = frozenset(("list", "tuple", "str", "ndarray"))
 _SCALARS = {"alpha": ("add", "sub"), "value": ("addcmul", "addcdiv")}
 """Keywords for a number of the host, by the operators that have them."""
+_LIKE = ("new_zeros", "new_ones", "new_empty", "new_full", "repeat")
 _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
 
 
@@ -21,6 +22,7 @@ _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
         "range(...)",
         *(f"{name}(...)" for name in _COMPARING),
         *(f"torch.{name}(...)" for name in _SIZED),
+        *(f"$x.{name}(...)" for name in _LIKE),
         *(
             f"{owner}(..., {keyword}=$number)"
             for keyword, names in _SCALARS.items()
@@ -42,7 +44,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
-    in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`), as factors that are numbers
+    in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), and device tensors that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
@@ -114,7 +116,7 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         yield from _compared(site)
     elif "$number" in site.pattern:
         yield site.part("number")
-    else:
+    elif site.name.strip(".()") not in _LIKE or site.receiver.is_tensor:
         arguments = [
             *site.call.args,
             *(k.value for k in site.call.keywords if k.arg in ("size", "fill_value", "end", "start")),
