@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -175,3 +176,22 @@ def test_a_file_that_is_renamed_or_deleted_is_forgotten(project: Path) -> None:
     assert AT == editor.look()
     (project / "other.py").unlink()
     assert [] == editor.look()
+
+
+def test_a_notebook_is_gone_through_once_for_all_of_its_cells() -> None:
+    asked: list[int] = []
+
+    def cell(line: int) -> int:
+        asked.append(line)
+        return line
+
+    source: Any = SimpleNamespace(cell=cell)
+    findings: Any = tuple(SimpleNamespace(line=line) for line in range(1, 51))
+    told: Any = tuple(f"diagnostic {line}" for line in range(1, 51))
+    cells = {number: (f"cell {number}", 1) for number in range(1, 61)}
+    looked = Looked("book", 1, source, findings, told, Client("utf-16"), cells)
+
+    shown = [looked.of(uri) for uri, _ in cells.values()]
+
+    assert [*((one,) for one in told), *[()] * 10] == shown
+    assert len(asked) == len(findings)

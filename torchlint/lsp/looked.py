@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from torchlint import report
 from torchlint.rule import load
+from torchlint.system.cached import cached_property
 from torchlint.text.finding import Edit, Finding, Fix, Related
 from torchlint.text.source import Source
 from torchlint.text.suppress import JUDGE, Code, Suppressions
@@ -68,9 +69,15 @@ class Looked:
         return tuple(diagnostic for _, diagnostic in self._of(uri))
 
     def _of(self, uri: str) -> Iterator[tuple[Finding, types.Diagnostic]]:
+        yield from self._by_document.get(uri, ())
+
+    @cached_property
+    def _by_document(self) -> Mapping[str, Sequence[tuple[Finding, types.Diagnostic]]]:
+        """What was found, by the documents: a notebook is asked for each of its cells."""
+        found: dict[str, list[tuple[Finding, types.Diagnostic]]] = {}
         for finding, diagnostic in zip(self.findings, self.diagnostics, strict=True):
-            if self.home(finding.line)[0] == uri:
-                yield finding, diagnostic
+            found.setdefault(self.home(finding.line)[0], []).append((finding, diagnostic))
+        return found
 
     @property
     def place(self) -> Place:
