@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from torchlint.program.places import Subject
 from torchlint.rule import load
 from torchlint.settings.config import Settings
 from torchlint.settings.keys import FORMATS
+from torchlint.text.finding import Finding
 
 PROJECTS = Path(__file__).parent / "projects"
 ODD = {
@@ -524,3 +526,10 @@ def test_a_number_of_processes_that_is_none(capsys: pytest.CaptureFixture[str], 
         cli.main(["check", f"-j{word}" if word else "--jobs="])
     assert stop.value.code == 2
     assert f"{word!r} is no number from 1" in capsys.readouterr().err
+
+
+def test_findings_that_begin_at_one_place_have_an_order_of_their_own() -> None:
+    shorter = Finding("a.py", 1, 5, 1, 26, "TL601", "a-rule", "message", "info")
+    longer = replace(shorter, end_column=37)
+
+    assert [shorter, longer] == sorted([longer, shorter], key=lambda one: one.sort_key)

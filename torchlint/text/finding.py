@@ -91,5 +91,7 @@ class Finding:
     """What the rule tells its fixer beyond the place (`facts/told.py`); None when the fixer has been asked."""
 
     @property
-    def sort_key(self) -> tuple[str, int, int, int, str, str]:
-        return (self.path, self.cell or 0, self.line, self.column, self.code, self.message)
+    def sort_key(self) -> tuple[str, int, int, int, str, str, int, int]:
+        """The order of findings; that of sets is another one in each process."""
+        place = (self.path, self.cell or 0, self.line, self.column)
+        return (*place, self.code, self.message, self.end_line, self.end_column)
