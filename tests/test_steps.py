@@ -500,6 +500,15 @@ def test_what_leads_to_steps_that_no_loop_runs_is_none() -> None:
     )
 
 
+def test_gradients_of_two_models_that_the_same_condition_gathers() -> None:
+    check_one(
+        "for i, x in enumerate(loader):\n    loss = model(x)  # hot\n    loss.backward()  # hot\n    other_loss.backward()  # hot\n"
+        "    if i > start:\n        if i % every == 0:\n            other_optimizer.step()  # weak\n            other.zero_grad()  # weak\n"
+        "    if i % every == 0:\n        optimizer.step()  # weak\n        model.zero_grad()  # weak\n"
+        "    if i % 100 == 0:\n        save(model)\n"
+    )
+
+
 def test_a_method_that_takes_a_whole_step() -> None:
     check_one(
         "class Agent:\n    def learn(self, batch):\n        loss = self.loss(batch)  # hot\n        loss.backward()  # hot\n        self.optimizer.step()  # hot\n"

@@ -9,6 +9,7 @@ from .host_reads import device_tensor, scalar_read
 from .module import Function
 from .nodes import given_to
 from .place import Place
+from .values import Value
 
 # Loggers format at once, except for a level that is mostly off.
 _LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
@@ -57,12 +58,14 @@ def logged(place: Place, call: ast.Call) -> ast.expr | None:
     keys = [place.value(given).entries for given in call.args]
     if isinstance(call.func, ast.Attribute) and call.func.attr in _FRAMEWORK_LOGS | _WRITERS:
         for given, found in zip(call.args, keys, strict=True):
-            if (
-                any(v.is_tensor and not v.on_cpu and not v.from_loader for v in (found or {}).values())
-                and place.accelerator
-            ):
+            if any(map(_is_read, (found or {}).values())) and place.accelerator:
                 return given
     return None
+
+
+def _is_read(value: Value) -> bool:
+    """Whether a value is a tensor of the device: for certain, or what is made of a model's output."""
+    return value.kind == "tensor" and (value.proven or value.grad) and not value.on_cpu and not value.from_loader
 
 
 def _is_own(place: Place, call: ast.Call) -> bool:

@@ -288,8 +288,10 @@ def _conditions(project: Project, function: Function, loop: Loop) -> tuple[froze
 
 
 def _behind(function: Function, loop: Loop | None, calls: Sequence[ast.Call]) -> frozenset[ast.expr]:
-    behind = [frozenset(guard.test for guard in function.flow.guards(call, loop)) for call in calls]
-    return frozenset.intersection(*behind) if behind else frozenset()
+    """The conditions that each of some calls is behind; the same one may stand in front of each by itself."""
+    behind = [{ast.dump(guard.test): guard.test for guard in function.flow.guards(call, loop)} for call in calls]
+    common = set.intersection(*(set(tests) for tests in behind)) if behind else set()
+    return frozenset(test for tests in behind for said, test in tests.items() if said in common)
 
 
 def _is_whole_step(project: Project, function: Function, block: tuple[ast.stmt, ...]) -> bool:
