@@ -276,7 +276,7 @@ def _looked_into(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
     if isinstance(node, ast.ListComp):
         return _calculated(site, node.elt, steps)
     if isinstance(node, ast.Call):
-        factory = _factory(site, node) or (node if _of_numpy(site, node) or _by_sizes(site, node) else None)
+        factory = _factory(site, node) or (node if _of_numpy(site, node) or _counts(site, node) or _by_sizes(site, node) else None)
         if factory is not None:
             return factory
     found = [(part, _calculated(site, part, steps)) for part in _parts(site, node)]
@@ -391,6 +391,21 @@ def _of_numpy(site: Site, call: ast.Call) -> bool:
     if site.resolve(made.func) != "numpy.array":
         return site.resolve(made.func) in _NUMPY
     return bool(made.args) and not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(made.args[0]))
+
+
+def _counts(site: Site, call: ast.Call) -> bool:
+    """`torch.LongTensor(range(n))`, `torch.from_numpy(np.array(range(n)))`: an `arange`; of `torch.tensor` TL113 tells."""
+    if len(call.args) != 1 or site.resolve(call.func) not in _HOST_TYPES | {"torch.from_numpy"}:
+        return False
+    made: ast.expr = call
+    while isinstance(made, ast.Call) and made.args:
+        name = site.resolve(made.func)
+        if name == "range":
+            return True
+        if made is not call and name not in ("numpy.array", "list"):
+            return False
+        made = made.args[0]
+    return False
 
 
 def _by_sizes(site: Site, call: ast.Call) -> bool:
