@@ -41,7 +41,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where the weights come from a checkpoint that has the bias, which then would have to be converted: modules near which
-    published weights are loaded (`from_pretrained` and its like, in the same folder, or where the module is used) are not reported.
+    published weights are loaded (`from_pretrained` and its like, in the same file, in what it imports or where it is used) are not reported.
     In inference after the norm was folded into the convolution, which needs a bias. Tests are not reported.
     What it says is true, but in code that nobody had looked at one of eight findings was worth a change: so the rule is
     a preview.

@@ -59,13 +59,11 @@ class Context:
         self.project = project
         self.ask = project.ask
         self._roles: dict[str, Role] = {}
-        self._folders: dict[frozenset[str], frozenset[str]] = {}
         """Of some files, where they lie."""
 
     def refresh(self) -> None:
         """Forget what holds for one run."""
         self._roles.clear()
-        self._folders.clear()
 
     # Grad mode
 
@@ -249,15 +247,10 @@ class Context:
     def loads_published(self, module: Module) -> bool:
         """Whether weights that others have trained are loaded near a module: its models keep their parameters.
 
-        Near is its folder, what it imports, and what imports it with the folders of these.
+        Near is the file itself, what it imports, and what imports it or these; a neighbour in its folder loads models of its own.
         """
         loaders = self.project.holders(_PUBLISHED)
         return bool(loaders) and self._is_near(module, loaders)
-
-    def _folders_of(self, paths: frozenset[str]) -> frozenset[str]:
-        if paths not in self._folders:
-            self._folders[paths] = frozenset(path.rpartition("/")[0] for path in paths)
-        return self._folders[paths]
 
     def _is_near(self, module: Module, others: frozenset[str]) -> bool:
         # Those who use the module come last: they are parsed for their names.
