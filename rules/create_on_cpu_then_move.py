@@ -276,7 +276,9 @@ def _looked_into(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
     if isinstance(node, ast.ListComp):
         return _calculated(site, node.elt, steps)
     if isinstance(node, ast.Call):
-        factory = _factory(site, node) or (node if _of_numpy(site, node) or _counts(site, node) or _by_sizes(site, node) else None)
+        factory = _factory(site, node) or (
+            node if _of_numpy(site, node) or _counts(site, node) or _by_sizes(site, node) else None
+        )
         if factory is not None:
             return factory
     found = [(part, _calculated(site, part, steps)) for part in _parts(site, node)]
