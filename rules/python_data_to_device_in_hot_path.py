@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
+from torchlint.facts.indices import indexed
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.facts.nodes import indices, keyword_of, names_in, root_of
 from torchlint.facts.on_call import is_tensor_by_use, on_call
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
+from torchlint.torch_api.operators import operator
 
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _LEGACY = [f"{name}()" for name, (_, device) in CONSTRUCTORS.items() if not device]
@@ -177,13 +179,22 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     value = site.value(index)
     on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
     if on_host and site.value(node.value).is_tensor and site.value(node.value).device == "accelerator":
-        if site.makes_on_accelerator:
+        if site.makes_on_accelerator or _is_filled_for(site, node, value):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
     if _numbers(site, index) and reads.is_on_device(site, node.value):
         what = f"the list `{site.short(index)}`"
         return f"{what} becomes a tensor, and is copied to the device, each time it is an index"
     return ""
+
+
+def _is_filled_for(site: Site, node: ast.Subscript, index: Value) -> bool:
+    """Whether an index was filled on the step for nothing else, `x[torch.arange(n), y]`: TL405 tells where."""
+    made = index.made_by
+    if not isinstance(made, ast.Call) or made not in site.flow.parents or site.hot is None:
+        return False
+    row = operator(site.resolve(made.func) or "")
+    return row is not None and row.device == "factory" and node in indexed(site, made)
 
 
 def _numbers(site: Site, node: ast.expr) -> bool:
