@@ -883,6 +883,18 @@ def test_losses_without_a_known_caller_are_there_for_who_trains(code: str, spoke
 # Conditions
 
 
+def test_the_first_few_that_are_kept_and_the_last_step() -> None:
+    check_one(
+        "kept = []\nfor i, x in enumerate(loader, start=1):\n    loss = model(x)  # hot\n    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+        "    if len(kept) < 15:\n        kept.append(loss)\n"
+        "    if i % 10 == 0 or i >= len(loader):\n        show(loss)\n    if i > len(loader) - 2:\n        save()\n"
+        "    if len(x) > len(loader):\n        x = 1  # hot\n    if i >= start:\n        x = 2  # hot\n"
+        "    if len(rows) < 15:\n        keep(loss)  # hot\n"
+        "    recent = []  # hot\n    if len(recent) < 15:\n        recent.append(loss)  # hot\n"
+        "    if len(queue) < 15:\n        queue.append(loss)  # hot\n    queue.pop()  # hot\n"
+    )
+
+
 def test_throttles_in_the_loop() -> None:
     check_one(
         "for i, batch in enumerate(loader):\n"

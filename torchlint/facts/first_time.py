@@ -243,25 +243,50 @@ def there(guard: Guard) -> Iterator[str]:
 
 
 def first_few(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
-    """`if shown < 5: shown += 1; print(x)`: a counter that its own condition counts to a small number."""
+    """`if shown < 5: shown += 1; print(x)`, `if len(kept) < 5: kept.append(x)`: what its own condition counts to a small number."""
     if not guard.true or guard.block is None:
         return False
     return any(_counts(part, guard.block, flow, loop) for part in conjuncts(guard.test))
 
 
 def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop | None) -> bool:
-    """`n < 5`, where the block alone counts `n` up, and nothing in the loop sets it back."""
+    """`n < 5`, where the block alone counts `n` up, or `len(kept) < 5`, where it puts something there, and nothing in the loop sets it back."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt | ast.LtE):
         return False
-    name, most = names.chain(test.left), test.comparators[-1]
+    counted = _measured(test.left)
+    name, most = names.chain(counted or test.left), test.comparators[-1]
     if name is None or not isinstance(most, ast.Constant) or not isinstance(most.value, int) or most.value > FEW:
         return False
+    if counted is not None:
+        return _is_filled_up(name, block, flow, loop)
     stores = [node for node in flow.targets.get(".".join(name), ()) if loop is None or contains(loop, node)]
     return bool(stores) and all(
         isinstance(added := flow.parents.get(node), ast.AugAssign)
         and isinstance(added.op, ast.Add)
         and any(contains(statement, node) for statement in block)
         for node in stores
+    )
+
+
+def _measured(node: ast.expr) -> ast.expr | None:
+    """`kept` of `len(kept)`."""
+    measures = isinstance(node, ast.Call) and names.chain(node.func) == ["len"] and len(node.args) == 1
+    return node.args[0] if measures and isinstance(node, ast.Call) else None
+
+
+def _is_filled_up(name: list[str], block: tuple[ast.stmt, ...], flow: Flow, loop: Loop | None) -> bool:
+    """Whether a block puts something into a list, and nothing in the loop begins or takes from it."""
+    if any(loop is None or contains(loop, store) for store in flow.targets.get(".".join(name), ())):
+        return False
+    if any(
+        names.chain(call.func) == [*name, taken]
+        for taken in ("clear", "pop", "popleft")
+        for call in flow.calls_named(taken)
+    ):
+        return False
+    return any(
+        names.chain(call.func) == [*name, "append"] and any(contains(statement, call) for statement in block)
+        for call in flow.calls_named("append")
     )
 
 

@@ -430,6 +430,8 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"
     if true and isinstance(op, ast.Lt | ast.LtE) and _is_few(right) and _is_counter(left, right, value_of):
         return "throttled"  # `if step < 3`: the first steps only
+    if true and isinstance(op, ast.Gt | ast.GtE) and _is_length(right) and _is_counter(left, right, value_of):
+        return "throttled"  # `if i >= len(loader) - 1`: the last step only
     if isinstance(op, ast.In) and true and isinstance(right, _MILESTONES) and _is_index(left, value_of):
         return "throttled"  # `if step in milestones`
     if isinstance(op, ast.In) and true and _throttle_word(right):
@@ -523,6 +525,13 @@ def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
     if value_of(node).kind not in ("number", "unknown"):
         return False
     return not isinstance(other, ast.Constant) or isinstance(other.value, int)
+
+
+def _is_length(node: ast.expr) -> bool:
+    """`len(loader)`, `len(loader) - 1`"""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant):
+        node = node.left
+    return isinstance(node, ast.Call) and names.chain(node.func) == ["len"]
 
 
 def _option(node: ast.expr) -> ast.Name | None:
