@@ -266,12 +266,16 @@ def _around_trained(project: Project, function: Function, stepping: Sequence[Ste
 def _steps_element(project: Project, function: Function, loop: Loop, call: ast.Call) -> bool:
     """Whether a step is one of what the loop goes through: `agent.optimizer.step()`, `optimizers[i].step()`, `optimizer = self.nets[name].optimizer`."""
     stepped = receiver_of(call)
-    if not isinstance(loop, ast.For) or stepped is None or brings_batches(project, function, loop.iter):
+    if not isinstance(loop, ast.For) or stepped is None:
         return False
     made = function.flow.assignment(stepped.id) if isinstance(stepped, ast.Name) else None
     if made is not None and loop in function.flow.loops(made):
         stepped = made.value
-    elements = names_in(loop.target)
+    # What is gone through takes longest to tell.
+    return _is_of(stepped, names_in(loop.target)) and not brings_batches(project, function, loop.iter)
+
+
+def _is_of(stepped: ast.expr, elements: Collection[str]) -> bool:
     while isinstance(stepped, ast.Attribute | ast.Subscript):
         if isinstance(stepped, ast.Subscript) and _says_which(stepped.slice, elements):
             return True
