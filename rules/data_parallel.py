@@ -125,13 +125,19 @@ def _without_gpu(site: Site) -> bool:
 _TAKEN_OFF = frozenset(("module", "load_state_dict", "state_dict", "to", "cuda", "eval", "train"))
 
 
+def _own_name(site: Site) -> str | None:
+    """The name that a wrapper is given, where its function alone reads it."""
+    target = site.statement.targets[0] if isinstance(site.statement, ast.Assign) else None
+    if not isinstance(target, ast.Name) or target.id in site.flow.globals:
+        return None
+    read_elsewhere = site.function is site.module.body and _is_read_elsewhere(site, target.id)
+    return None if read_elsewhere else target.id
+
+
 def _only_wraps(site: Site) -> bool:
     """Whether the wrapper is there for the names of a checkpoint: only what is in it (`model.module`) is used."""
-    statement = site.statement
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-        return False
-    name = statement.targets[0].id
-    if name in site.flow.globals or (site.function is site.module.body and _is_read_elsewhere(site, name)):
+    statement, name = site.statement, _own_name(site)
+    if name is None:
         return False
     end = _taken_off_at(site, name)
     loads = site.flow.loads.get(name, ())
@@ -146,11 +152,8 @@ def _only_wraps(site: Site) -> bool:
 
 def _takes_one(site: Site) -> bool:
     """Whether a wrapper is called with batches of one alone, `x.unsqueeze(0)`: these are not split, so nothing is copied."""
-    statement = site.statement
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-        return False
-    name = statement.targets[0].id
-    if name in site.flow.globals or (site.function is site.module.body and _is_read_elsewhere(site, name)):
+    statement, name = site.statement, _own_name(site)
+    if name is None:
         return False
     loads = [load for load in site.flow.loads.get(name, ()) if load.lineno > (statement.end_lineno or statement.lineno)]
     users = [(load, site.flow.parents[load]) for load in loads]
