@@ -37,9 +37,10 @@ _USES = 20
 _KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out", "memory_format"))
 _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 _HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in ("", *_KINDS))
+_OF_DATA = _HOST_TYPES | {"torch.from_numpy"}
 _FILLS = frozenset(("zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"))
-_BY_NUMBERS = frozenset(("normal_", "uniform_", "random_", "exponential_"))
-"""Those that take numbers, and nothing else."""
+_BY_NUMBERS = _BETWEEN | {"normal_", "uniform_", "random_", "exponential_"}
+"""Methods that are given numbers, sizes, and the order of dimensions, and nothing else."""
 
 
 @rule(
@@ -324,8 +325,8 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call):
         name = site.resolve(node.func)
         given = given_to(node)
-        if name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _BETWEEN | _BY_NUMBERS:
-            return [node.func.value]  # what it is given is numbers, sizes, and the order of dimensions
+        if name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _BY_NUMBERS:
+            return [node.func.value]
         if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
             return [node.func.value, *given]
         plain = name is not None and name.startswith("torch.") and name.count(".") == 1
@@ -397,17 +398,9 @@ def _of_numpy(site: Site, call: ast.Call) -> bool:
 
 def _counts(site: Site, call: ast.Call) -> bool:
     """`torch.LongTensor(range(n))`, `torch.from_numpy(np.array(range(n)))`: an `arange`; of `torch.tensor` TL113 tells."""
-    if len(call.args) != 1 or site.resolve(call.func) not in _HOST_TYPES | {"torch.from_numpy"}:
+    if len(call.args) != 1 or site.resolve(call.func) not in _OF_DATA:
         return False
-    made: ast.expr = call
-    while isinstance(made, ast.Call) and made.args:
-        name = site.resolve(made.func)
-        if name == "range":
-            return True
-        if made is not call and name not in ("numpy.array", "list"):
-            return False
-        made = made.args[0]
-    return False
+    return syntax.is_counted(site.resolve, call.args[0], ("list", "numpy.array"))
 
 
 def _by_sizes(site: Site, call: ast.Call) -> bool:

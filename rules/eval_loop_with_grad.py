@@ -169,12 +169,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             continue
         if _off(site, other) or _switched_between(site, model, call, other):
             continue
-        why = site.related(site.function, call, "autograd stays on")
-        yield site.finding(
-            f"`{site.short(other)}` records a graph for autograd on every iteration: `eval()` does not switch it off",
-            at=other,
-            related=(why,),
-        )
+        yield _recorded(site, site.function, other)
         if around is None:
             return
         told.add(around)
@@ -182,6 +177,13 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         yield from _in_functions(site, model)
     if not told and site.settings.preview:
         yield from _elsewhere(site, model)
+
+
+def _recorded(site: Site, function: Function, run: ast.Call) -> Finding:
+    """What is said of a call of the model that the place switched to evaluation."""
+    why = site.related(site.function, site.call, "autograd stays on")
+    message = f"`{site.short(run)}` records a graph for autograd on every iteration: `eval()` does not switch it off"
+    return site.at(function, run).finding(message, related=(why,))
 
 
 def _named(site: Site, call: ast.Call) -> list[str] | None:
@@ -215,11 +217,7 @@ def _in_functions(site: Site, model: list[str]) -> Iterator[Finding]:
         run = next((call for call in function.flow.calls if _is_run_in_loop(site, function, call, model)), None)
         if run is None or next(site.callers(function), None) is None:
             continue
-        why = site.related(site.function, site.call, "autograd stays on")
-        message = (
-            f"`{site.short(run)}` records a graph for autograd on every iteration: `eval()` does not switch it off"
-        )
-        yield site.at(function, run).finding(message, related=(why,))
+        yield _recorded(site, function, run)
 
 
 def _knows(function: Function, model: list[str]) -> bool:
@@ -259,11 +257,7 @@ def _elsewhere(site: Site, model: list[str]) -> Iterator[Finding]:
             run = next((call for call in method.flow.calls if _runs_kept(site, method, call, name)), None)
             if run is None or method is site.function or next(site.callers(method), None) is None:
                 continue
-            why = site.related(site.function, site.call, "autograd stays on")
-            message = (
-                f"`{site.short(run)}` records a graph for autograd on every iteration: `eval()` does not switch it off"
-            )
-            yield site.at(method, run).finding(message, related=(why,))
+            yield _recorded(site, method, run)
             return
 
 

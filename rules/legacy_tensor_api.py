@@ -89,16 +89,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     if site.name == ".data":
         yield from _data(site)
     elif site.name == "torch.autograd.Variable()":
-        if site.call.args and not site.spread and not site.grad_off and _is_volatile(site):
-            message = f"`{site.short()}` has not kept autograd off since torch 0.4: use `torch.no_grad()`"
-            yield site.finding(message, severity="warning")
-        elif site.call.args and not site.spread:
-            asked = site.argument("requires_grad", 1)
-            yield site.finding(
-                f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else"
-                if asked is None or (isinstance(asked, ast.Constant) and not asked.value)
-                else f"`{site.short()}` makes a new leaf; `detach().requires_grad_()` says so"
-            )
+        if site.call.args and not site.spread:
+            yield _variable(site)
     elif site.name == "torch.set_default_tensor_type()":
         yield site.finding(
             f"`{site.short()}` is deprecated since torch 2.1; use `torch.set_default_dtype` and `torch.set_default_device`"
@@ -109,9 +101,16 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
         )
 
 
-def _is_volatile(site: Site) -> bool:
-    """Whether nothing of what is made of the variable was to be recorded."""
-    return any(keyword.arg == "volatile" and is_constant(keyword.value, True) for keyword in site.call.keywords)
+def _variable(site: Site) -> Finding:
+    if is_constant(site.argument("volatile"), True) and not site.grad_off:
+        message = f"`{site.short()}` has not kept autograd off since torch 0.4: use `torch.no_grad()`"
+        return site.finding(message, severity="warning")
+    asked = site.argument("requires_grad", 1)
+    return site.finding(
+        f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else"
+        if asked is None or (isinstance(asked, ast.Constant) and not asked.value)
+        else f"`{site.short()}` makes a new leaf; `detach().requires_grad_()` says so"
+    )
 
 
 def _is_repeated(site: Site) -> bool:

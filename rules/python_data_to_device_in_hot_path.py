@@ -148,7 +148,7 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` grows in this loop, and all of it is copied to the device each time"
     if (buffer := _collected(site)) is not None:
         return f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
-    if _is_counted(site, data):
+    if syntax.is_counted(site.resolve, data, ("list", "tuple")):
         return f"`{site.short(data)}` is counted on the host and copied to the device each time; `torch.arange` counts there"
     if _is_given(site, data):
         return ""
@@ -256,13 +256,6 @@ def _is_share(site: Site, data: ast.expr) -> bool:
         return False
     given = (one for call in site.flow.calls_named("range") for one in call.args)
     return any(syntax.same(one, data.right) for one in given)
-
-
-def _is_counted(site: Site, data: ast.expr) -> bool:
-    """`range(n)`, `list(range(n))`"""
-    while isinstance(data, ast.Call) and len(data.args) == 1 and site.resolve(data.func) in ("list", "tuple"):
-        data = data.args[0]
-    return isinstance(data, ast.Call) and site.resolve(data.func) == "range"
 
 
 def _is_given(site: Site, data: ast.expr) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
-from .nodes import conjuncts, none_test, root_of, string, without_not
+from .nodes import conjuncts, measured, none_test, root_of, string, without_not
 from .syntax import same
 
 FEW = 100
@@ -253,7 +253,7 @@ def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop 
     """`n < 5`, where the block alone counts `n` up, or `len(kept) < 5`, where it puts something there, and nothing in the loop sets it back."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt | ast.LtE):
         return False
-    counted = _measured(test.left)
+    counted = measured(test.left)
     name, most = names.chain(counted or test.left), test.comparators[-1]
     if name is None or not isinstance(most, ast.Constant) or not isinstance(most.value, int) or most.value > FEW:
         return False
@@ -268,14 +268,8 @@ def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop 
     )
 
 
-def _measured(node: ast.expr) -> ast.expr | None:
-    """`kept` of `len(kept)`."""
-    measures = isinstance(node, ast.Call) and names.chain(node.func) == ["len"] and len(node.args) == 1
-    return node.args[0] if measures and isinstance(node, ast.Call) else None
-
-
 def _is_filled_up(name: list[str], block: tuple[ast.stmt, ...], flow: Flow, loop: Loop | None) -> bool:
-    """Whether a block puts something into a list, and nothing in the loop begins or takes from it."""
+    """Whether a block puts something into a list that nothing in the loop begins anew, and the function never takes from."""
     if any(loop is None or contains(loop, store) for store in flow.targets.get(".".join(name), ())):
         return False
     if any(
@@ -319,17 +313,14 @@ def _missing(test: ast.expr, true: bool) -> Iterator[_Missing]:
             yield _Missing(right, inside=True, key=left)
         elif none_test(test) == (left, true):
             yield _Missing(left.target if isinstance(left, ast.NamedExpr) else left, inside=False)
-        elif true and isinstance(op, ast.Eq) and isinstance(right, ast.Constant) and right.value == 0 and _len(left):
-            yield _Missing(_len(left)[0], inside=True)
+        elif true and isinstance(op, ast.Eq) and isinstance(right, ast.Constant) and right.value == 0:
+            counted = measured(left)
+            if counted is not None:
+                yield _Missing(counted, inside=True)
     elif not true and isinstance(test, ast.Call) and names.last(test.func) == "hasattr" and len(test.args) == 2:
         attribute = string(test.args[1])
         if attribute is not None:
             yield _Missing(ast.Attribute(test.args[0], attribute, ast.Load()), inside=False)
-
-
-def _len(node: ast.expr) -> list[ast.expr]:
-    """What `len(...)` counts."""
-    return node.args if isinstance(node, ast.Call) and names.last(node.func) == "len" else []
 
 
 def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -> bool:

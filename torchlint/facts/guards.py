@@ -11,7 +11,7 @@ from ..system.regex import regex
 from . import environment, names, syntax, versions
 from .flow import Flow, Guard
 from .module import Function
-from .nodes import is_constant, none_test, string
+from .nodes import is_constant, measured, none_test, string
 from .values import Value
 
 Meaning = Literal["throttled", "weak", "cold", ""]
@@ -531,7 +531,7 @@ def _is_length(node: ast.expr) -> bool:
     """`len(loader)`, `len(loader) - 1`"""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant):
         node = node.left
-    return isinstance(node, ast.Call) and names.chain(node.func) == ["len"]
+    return measured(node) is not None
 
 
 def _option(node: ast.expr) -> ast.Name | None:

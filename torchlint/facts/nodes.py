@@ -69,6 +69,14 @@ def none_test(test: ast.AST | None) -> tuple[ast.expr, bool] | None:
     return (test.left, isinstance(test.ops[0], ast.Is)) if is_constant(test.comparators[0], None) else None
 
 
+def measured(node: ast.AST | None) -> ast.expr | None:
+    """`x` of `len(x)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[x], keywords=[]):
+            return x
+    return None
+
+
 def conjuncts(test: ast.expr) -> list[ast.expr]:
     """The conditions that `and` joins; a condition without one is its own."""
     return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]

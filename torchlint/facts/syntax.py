@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,13 @@ class Binding:
     function: Function
     statement: ast.Import | ast.ImportFrom
     alias: ast.alias
+
+
+def is_counted(resolve: Callable[[ast.expr], str | None], node: ast.expr, through: Collection[str]) -> bool:
+    """`range(n)`, and what is made of it by some functions: `list(range(n))`."""
+    while isinstance(node, ast.Call) and node.args and resolve(node.func) in through:
+        node = node.args[0]
+    return isinstance(node, ast.Call) and resolve(node.func) == "range"
 
 
 def exclusive(flow: Flow, one: ast.AST, other: ast.AST) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..system.cached import cached_property
 from ..system.regex import regex
 from . import names
-from .nodes import argument_of, callee, elements, is_constant, string
+from .nodes import argument_of, callee, elements, is_constant, measured, string
 
 if TYPE_CHECKING:
     from .module import Function, Module
@@ -231,9 +231,8 @@ def size_of_direct(node: ast.expr | None) -> tuple[ast.expr, int | None] | None:
             return node.func.value, None
         dimension = _integer(node.args[0]) if node.func.attr == "size" and node.args else None
         return (node.func.value, dimension) if dimension is not None else None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
-        return node.args[0], 0
-    return None
+    counted = measured(node)
+    return (counted, 0) if counted is not None else None
 
 
 def _unpacked(function: Function, name: str) -> tuple[ast.expr, int | None] | None:
