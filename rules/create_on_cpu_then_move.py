@@ -397,10 +397,24 @@ def _of_numpy(site: Site, call: ast.Call) -> bool:
 
 
 def _counts(site: Site, call: ast.Call) -> bool:
-    """`torch.LongTensor(range(n))`, `torch.from_numpy(np.array(range(n)))`: an `arange`; of `torch.tensor` TL113 tells."""
+    """`torch.LongTensor(range(n))`, `torch.from_numpy(np.array(range(n)))`: an `arange`.
+
+    TL113 tells of what no array is made of in between, where it is moved as it is made.
+    """
     if len(call.args) != 1 or site.resolve(call.func) not in _OF_DATA:
         return False
-    return syntax.is_counted(site.resolve, call.args[0], ("list", "numpy.array"))
+    given = call.args[0]
+    if syntax.is_counted(site.resolve, given, ("list",)):
+        return not _moved_as_made(site, call)
+    return syntax.is_counted(site.resolve, given, ("list", "numpy.array"))
+
+
+def _moved_as_made(site: Site, made: ast.Call) -> bool:
+    """Whether the move is a method of what a call makes, or of what methods make of that: `made(...).view(-1).cuda()`."""
+    node: ast.expr = site.call
+    while node is not made and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return node is made
 
 
 def _by_sizes(site: Site, call: ast.Call) -> bool:
