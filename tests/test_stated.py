@@ -42,12 +42,18 @@ def project(tmp_path: Path) -> Path:
         ("INSTALL.md", "PyTorch 1.7+, for example:\n\n    pip install torch==1.9.1\n"),
         ("INSTALL.md", "Built in PyTorch 1.8.1.\n"),
         ("INSTALL_WIN.md", "pip install torch==1.9.1\n"),
-        ("docs/INSTALL.md", "pip install torch==1.9.1\n"),
+        ("docs/INSTALL_OLD.md", "pip install torch==1.9.1\n"),
+        ("guides/INSTALL.md", "pip install torch==1.9.1\n"),
         ("README.md", "pip install torch torchvision\nTested with PyTorch 1.9.1.\n"),
         ("README.md", "- PyTorch 1.9+\n- PyTorch 1.9 or newer\n- PyTorch Lightning 1.9\n- PyTorch 1.81\n"),
-        ("README.md", "- PyTorch 1.9 (tested)\n- Python 3.6, PyTorch 1.9\n- PyTorch 1.9 made it faster\n"),
+        (
+            "README.md",
+            "- PyTorch 1.9 (tested)\n- PyTorch 1.9, or so\n- PyTorch 1.9 and newer\n- PyTorch 1.9 made it faster\n",
+        ),
         ("README.md", "- PyTorch 1.9\n- CPU: PyTorch 1.7+\n"),
         ("README.md", "PyTorch 1.9\n"),
+        ("README.md", "Python 3.6 & PyTorch 1.9\n```\ntorch.Size([1, 9])\ntorch 1.9 lets it pass\n```\nPyTorch 1.9\n"),
+        ("README.md", "- torch.1.9\n- PyTorch 1.9 / 2.0\n- PyTorch==1.9 or later\n- torch_geometric 1.9\n"),
         ("README.md", "PyTorch >= 1.9, for example:\n\n    pip install torch==1.11.0+cu113\n"),
         ("README.md", "- [PyTorch](https://pytorch.org) 1.9+\n\n    conda install pytorch==1.11.0\n"),
         ("README.rst", "pytorch (1.9 or higher)\n\n    conda install pytorch==1.11.0\n"),
@@ -218,6 +224,13 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ("- Pytorch (1.13.1)\n", (1, 14)),
         ("  * `pytorch==1.10`.\n", (1, 11)),
         ("- torch: v2.1\n", (2, 2)),
+        ("* **PyTorch 1.3.0**\n* **TorchAudio 0.3.1**\n", (1, 4)),
+        ("- PyTorch 1.4.0, CUDA 10.1 and cuDNN 7.6\n", (1, 5)),
+        ("- Install [PyTorch 1.0](https://pytorch.org)\n", (1, 1)),
+        ("```\npython 3.9.5\npytorch 1.11.0\ncuda 11.3\n```\n", (1, 12)),
+        ("```\nPyTorch 0.4 & Python 3.6\nNumpy\n```\n", (0, 5)),
+        ("pytorch==1.5.0<br />\nnumpy==1.18.5<br />\n", (1, 6)),
+        ("    pip install \\\n        torch==1.7.0\n", (1, 8)),
         ("    conda install -y torchvision=0.16.1 numpy -c pytorch\n", (2, 2)),
         ("    pip install torch==2.2.0 torchvision==0.16.0\n", (2, 3)),
     ],
@@ -227,13 +240,19 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
 
     assert Range(high=high) == project_torch(project)
 
+    (project / "README.md").rename(project / "readme.md")
+
+    assert Range(high=high) == project_torch(project)
+
     (project / "install.sh").write_text("pip install torch==2.6\n")
 
     assert Range((2, 6), (2, 7)) == project_torch(project)
 
 
-@pytest.mark.parametrize("name", ["INSTALL.md", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL"])
+@pytest.mark.parametrize("name", ["INSTALL.md", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL", "docs/INSTALL.md",
+                                  "doc/installation.md", "readme/INSTALL.md"])  # fmt: skip
 def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Path, name: str) -> None:
+    (project / name).parent.mkdir(exist_ok=True)
     (project / name).write_text("Built in PyTorch 1.8.1.\n\n    conda install pytorch=1.8 torchvision -c pytorch\n")
 
     assert Range(high=(1, 9)) == project_torch(project)
@@ -294,6 +313,30 @@ def test_a_torchvision_of_which_nothing_is_known_says_nothing(project: Path, lin
     (project / "requirements.txt").write_text(line)
 
     assert project_torch(project) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "expected"),
+    [
+        ("requirements.txt", "triton==2.2.0\n", "<2.3,>=2.2"),
+        ("requirements.txt", "triton==3.1.0\ntorchvision==0.20.1\n", "<2.6,>=2.5"),
+        ("requirements.yaml", "dependencies:\n  - python=3.9\n  - pip:\n      - triton==2.2.0\n", "<2.3,>=2.2"),
+        ("environment.yml", "dependencies:\n  - pip:\n      - torchvision==0.8.2\n", "<1.8,>=1.7"),
+        ("requirement.txt", "torch>=1.7.1\n", ">=1.7"),
+        # What does not go together says what torch's own line says.
+        ("requirements.txt", "torch==2.3.0\ntriton==3.1.0\n", "<2.4,>=2.3"),
+        ("requirements.txt", "triton>=2.2\ntriton==2.9\ntriton==1.1.1\ntritonclient==2.2.0\ntriton==nightly\n", None),
+        ("requirements.txt", "triton==2.2.0; sys_platform == 'win32'\n", None),
+        ("models.yaml", "- triton==2.2.0\n", None),
+        ("environment.yml", "dependencies:\n  - triton=2.2\n", None),
+    ],
+)
+def test_the_torch_that_a_pinned_companion_is_made_for(
+    project: Path, name: str, lines: str, expected: str | None
+) -> None:
+    (project / name).write_text(lines)
+
+    assert project_torch(project) == (Range.stated(expected) if expected else None)
 
 
 def test_the_readme_of_a_folder_says_nothing_of_a_project_that_asks_for_some(project: Path) -> None:

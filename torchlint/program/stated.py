@@ -16,7 +16,7 @@ from ..settings.home import project_root
 from ..system import stamp
 from ..system.regex import regex
 from ..text.source import Source, SourceError
-from ..torch_api.version import Range, behind_vision, on_python
+from ..torch_api.version import Range, behind_triton, behind_vision, on_python
 
 if TYPE_CHECKING:
     from configparser import RawConfigParser
@@ -31,18 +31,21 @@ _CONDA = regex(
 )
 _INSTALL = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?(?:py)?torch\s*={1,2}\s*(\d+(?:\.\d+)*)")
 _VISION = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?torchvision\s*={1,2}\s*(\d+(?:\.\d+)+)")
-_NAMED_VISION = regex(r"\s*torchvision\b", re.IGNORECASE)
+_NAMED_OTHER = regex(r"\s*(?:-\s*)?((?:torchvision|triton)\b.*)", re.IGNORECASE)
+_BEHIND: dict[str, Callable[[str], str]] = {"torchvision": behind_vision, "triton": behind_triton}
+"""Packages of which each release goes with one torch."""
 _AT_LEAST = regex(
     r"\b(?:py)?torch\b(?:\]\([^)]*\))?[^\w.=<]{0,6}(?:(?:version|v)\s?)?"
     r"(?:(?:>=?|≥)\s*v?(\d+\.\d+)?|(\d+\.\d+)(?:\.\d+)?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
     re.IGNORECASE,
 )
 _AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+)", re.IGNORECASE)
-_LISTED = regex(
-    r"\s*(?:[-*+]|\d+[.)])\s+\[?`?(?:py)?torch`?\]?(?:\(\S*\))?[\s:=(]*(?:version\s*|v)?"
-    r"(0\.\d|1\.(?:1[0-3]|\d)|2\.\d+)(?:\.\d+)?\)?`?\]?(?:\(\S*\))?\s*[.,;]?\s*",
-    re.IGNORECASE,
-)
+_MARKUP = regex(r"[*`]|<br\s*/?>|\]\(\S*?\)|[\[\]]")
+_ITEM = regex(r"\s*(?:[-*+]|\d+[.)])\s+(?:install\s)?", re.IGNORECASE)
+_FENCE = regex(r"\s*(?:```|~~~)")
+_BETWEEN = regex(r"\s*(?:,|;|&|\band\b|\bwith\b)\s*", re.IGNORECASE)
+_WANTED = regex(r"([a-z][\w-]*(?: [a-z][\w-]*)?)\s*(==?|:)?\s*\(?(?:version\s*|v)?(\d+(?:\.\d+)*)\)?\.?", re.IGNORECASE)
+_RELEASE = regex(r"(?:0\.\d|1\.(?:1[0-3]|\d)|2\.\d+)(?:\.\d+)?")
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 _CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
 _PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
@@ -119,11 +122,9 @@ def _of_all(ranges: Iterable[Range | None]) -> Range | None:
 def _said_in(directory: Path) -> Said:
     files = manifests(str(directory))
     asked = _ranges(_statements(files))
-    by_vision = _of_all(
-        _ranges(_read("torchvision", [(path, _vision) for path, read in files if read is _requirements]))
-    )
-    if by_vision not in (None, Range()) and all(one is not None and one.intersects(by_vision) for one in asked):
-        asked.append(by_vision)
+    by_others = _of_all(_ranges(_read("t", [(path, _others) for path, read in files if read in _PINNING])))
+    if by_others not in (None, Range()) and all(one is not None and one.intersects(by_others) for one in asked):
+        asked.append(by_others)
     prose = [(path, _as_it_is) for path, read in files if read is _told and not asked]
     told = _ranges(_told("\n".join(_read("torch", prose))))
     by_python = on_python(_python(files))
@@ -264,16 +265,17 @@ def _requirements(text: str) -> Iterator[str]:
     return _of_requirements(text.replace("\\\n", " ").splitlines())
 
 
-def _vision(text: str) -> Iterator[str]:
-    """The torch that a torchvision is made for, whose wheels ask for no other: 1.7 for `torchvision==0.8.2`."""
+def _others(text: str) -> Iterator[str]:
+    """The torch that a torchvision or a triton is made for: 1.7 for `torchvision==0.8.2`, 2.2 for `triton==2.2.0`."""
     from packaging.requirements import InvalidRequirement, Requirement
 
-    for line in filter(_NAMED_VISION.match, text.splitlines()):
+    for match in filter(None, map(_NAMED_OTHER.match, text.splitlines())):
         with suppress(InvalidRequirement, RecursionError):
-            wanted = Requirement(_COMMENT.sub("", line).strip())
-            if wanted.name.lower() == "torchvision" and wanted.marker is None:
+            wanted = Requirement(_COMMENT.sub("", match[1]).strip())
+            behind = _BEHIND.get(wanted.name.lower())
+            if behind is not None and wanted.marker is None:
                 pinned = [one for one in wanted.specifier if one.operator in ("==", "<=")]
-                yield ",".join(f"{one.operator}{behind}" for one in pinned if (behind := behind_vision(one.version)))
+                yield ",".join(f"{one.operator}{torch}" for one in pinned if (torch := behind(one.version)))
 
 
 def _setup_py(text: str) -> Iterator[str]:
@@ -300,13 +302,33 @@ def _told(text: str) -> Iterator[str]:
     They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example, unless it is older than that:
     then a part of the project alone needs the newer one.
     """
+    text = text.replace("\\\n", " ")
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
     found = [match[1] for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)]
     least = [match for line in lines if (match := _AT_LEAST.search(line)) and not _AT_MOST.search(line)]
     if all(_is_older(found, match[1] or match[2]) for match in least):
-        found += [match[1] for line in lines if (match := _LISTED.fullmatch(line))]
+        found += _listed(text)
         found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
         yield from _either(f"<={version}" for version in filter(None, found))
+
+
+def _listed(text: str) -> Iterator[str]:
+    """The torch in lists of what is needed: `* PyTorch 1.5.1`, `- Python 3.6, PyTorch 1.9`, lines of a block such as `pytorch 1.11.0`,
+    and `torch==1.6.0` alone. What says more than names and versions may be about anything.
+    """
+    in_block = False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            in_block = not in_block
+        if "torch" not in line.lower():
+            continue
+        item = _ITEM.match(line)
+        plain = _MARKUP.sub(" ", line[item.end() :] if item else line)
+        found = [_WANTED.fullmatch(part) for part in _BETWEEN.split(plain.strip(" \t.,;"))]
+        for one in filter(None, found if all(found) else ()):
+            said = item or in_block or one[2] == "=="
+            if said and one[1].lower() in ("torch", "pytorch") and _RELEASE.fullmatch(one[3]):
+                yield one[3]
 
 
 def _is_older(installed: list[str], least: str | None) -> bool:
@@ -416,15 +438,17 @@ def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
 
 _READERS: dict[str, Reader] = {
     r"pyproject\.toml": _pyproject,
-    r"requirements[^/]*\.txt": _requirements,
+    r"requirements?[^/]*\.txt": _requirements,
     r"requirements/[^/]*\.txt": _requirements,
     r"setup\.cfg": _setup_cfg,
     r"setup\.py": _setup_py,
-    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml": _environment,
+    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|requirements?\.ya?ml": _environment,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
-    r"(?:README|(?i:install(?:ation)?))(?:\.(?:md|rst|txt))?": _told,
+    r"(?i:README|(?:docs?/|readme/)?install(?:ation)?)(?:\.(?:md|rst|txt))?": _told,
     r"Dockerfile": _nothing,
 }
+_PINNING = (_requirements, _environment)
+"""What reads files that may pin packages made for one torch."""
 _INSTALLING = {_installed, _told}
 _PYTHON_READERS: dict[Reader, Reader] = {
     _pyproject: _pyproject_python,

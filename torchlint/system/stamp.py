@@ -23,10 +23,10 @@ _SET_UP = ("setup.py", "setup.cfg")
 """The same, where that is no package: those may have a module of that name."""
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
-_MANIFESTS = tuple(
-    "pyproject.toml requirements constraints setup env install Install INSTALL Dockerfile README __init__.py".split()
-)
+_MANIFESTS = tuple("pyproject.toml requirement constraints setup env install dockerfile readme __init__.py".split())
 _ENVIRONMENTS = (".yml", ".yaml")
+_PAGES = frozenset(("doc", "docs", "readme"))
+"""The folders that a page on installing may lie in."""
 SIZE = 16
 """Bytes of a digest."""
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -109,10 +109,18 @@ def names(path: str) -> str:
 
 def manifests(directory: str) -> list[str]:
     """The names in a directory that files may have which say what torch a project is for."""
-    found = _listed(directory)
-    if "requirements" in found:
+    listed = _listed(directory)
+    found = [name for name in listed if _may_state(name)]
+    if "requirements" in listed:
         found += [f"requirements/{name}" for name in _listed(os.path.join(directory, "requirements"))]
-    return [name for name in found if name.startswith(_MANIFESTS) or name.endswith(_ENVIRONMENTS)]
+    for folder in _PAGES.intersection(listed):
+        names = _listed(os.path.join(directory, folder))
+        found += [f"{folder}/{name}" for name in names if name.lower().startswith("install")]
+    return sorted(found)
+
+
+def _may_state(name: str) -> bool:
+    return name.lower().startswith(_MANIFESTS) or name.endswith(_ENVIRONMENTS)
 
 
 def marks_root(directory: str) -> bool:

@@ -21,6 +21,9 @@ BEHIND_PYTHON: dict[Version, Version] = {
 """For Pythons below a version the first torch that has no wheel for any of them: torch 2.4 is the last for Python 3.8."""
 _VISION_OF_TORCH_1_4, _VISION_OF_TORCH_2_0 = 5, 15
 """The minor versions of torchvision that came with a torch: since then both count on together."""
+_TORCH_OF_TRITON = {"2": 0, "3": 4}
+"""The minor version of the first torch 2 that came with a major one of triton: since then both count on together."""
+_LAST_OF_TRITON = {"2": 3}
 YEARS = 3
 """For how long after its release people are taken to use a torch."""
 
@@ -124,6 +127,16 @@ def behind_vision(version: str) -> str:
         return ""
     behind = int(minor) - _VISION_OF_TORCH_2_0
     return f"2.{behind}" if behind >= 0 else f"1.{int(minor) - 1}"
+
+
+def behind_triton(version: str) -> str:
+    """The torch whose wheels ask for a release of triton: 2.2 for 2.2.0, 2.4 for 3.0.0; "" where that is not known."""
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    first = _TORCH_OF_TRITON.get(major)
+    if first is None or not minor.isdecimal() or first + int(minor) > _LAST_OF_TRITON.get(major, LATEST[1]):
+        return ""
+    return f"2.{first + int(minor)}"
 
 
 def oldest_in_use() -> Version:
