@@ -4,15 +4,17 @@ import ast
 import functools
 import itertools
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
 
 from torchlint.facts import runs, training
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import contains
+from torchlint.facts.layers import WITHOUT_WEIGHTS
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.nodes import none_test, spreads, without_not
 from torchlint.facts.operator_calls import carries_no_graph
+from torchlint.facts.uses import readers
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -63,7 +65,9 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
-    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()` or an `argmax`.
+    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()` or an `argmax`,
+    through arithmetic, lists and other models, too: a target network whose values are detached before the loss.
+    Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
     With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
     methods, too.
     In a script, outside of loops too, what is read at once: `model(x).argmax(1).eq(y).float().mean().item()` (info).
@@ -165,11 +169,16 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             continue
         loops = _is_evaluation(site, other, model)
         alone = _repeated(site, other) and (not trains or _only_evaluates(site, other))
-        if not (loops or alone) or site.analysis.steps.hot(site.function, other):
+        if site.analysis.steps.hot(site.function, other):
             continue
         if _off(site, other) or _switched_between(site, model, call, other):
             continue
-        yield _recorded(site, site.function, other)
+        if loops or alone:
+            yield _recorded(site, site.function, other)
+        elif (inner := _run_by_test(site, other, model)) is not None:
+            yield _recorded(site, *inner)
+        else:
+            continue
         if around is None:
             return
         told.add(around)
@@ -308,7 +317,7 @@ def _only_evaluates(site: Site, call: ast.Call) -> bool:
 def _repeated(site: Site, call: ast.Call) -> bool:
     """Whether a loop runs a call more often than until it succeeds; one of another function may."""
     loops = site.flow.loops(call)
-    return not all(map(runs.tries_again, loops)) if loops else _runs_often(site)
+    return not all(map(runs.tries_again, loops)) if loops else _runs_often(site.at(site.function, call))
 
 
 def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
@@ -320,20 +329,33 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
         return _is_model(site, call) or _is_method_of_models(site, call)
     if called is not None and called[0] == site.function.own_name == model[0]:
         return any(_runs_own(site, target, model[1:]) for target in site.project.targets(site.function, call))
-    if not any(chain(argument) == model for argument in call.args):
-        return False
+    return next(_given_to(site, call, model), None) is not None
+
+
+def _given_to(site: Site, call: ast.Call, model: list[str]) -> Iterator[tuple[Function, ast.Call]]:
+    """Where a function of the project runs the model that a call gives it, and asks for no gradients."""
+    position = next((i for i, argument in enumerate(call.args) if chain(argument) == model), None)
+    if position is None:
+        return
     for target in site.project.targets(site.function, call):
         if _ASKS.search(_text(target)) or site.analysis.context.function_off(target):
-            return False
-        position = next((i for i, argument in enumerate(call.args) if chain(argument) == model), 0)
+            return
         if target.cls is not None or position >= len(target.parameters):
-            return False
+            return
         name = target.parameters[position].arg
-        return any(
-            _is_run(inner, name) and not _off_in(site, target, inner) and not training.only_trains(target, inner)
-            for inner in target.flow.calls
-        )
-    return False
+        for inner in target.flow.calls:
+            if _is_run(inner, name) and not _off_in(site, target, inner) and not training.only_trains(target, inner):
+                yield target, inner
+
+
+def _run_by_test(site: Site, call: ast.Call, model: list[str]) -> tuple[Function, ast.Call] | None:
+    """Where a function runs the model, given by one that trains for most of the time: `test(model, data)` after each epoch."""
+    for target, inner in _given_to(site, call, model):
+        within = site.at(target, inner)
+        runs = isinstance(inner.func, ast.Name) or _is_model(within, inner) or _is_method_of_models(within, inner)
+        if runs and not site.analysis.steps.hot(target, inner) and not _frozen(within, inner):
+            return target, inner
+    return None
 
 
 def _is_method_of_models(site: Site, call: ast.Call) -> bool:
@@ -432,7 +454,7 @@ def _by_flag(site: Site) -> Iterator[Finding]:
         if site.analysis.context.grad_off(*evaluating) or _frozen(site, model):
             continue
         why = site.related(*evaluating, "called without training, and autograd stays on")
-        without = "None" if flag.given else str(not flag.true)
+        without = flag.said(flag.passed(site.function, evaluating[1]))
         message = (
             f"`{site.short(model)}` records a graph for autograd where `{flag.name}` is {without}, and nothing uses it"
         )
@@ -444,11 +466,31 @@ _SWITCHES = regex(r"no_grad|set_grad_enabled|inference_mode|enable_grad|autograd
 
 
 class _Flag(NamedTuple):
-    """A condition on a parameter: that it is true, or false; that something is `given` for it."""
+    """A condition on a parameter: that it is true, that something is given for it, that it is equal to a string; or that it is not."""
 
     name: str
-    true: bool
-    given: bool
+    holds: bool
+    asks: Literal["truth", "given", "equal"]
+    to: str = ""
+
+    def trains(self, value: object) -> bool:
+        """Whether a value of the parameter meets the condition."""
+        if self.asks == "given":
+            return (value is not None) is self.holds
+        return (value == self.to if self.asks == "equal" else bool(value)) is self.holds
+
+    def said(self, passed: ast.Constant | None) -> str:
+        """How a value that does not meet the condition is written in a message."""
+        if self.asks == "given":
+            return "None"
+        return repr(passed.value) if self.asks == "equal" and passed is not None else str(not self.holds)
+
+    def passed(self, function: Function, call: ast.Call) -> ast.Constant | None:
+        """The constant that a call, or the default, gives the parameter."""
+        passed = function.argument(call, self.name)
+        if passed is None and not spreads(call):
+            passed = function.defaults.get(self.name)
+        return passed if isinstance(passed, ast.Constant) else None
 
 
 def _flags(site: Site, loop: ast.AST) -> list[_Flag]:
@@ -461,37 +503,45 @@ def _is_set(site: Site, flag: _Flag) -> bool:
     """Whether the function may give a flag the value that trains: `backprop = False` does not."""
     given = (site.flow.parents.get(store) for store in site.flow.stores.get(flag.name, ()))
     return any(
-        flag.given
+        flag.asks == "given"
         or not isinstance(one, ast.Assign)
         or not isinstance(one.value, ast.Constant)
-        or bool(one.value.value) is flag.true
+        or flag.trains(one.value.value)
         for one in given
     )
 
 
 def _tested(site: Site, node: ast.AST, loop: ast.AST | None = None) -> list[_Flag]:
-    found = []
-    for guard in site.flow.guards(node):
-        test, true = without_not(guard.test, guard.true)
-        asked = none_test(test)
-        if asked is not None:
-            test, true = asked[0], true is not asked[1]
-        if isinstance(test, ast.Name) and (loop is None or contains(loop, guard.node)):
-            found.append(_Flag(test.id, true, given=asked is not None))
-    return found
+    guards = (guard for guard in site.flow.guards(node) if loop is None or contains(loop, guard.node))
+    return [flag for guard in guards if (flag := _asked(*without_not(guard.test, guard.true))) is not None]
+
+
+def _asked(test: ast.expr, true: bool) -> _Flag | None:
+    """What a test asks of a name."""
+    asked = none_test(test)
+    if asked is not None:
+        test, true = asked[0], true is not asked[1]
+    if isinstance(test, ast.Name):
+        return _Flag(test.id, true, "truth" if asked is None else "given")
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or len(test.ops) > 1:
+        return None
+    to = test.comparators[0]
+    if (
+        not isinstance(test.ops[0], ast.Eq | ast.NotEq)
+        or not isinstance(to, ast.Constant)
+        or not isinstance(to.value, str)
+    ):
+        return None
+    return _Flag(test.left.id, true is isinstance(test.ops[0], ast.Eq), "equal", to.value)
 
 
 def _evaluating(site: Site, flag: _Flag) -> Iterator[tuple[Function, ast.Call]]:
     """The calls of the function, tests apart, for which the condition does not hold."""
     for one in site.project.call_sites(site.function, _CALLERS) or ():
-        passed = site.function.argument(one.call, flag.name)
-        spread = spreads(one.call)
-        if passed is None and not spread:
-            passed = site.function.defaults.get(flag.name)
-        if not isinstance(passed, ast.Constant) or one.given is not None:
+        passed = flag.passed(site.function, one.call)
+        if passed is None or one.given is not None or flag.trains(passed.value):
             continue
-        fails = (passed.value is None) is flag.true if flag.given else bool(passed.value) is not flag.true
-        if fails and not site.project.is_tested(one.function):
+        if not site.project.is_tested(one.function):
             yield one.function, one.call
 
 
@@ -519,14 +569,14 @@ def _unused(site: Site) -> Iterator[Finding]:
 def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
     """Of calls of models those that run again and again, and whose results lose their graph everywhere."""
     # Whether it runs again and again takes longest to tell.
-    if not calls or not _is_repeated(site) or site.grad_off or not (site.warm or _runs_often(site)):
+    if not calls or not _is_repeated(site) or not (site.warm or _runs_often(site)):
         return
     for call in calls:
         if not _repeated(site, call) or _off(site, call) or _frozen(site, call) or _is_array(site, call):
             continue
         if _is_made_on_steps(site, call) or _is_told_of_script(site, call):
             continue
-        if _goes_nowhere(site, call, 0):
+        if _goes_nowhere(site, call, set()):
             yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
 
 
@@ -541,7 +591,7 @@ def _handed(site: Site) -> Iterator[Finding]:
         if given is None:
             continue
         caller = site.at(one.function, one.call)
-        calls = () if _evaluates(caller) else dict.fromkeys(_models_in(caller, given, frozenset()))
+        calls = () if _evaluates(caller) else dict.fromkeys(_models_in(caller, given))
         yield from _told(caller, [call for call in calls if call not in told])
         told.update(calls)
 
@@ -653,36 +703,40 @@ def _around_grad(text: str) -> Iterator[str]:
 
 def _sources(site: Site) -> Iterator[ast.Call]:
     """The calls of models that the dropped value comes from: in the expression, or through names."""
-    yield from _models_in(site, _dropped(site), frozenset())
+    yield from _models_in(site, _dropped(site))
 
 
-def _models_in(site: Site, node: ast.expr, through: frozenset[str]) -> Iterator[ast.Call]:
-    """The calls of models in an expression, and in what its names are given by models or functions of torch."""
+def _models_in(site: Site, node: ast.expr) -> Iterator[ast.Call]:
+    """The calls of models in an expression, and in what its names are given."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and _is_model(site, part):
             yield part
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id not in through:
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             key = ("made by models", site.function, part.id)
-            if not through:
-                yield from site.once(key, lambda: list(_made_by_models(site, part.id, through)))  # noqa: B023
-            elif len(through) < _DEPTH:
-                yield from _made_by_models(site, part.id, through)
+            yield from site.once(key, lambda: list(_made_by_models(site, part.id)))  # noqa: B023
 
 
-def _made_by_models(site: Site, name: str, through: frozenset[str]) -> Iterator[ast.Call]:
-    """The calls of models whose result a name is given, or what a function of torch makes of it."""
+def _made_by_models(site: Site, name: str) -> Iterator[ast.Call]:
+    """The calls of models in what a name is given, or the names in that: `q = net(x)`, `target = r + q.max(1)[0]`."""
+    names, seen = [name], {name}
+    for _ in range(_DEPTH):
+        made = [value for name in names for value in _given(site, name)]
+        parts = [part for value in made for part in ast.walk(value)]
+        yield from (part for part in parts if isinstance(part, ast.Call) and _is_model(site, part))
+        loaded = (part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+        names = [one for one in dict.fromkeys(loaded) if one not in seen]
+        seen.update(names)
+
+
+def _given(site: Site, name: str) -> Iterator[ast.expr]:
+    """The values that a name is given by assignments, and what the list of that name is given."""
     for store in site.flow.stores.get(name, ()):
         statement = site.flow.statement(store)
-        made = statement.value if isinstance(statement, ast.Assign) else None
-        inner = _innermost(made)
-        if inner is not None and _is_model(site, inner):
-            yield inner
-        elif not isinstance(made, ast.Call):
-            continue
-        elif (site.resolve(made.func) or "").startswith("torch."):
-            for given in made.args[:1]:
-                if isinstance(given, ast.Name):
-                    yield from _models_in(site, given, through | {name})
+        if isinstance(statement, ast.Assign):
+            yield statement.value
+    for call in site.flow.calls_named("append"):
+        if _grown(site, call) == name:
+            yield from call.args
 
 
 def _innermost(node: ast.expr | None) -> ast.Call | None:
@@ -697,33 +751,40 @@ def _is_model(site: Site, call: ast.Call) -> bool:
     if called.kind == "module":
         if called.class_ is not None and _trains_nothing(site, called.class_):
             return False
+        if called.class_name in WITHOUT_WEIGHTS:
+            return False
         return not called.class_name.endswith("Loss") and not _LOSS.search((chain(call.func) or [""])[-1])
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr in _NO_RUN:
         return False
     owner = site.value(func.value)
-    if owner.kind != "module" or owner.class_ is None:
+    if owner.kind != "module" or owner.class_ is None or _trains_nothing(site, owner.class_):
         return False
     method = site.project.method(owner.class_, func.attr)
     return method is not None and _runs_model(site, method)
 
 
 def _trains_nothing(site: Site, klass: Class) -> bool:
-    """Whether a module has no parameters: it makes no layers, and calls nothing that it was given."""
+    """Whether a module has no parameters: it makes no layers that have some, and calls nothing that it was given."""
     if any(site.project.resolve(klass.parent, base) != "torch.nn.Module" for base in klass.bases):
         return False
-    for method in klass.methods.values():
-        own = method.own_name
-        for call in method.flow.calls:
-            name = site.project.resolve(method, call.func) or ""
-            made = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
-            parts = chain(call.func) or ["", ""]
-            held = parts[0] == own and len(parts) > 1 and (len(parts) > 2 or parts[1] not in klass.methods)
-            if made or held or "Parameter" in parts[-1] or isinstance(call.func, ast.Subscript):
-                return False
-            if site.project.value(method, call).kind in ("module", "unknown") and parts[-1][:1].isupper():
-                return False
-    return True
+    return not any(_may_train(site, method, call) for method in klass.methods.values() for call in method.flow.calls)
+
+
+def _may_train(site: Site, method: Function, call: ast.Call) -> bool:
+    """Whether a call in a method makes, or runs, what may have parameters."""
+    name = site.project.resolve(method, call.func) or ""
+    if name in WITHOUT_WEIGHTS or site.project.value(method, call.func).class_name in WITHOUT_WEIGHTS:
+        return False
+    made = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
+    parts = chain(call.func) or ["", ""]
+    assert method.cls is not None
+    held = parts[0] == method.own_name and len(parts) > 1 and (len(parts) > 2 or parts[1] not in method.cls.methods)
+    if made or (held and parts[1] != "register_buffer") or "Parameter" in parts[-1]:
+        return True
+    if isinstance(call.func, ast.Subscript):
+        return True
+    return site.project.value(method, call).kind in ("module", "unknown") and parts[-1][:1].isupper()
 
 
 def _is_array(site: Site, call: ast.Call) -> bool:
@@ -747,8 +808,11 @@ def _becomes_array(site: Site, node: ast.AST) -> bool:
     return False
 
 
-def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
-    """Whether everything that is made of the value loses its graph."""
+def _goes_nowhere(site: Site, node: ast.expr, seen: set[ast.AST]) -> bool:
+    """Whether everything that is made of the value loses its graph; `seen` are the reads that are asked about already."""
+    if node in seen:
+        return True
+    seen.add(node)
     for child, parent in site.flow.upwards(node):
         if isinstance(parent, ast.Attribute) and (
             parent.attr in _SINKS or carries_no_graph(f"torch.Tensor.{parent.attr}")
@@ -760,17 +824,45 @@ def _goes_nowhere(site: Site, node: ast.AST, depth: int) -> bool:
             name = site.resolve(parent.func) or ""
             if name in _SINK_CALLS or carries_no_graph(name) or _is_given_to_drop(site, parent, child):
                 return True
-            if (
-                not name.startswith("torch.")
-                and site.value(parent.func).kind != "module"
-                and not _is_method(site, parent)
-            ):
+            if (grown := _grown(site, parent)) is not None:
+                return _name_goes_nowhere(site, grown, site.flow.loads.get(grown, ()), seen)
+            if not name.startswith("torch.") and not _is_of_model(site, parent) and not _is_method(site, parent):
                 return False
+        if isinstance(parent, ast.Call | ast.BinOp) and _off_in(site, site.function, parent):
+            return True  # made of it where autograd is off
+        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and child is parent.value:
+            return True  # filled in place
         if isinstance(parent, ast.Assign):
-            return depth < _DEPTH and all(_name_goes_nowhere(site, target, depth + 1) for target in parent.targets)
+            return all(_target_goes_nowhere(site, target, parent.value, seen) for target in parent.targets)
         if isinstance(parent, ast.stmt | ast.Lambda | ast.comprehension):
-            return False
+            return _grows(site, parent, node)
     return False
+
+
+def _is_of_model(site: Site, call: ast.Call) -> bool:
+    """Whether a call is of a model, or of a method of one: `model(x)`, `model.q(x)`."""
+    func = call.func
+    of = func.value if isinstance(func, ast.Attribute) and site.value(func).kind != "module" else func
+    return site.value(of).kind == "module"
+
+
+def _grown(site: Site, call: ast.Call) -> str | None:
+    """The name of the list that a call puts its argument into: `outs.append(out)`, alone in its statement."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "append" or not isinstance(func.value, ast.Name):
+        return None
+    return func.value.id if isinstance(site.flow.parents.get(call), ast.Expr) else None
+
+
+def _grows(site: Site, statement: ast.AST, node: ast.AST) -> bool:
+    """Whether a statement does no more than put something into the list that the node names."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.value is node
+        and _grown(site, call) is not None
+    )
 
 
 def _is_given_to_drop(site: Site, call: ast.Call, given: ast.AST) -> bool:
@@ -786,15 +878,18 @@ def _is_method(site: Site, call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and site.value(call.func.value).kind == "tensor"
 
 
-def _name_goes_nowhere(site: Site, target: ast.expr, depth: int) -> bool:
+def _target_goes_nowhere(site: Site, target: ast.expr, value: ast.expr, seen: set[ast.AST]) -> bool:
     if isinstance(target, ast.Tuple):
-        return all(_name_goes_nowhere(site, element, depth) for element in target.elts)
-    if not isinstance(target, ast.Name) or target.id in site.flow.globals:
+        return all(_target_goes_nowhere(site, element, value, seen) for element in target.elts)
+    if not isinstance(target, ast.Name):
         return False
-    if any(target.id in inner.flow.loads for inner in site.function.nested.values()):
+    return _name_goes_nowhere(site, target.id, readers(site.function, target.id, value), seen)
+
+
+def _name_goes_nowhere(site: Site, name: str, reads: Iterable[ast.Name], seen: set[ast.AST]) -> bool:
+    """Whether all of these reads of a name of the function lose its graph."""
+    if name in site.flow.globals or name not in site.flow.stores:
         return False
-    if len({id(site.flow.statement(store)) for store in site.flow.stores[target.id]}) > 1 and depth > 2:
-        # The same name again and again (`x = layer(x)`): what is read where is not known.
+    if any(name in inner.flow.loads for inner in site.function.nested.values()):
         return False
-    loads = site.flow.loads.get(target.id, ())
-    return all(site.value(load).kind in ("ndarray", "number") or _goes_nowhere(site, load, depth) for load in loads)
+    return all(site.value(read).kind in ("ndarray", "number") or _goes_nowhere(site, read, seen) for read in reads)

@@ -58,6 +58,9 @@ def grad_off(files: Files, path: str = "a.py") -> bool:
         "def decorate(f):\n    return f\n@decorate\ndef f():\n    here",
         "torch.set_grad_enabled(False)\nwith torch.enable_grad():\n    here",
         "def g():\n    torch.set_grad_enabled(False)\ndef f():\n    here",
+        "def f():\n    here\n    torch.no_grad().__enter__()",
+        "def f():\n    torch.enable_grad().__enter__()\n    here",
+        "def f():\n    pool.__enter__()\n    here",
         "def f():\n    here\n    torch.set_grad_enabled(False)",
         "def f():\n    torch.set_grad_enabled(True)\n    here",
         "def f():\n    with torch.set_grad_enabled(False):\n        pass\n    here",
@@ -105,6 +108,8 @@ def test_places_where_grad_may_be_on(code: str) -> None:
         "torch.set_grad_enabled(False)\ndef f():\n    here",
         "def f():\n    torch.set_grad_enabled(False)\n    here",
         "torch.autograd.set_grad_enabled(False)\nhere",
+        "torch.no_grad().__enter__()\nhere",
+        "def f():\n    torch.inference_mode().__enter__()\n    for x in y:\n        here",
         "class A(LightningModule):\n    def validation_step(self, batch, i):\n        here",
         # A decorator of the project that does it, as yolov5 has one.
         (

@@ -17,3 +17,15 @@ FLAGGED_BIAS = frozenset(f"torch.nn.{kind}{part}" for kind in ("RNN", "LSTM", "G
     f"torch.nn.{module}{base}" for module in ("", "modules.rnn.") for base in ("RNNBase", "RNNCellBase")
 }
 """Layers whose `bias` says whether they have biases, and is none."""
+
+_WITHOUT_WEIGHTS = """AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d
+AlphaDropout AvgPool1d AvgPool2d AvgPool3d CELU ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d
+ConstantPad2d ConstantPad3d CosineSimilarity CrossMapLRN2d Dropout Dropout1d Dropout2d Dropout3d ELU FeatureAlphaDropout
+Flatten Fold FractionalMaxPool2d FractionalMaxPool3d GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh Identity LPPool1d
+LPPool2d LPPool3d LeakyReLU LocalResponseNorm LogSigmoid LogSoftmax MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d
+MaxUnpool3d Mish PairwiseDistance PixelShuffle PixelUnshuffle RReLU ReLU ReLU6 ReflectionPad1d ReflectionPad2d
+ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus
+Softshrink Softsign Tanh Tanhshrink Threshold Unflatten Unfold Upsample UpsamplingBilinear2d UpsamplingNearest2d
+ZeroPad1d ZeroPad2d ZeroPad3d"""
+WITHOUT_WEIGHTS = frozenset(f"torch.nn.{name}" for name in _WITHOUT_WEIGHTS.split())
+"""Layers that train nothing; losses apart."""

@@ -15,7 +15,7 @@ from ..facts.torch_table import EVALUATION_STEPS
 from ..query.question import question
 from ..system.regex import regex
 from ..text.blocks import in_loops
-from ..text.source import Source
+from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
 from . import frameworks, handed
 from .project import Project
@@ -38,6 +38,8 @@ _OFF = frozenset(
     )
 )
 _SET = frozenset(("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"))
+_SWITCHES = Words(b"set_grad_enabled", b"__enter__")
+"""What switches autograd for the statements that follow."""
 _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
 _FRAMEWORK_EVAL = EVALUATION_STEPS | {"on_validation_epoch_end", "evaluation_step"}
 _PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
@@ -139,20 +141,22 @@ class Context:
         return None
 
     def _switched_off(self, function: Function, node: ast.AST) -> bool:
-        """`torch.set_grad_enabled(False)` as a statement before the place, in the function or at the module's top."""
-        for scope in {function, function.module.body}:
-            if not scope.module.source.holds(b"set_grad_enabled"):
-                return False
-            for call in scope.flow.calls:
-                if (
-                    isinstance(scope.flow.parents.get(call), ast.Expr)
-                    and self.project.resolve(scope, call.func) in _SET
-                    and call.args
-                    and is_constant(call.args[0], False)
-                    and (scope is not function or call.lineno < getattr(node, "lineno", 0))
-                ):
-                    return True
-        return False
+        """`torch.set_grad_enabled(False)` or `torch.no_grad().__enter__()` as a statement before the place, in the function or at the module's top."""
+        if not function.module.source.holds(_SWITCHES):
+            return False
+        return any(
+            isinstance(scope.flow.parents.get(call), ast.Expr)
+            and (scope is not function or call.lineno < getattr(node, "lineno", 0))
+            and self._switches_off(scope, call)
+            for scope in {function, function.module.body}
+            for call in scope.flow.calls
+        )
+
+    def _switches_off(self, scope: Function, call: ast.Call) -> bool:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "__enter__":
+            return self._mode(scope, call.func.value) is False
+        given = call.args[0] if call.args else None
+        return given is not None and is_constant(given, False) and self.project.resolve(scope, call.func) in _SET
 
     # Files
 

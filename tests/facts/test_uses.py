@@ -1,0 +1,37 @@
+"""Which reads may see what one statement gave a name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import pytest
+
+from torchlint.facts.module import Module
+from torchlint.facts.uses import readers
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        # `x = made` stands on the second line.
+        ("x = made()\nuse(x)\nx = other()\nuse(x)", [3]),
+        ("x = made()\nx = use(x)\nuse(x)", [3]),
+        ("x = made()\nif a:\n    x = other()\nuse(x)", [5]),
+        ("x = made()\nif a:\n    x = other()\nelse:\n    x = 0\nuse(x)", []),
+        ("x = made()\nfor i in j:\n    use(x)\n    x = other()\nuse(x)", [4, 6]),
+        ("x = made()\nx.append(1)\nuse(x)", [3, 4]),
+        ("x = made()\nx[0] = 1\nuse(x)", [3, 4]),
+        ("x = made()\nx += 1\nuse(x)", [4]),
+        ("x = made()\nwhile a:\n    x = x.next()\nuse(x)", [4, 5]),
+        ("x, y = made()\nuse(x, y)\nx, y = other()\nuse(x)", [3]),
+        ("x = made()\nif isinstance(x, str):\n    use(x)\nuse(x)", [3, 4, 5]),
+        ("x = made()\ntry:\n    x = other()\nexcept E:\n    use(x)\nuse(x)", [6, 7]),
+    ],
+)
+def test_what_may_see_an_assignment(module_of: Callable[[str], Module], body: str, lines: list[int]) -> None:
+    text = "def f(a, j):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    function = module_of(text).top_functions["f"]
+    statement = function.node.body[0]
+    assert isinstance(statement, ast.Assign)
+    assert [read.lineno for read in readers(function, "x", statement.value)] == lines
