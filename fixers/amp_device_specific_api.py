@@ -191,10 +191,9 @@ def _arguments(place: Site, call: ast.Call, first: str, member: str) -> list[Edi
         added = tree.add_argument(call_node(place, call), first)
         return [added] if added is not None else None
     node = call_node(place, call)
-    if not call.args:
-        return [tree.lead_argument(node, first)]
-    leads = [f"{name}=" for name in names[: len(call.args)]] or [""] * len(call.args)
+    leads = [f"{name}=" for name in names[: len(call.args)]] or [""] * max(len(call.args), 1)
     renamed = [
         tree.insert_before(place.cst(arg), lead) for arg, lead in zip(call.args[1:], leads[1:], strict=True) if lead
     ]
-    return [tree.lead_argument(node, first, leads[0]), *renamed]
+    leading = tree.lead_argument(node, first, leads[0])
+    return [leading, *renamed] if leading is not None else None

@@ -37,12 +37,13 @@ def _variable(site: Site) -> Fix | None:
         return None
     given = site.call.args[0]
     text = operand(site, given, Place.RECEIVER)
-    note = _PLAIN if site.value(given).is_tensor else "something else than a tensor may come here"
-    made = site.value(given).made_by
+    value = site.value(given)
+    note = _PLAIN if value.is_tensor else "something else than a tensor may come here"
     if (
-        isinstance(made, ast.Call)
-        and site.resolve(made.func) in _FACTORIES
-        and site.value(given).made_in is site.module
+        value.proven
+        and isinstance(value.made_by, ast.Call)
+        and site.resolve(value.made_by.func) in _FACTORIES
+        and value.made_in is site.module
     ):
         note = ""
     return Fix("Use `detach()`", _detached(site, text), "unsafe" if note else "safe", note)

@@ -5,6 +5,7 @@ import ast
 from torchlint.facts.nodes import elements
 from torchlint.facts.told import Construction
 from torchlint.rule import Edit, Finding, Fix, Site
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, arguments, operand, spelled
 
 # What always returns an array of its own, never a view of its argument.
@@ -13,6 +14,7 @@ _FRESH = frozenset(
     for name in """zeros ones empty full eye arange linspace array stack concatenate vstack hstack zeros_like
     ones_like full_like where repeat tile""".split()
 )
+_OUT = regex(rb"\bout ?=(?!=)")
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -43,7 +45,12 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _may_be_resized(site: Site, made: ast.Call) -> bool:
     """Whether some code resizes tensors in place, or may: what shards parameters does, and `out=` what holds nothing yet."""
     kept = site.consumed_by(("Parameter", "register_buffer", "register_parameter"))
-    return kept or _holds_nothing(site, made) or site.analysis.context.switched_on(rb"\bresize_")
+    return (
+        kept
+        or site.source.holds(_OUT)
+        or _holds_nothing(site, made)
+        or site.analysis.context.switched_on(rb"\bresize_")
+    )
 
 
 def _holds_nothing(site: Site, made: ast.Call) -> bool:

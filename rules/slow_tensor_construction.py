@@ -65,8 +65,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
 
     `torch.tensor(np.zeros(n))` becomes `torch.as_tensor(...)`, which takes over the memory that the NumPy call made for
     it; this is done for calls that always make a new array, and is unsafe where the project resizes tensors in place
-    (`resize_`), keeps it as a parameter or buffer, or makes an array that holds nothing, for `out=` to resize: memory of NumPy
-    can't be resized.
+    (`resize_`), keeps it as a parameter or buffer, makes an array that holds nothing, or where the file names `out=`, which resizes: memory
+    of NumPy can't be resized.
     Unsafe: `torch.tensor(t)` of a proven tensor becomes `t.detach().clone()`, the same value, dtype and strides without
     the warning, but on the device of `t` where `torch.tensor` goes to the default one. A list of arrays becomes
     `torch.from_numpy(np.array(...))`, where arrays of several dtypes take NumPy's common one, and an empty list gives

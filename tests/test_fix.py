@@ -194,6 +194,16 @@ def test_a_rule_that_breaks_the_file_is_left_out_and_named() -> None:
     assert ({"TL1"}, ["TL1"]) == (set(fixed.failed), [one.code for one in fixed.remaining])
 
 
+def test_what_can_be_parsed_and_not_compiled_is_broken_too() -> None:
+    repeated, left = rule("TL1", "f(a=1)", "f(a=1, a=2)"), rule("TL2", "2", "3")
+
+    fixed = fix_source(source("f(a=1)\nb = 2\n"), together(repeated, left))
+    never = fix_source(source("return f(a=1)\nb = 2\n"), together(rule("TL1", "f(a=1)", "f(a=2)")))
+
+    assert (b"f(a=1)\nb = 3\n", {"TL1"}) == (fixed.source.data, set(fixed.failed))
+    assert (b"return f(a=2)\nb = 2\n", frozenset()) == (never.source.data, never.failed)
+
+
 def test_of_rules_that_only_break_the_file_together_the_last_is_left_out() -> None:
     code = "if x:\n    a()\n    b()\nc()\n"
 

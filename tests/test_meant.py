@@ -96,6 +96,11 @@ def test_a_name_that_may_be_something_else(code: str) -> None:
         f"x = getattr(torch, name)\nhasattr(torch, 'tensor') or getattr(torch, 'tensor')\n{PLACE}",
         f"setattr(torch.nn.init, name, f)\nsetattr(self, name, torch.tensor)\nvars(self)[name] = torch\n{PLACE}",
         f"nn.init.__dict__[name] = f\nself.__dict__['tensor'] = self.torch.tensor\n{PLACE}",
+        f"if x: y: torch.tensor == 3\nx: torch.tensor = 3\nf = lambda a: torch.tensor\n{PLACE}",
+        f"if x: f(torch.tensor, tensor=3)\nself.torch: torch.tensor = 3\n{PLACE}",
+        f"import_module('torch.cuda').other = 3\nimport_module('torch').tensor == 3\n{PLACE}",
+        f"t = torch.tensor\nt.tensor = 3\nkind = torch.long\nkind.tensor = 3\n{PLACE}",
+        f"for t in (torch.long, torch.int): t.tensor = 3\nfor t in f(torch): pass\n{PLACE}",
     ],
 )
 def test_what_leaves_torch_alone(code: str) -> None:
@@ -135,6 +140,16 @@ def test_what_leaves_torch_alone(code: str) -> None:
         ("torch.__dict__['tensor'] = fake", "tensor"),
         ("vars(torch)['LongTensor'] = fake", "LongTensor"),
         ("import torch as th\nvars(th)['tensor'] = fake", "tensor"),
+        ("if old: torch.tensor = fake", "tensor"),
+        ("try: torch.LongTensor = fake\nexcept Error: pass", "LongTensor"),
+        ("def f():\n    for _ in x: a = {1: 2}; y()\n    else: torch.tensor = fake", "tensor"),
+        ("importlib.import_module('torch').tensor = fake", "tensor"),
+        ("__import__('torch').LongTensor = fake", "LongTensor"),
+        ("t = torch\nt.tensor = fake", "tensor"),
+        ("here = torch.nn.functional  # short\nhere.tensor = fake", "tensor"),
+        ("t = importlib.import_module('torch')\nt.tensor = fake", "tensor"),
+        ("for m in (torch, torch.nn):\n    m.tensor = fake", "tensor"),
+        ("for m in [np, torch]:\n    setattr(m, 'tensor', fake)\n    m.LongTensor = fake", "LongTensor"),
     ],
 )
 def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
@@ -232,6 +247,7 @@ def test_what_another_file_puts_in_the_place_of_an_import(other: str) -> None:
         "mock.patch.dict('sys.modules', torch=Fake)",
         "sys._getframe(1).f_globals['torch'] = Fake",
         "f.__globals__['torch'] = Fake",
+        "g = types.FunctionType(f.__code__, {'torch': Fake})",
     ],
 )
 def test_a_file_that_gives_its_names_another_meaning(line: str) -> None:
@@ -252,11 +268,49 @@ def test_a_file_that_gives_its_names_another_meaning(line: str) -> None:
         "x = sys.modules.get(name), f.__globals__['torch']",
         "if 'torch' in sys.modules: pass",
         "vars(options).update(names)",
+        "isinstance(f, types.FunctionType)",
         "self.__dict__.update(names)",
     ],
 )
 def test_a_file_that_only_looks_at_its_names(line: str) -> None:
     assert ["safe"] == kinds({"a.py": f"import torch\n{line}\n{PLACE}"})
+
+
+REBOUND = """\
+import torch
+from torch.autograd import Variable
+
+def use():
+    x = torch.ones(2)
+    def other():
+{inner}
+    other()
+    return Variable(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "        x = fake(3)",
+        "        nonlocal x\n        print(x)",
+        "        nonlocal y\n        y = fake(3)",
+        "        global y\n        y = fake(3)",
+    ],
+)
+def test_a_name_that_no_other_function_binds(inner: str) -> None:
+    assert ["safe"] == kinds({"a.py": REBOUND.format(inner=inner)})
+
+
+def test_a_name_that_another_function_binds_anew() -> None:
+    inside = fixes({"a.py": REBOUND.format(inner="        nonlocal x\n        x = fake(3)")})
+    outside = fixes({"a.py": "import torch\nfrom torch.autograd import Variable\n\ndef swap():\n    global x\n    x = fake(3)\n\n"
+                             "x = torch.ones(2)\nswap()\nprint(Variable(x))\n"})  # fmt: skip
+
+    for found in (inside, outside):
+        assert [("unsafe", "another function binds `x` anew")] == [
+            (fix.applicability, fix.note) for fix in found if fix
+        ]
 
 
 def test_what_a_test_puts_into_torch_by_way_of_another_file() -> None:

@@ -508,6 +508,75 @@ class M(torch.nn.Module):
 def yield_(x): return x
 print(M()(torch.ones(2, 2)))
 """,
+    "keywords that are there already": r"""
+import torch
+import torch.nn.functional as F
+x = torch.ones(1, 1, 2, 2)
+def tried(call):
+    try: return call()
+    except TypeError: return "refused"
+print(tried(lambda: F.upsample_bilinear(x, 3, align_corners=False)), tried(lambda: F.upsample_bilinear(x, 3, mode="area")))
+print(tried(lambda: F.upsample_nearest(x, mode="area")), tried(lambda: torch.cuda.amp.custom_fwd(device_type="cuda")))
+print(F.upsample_bilinear(x, 3), F.upsample_bilinear(x, scale_factor=2))
+""",
+    "values of what is left on the way": r"""
+import torch
+from torch.autograd import Variable
+class Sub(torch.Tensor): pass
+def broken(n):
+    t = torch.ones(1)
+    for q in range(3):
+        if q == n: t = t.as_subclass(Sub); break
+    else: t = torch.zeros(1)
+    return type(Variable(t)).__name__
+def went_on(n):
+    t = torch.ones(1)
+    for q in range(3):
+        if q >= n:
+            t = t.as_subclass(Sub)
+            continue
+        t = torch.zeros(1)
+    return type(Variable(t)).__name__
+def while_true(n):
+    t = torch.ones(1)
+    while True:
+        if n: t = t.as_subclass(Sub); break
+        n = 1
+        t = torch.zeros(1)
+    return type(Variable(t)).__name__
+def comprehended(n):
+    t = torch.ones(1)
+    [t := t.as_subclass(Sub) for _ in range(n)]
+    return type(Variable(t)).__name__
+def matched(n):
+    t = torch.ones(1)
+    match n:
+        case [t]: pass
+        case {"t": t}: pass
+        case {"a": 1, **t}: t = torch.ones(2)
+        case _: pass
+    return type(Variable(t)).__name__
+def caught(n):
+    t = torch.ones(1)
+    def swap():
+        nonlocal t
+        t = t.as_subclass(Sub)
+    if n: swap()
+    return type(Variable(t)).__name__
+s = torch.ones(1).as_subclass(Sub)
+print([f(n) for f in (broken, went_on, while_true, comprehended, matched, caught) for n in (0, 1, 9)], matched([s]), matched({"t": s}), torch.FloatTensor([1]))
+""",
+    "memory that out= resizes": r"""
+import numpy as np
+import torch
+class D(torch.utils.data.Dataset):
+    def __init__(self, n): self.n = n
+    def __getitem__(self, i):
+        x = torch.tensor(np.ones(self.n))
+        torch.add(torch.ones(4, dtype=torch.float64), 1, out=x)
+        return x
+print(D(0)[0], torch.FloatTensor([1]))
+""",
     "tabs and long lines": r'''
 import torch
 class A:

@@ -11,6 +11,7 @@ from .bindings import (
     Augmented,
     Before,
     Binding,
+    Captured,
     Changed,
     Declared,
     Defined,
@@ -244,6 +245,7 @@ BINDINGS: dict[type[Binding], Reader] = {
     Stored: _stored,
     Joined: lambda values, binding: join(values.bound(binding.one), values.bound(binding.other)),
     Defined: _defined,
+    Captured: lambda values, binding: UNKNOWN,
     Before: _before,
     Parameter: lambda values, binding: operations.by_name(binding.name),  # of a lambda
     Around: lambda values, binding: values.around(binding.name),

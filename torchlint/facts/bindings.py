@@ -25,6 +25,8 @@ MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
 _OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))
+_MOST_LEFT = 20
+"""How many ways out of an iteration are looked at."""
 _OF_ARRAYS = frozenset(("shape", "max", "min", "sum", "mean", "argmax", "cumsum"))
 """What tensors and arrays have, and neither lists nor dictionaries."""
 
@@ -161,6 +163,12 @@ class Before(Binding):
         self.node = node
 
 
+class Captured(Binding):
+    """A name that a pattern of `match` takes, or `except E as x`: anything."""
+
+    __slots__ = ()
+
+
 class Parameter(Binding):
     """A parameter of a lambda."""
 
@@ -210,6 +218,12 @@ class Bindings:
         """Whether the statement being read can't be reached: the block returned, raised, broke or continued."""
         self._rehearsing = False
         """Whether the first iteration of a loop is being read: loops in it are read once."""
+        self._begun = 0
+        """Where the iteration that is being read begins in the journal."""
+        self._left: dict[type[ast.stmt], list[Changes]] = {}
+        """What names were bound to where that iteration was left: by `break`, and by `continue`."""
+        self._walruses: list[str] = []
+        """The names that `:=` binds in the comprehension that is being read."""
         self._held: dict[str, set[str]] = {}
         """The dotted names ever bound, by what they are attributes of."""
         self._attributes: set[str] = set()
@@ -239,7 +253,7 @@ class Bindings:
         """The names at the end of the function."""
         # What only the walk needed takes a fifth of the memory of all bindings.
         del self._journal, self._before, self._set_as, self._held, self._attributes
-        del self._used, self._converted, self._sized, self._placed
+        del self._used, self._converted, self._sized, self._placed, self._left, self._walruses
 
     def _defaults(self, function: Function) -> None:
         """Read the defaults of the parameters, which see none of them."""
@@ -368,6 +382,9 @@ class Bindings:
         self._dead = True
 
     def _leave(self, node: ast.stmt) -> None:
+        left = self._left.get(type(node), [])
+        if not self._dead and len(left) < _MOST_LEFT:
+            left.append({key: self._env.get(key) for key, _ in self._journal[self._begun :]})
         self._dead = True
 
     def _if(self, node: ast.If) -> None:
@@ -424,11 +441,19 @@ class Bindings:
             self._rehearsing, self._target = True, {}
             self._iteration(node, header, mark)
             self._rehearsing, self._target = False, header
-        self._iteration(node, header, mark)
+        broken = self._iteration(node, header, mark)
         self._block(node.orelse)
+        if broken:
+            changes, dead = self._take_back(mark), self._dead
+            for one in broken:
+                changes, dead = self._joined(changes, dead, one, False), False
+            self._apply(changes)
+            self._dead = False
 
-    def _iteration(self, node: ast.For | ast.AsyncFor | ast.While, header: Reach, mark: int) -> None:
-        """One pass through the body of a loop, and back to where the loop began or ends."""
+    def _iteration(self, node: ast.For | ast.AsyncFor | ast.While, header: Reach, mark: int) -> list[Changes]:
+        """One pass through the body of a loop, and back to where the loop began or ends; what was where `break` left it."""
+        around = self._begun, self._left
+        self._begun, self._left = mark, {ast.Break: [], ast.Continue: []}
         if isinstance(node, ast.While):
             self._read(node.test)
         else:
@@ -436,8 +461,14 @@ class Bindings:
             element.reach = header
             self._bind(node.target, element)
         self._block(node.body)
-        self._apply(self._joined({}, False, self._take_back(mark), False))
+        changes = self._take_back(mark)
+        for one in self._left[ast.Continue]:
+            changes = self._joined(changes, False, one, False)
+        self._apply(self._joined({}, False, changes, False))
         self._dead = False
+        broken = self._left[ast.Break]
+        self._begun, self._left = around
+        return broken
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
@@ -455,6 +486,8 @@ class Bindings:
             if handler.type is not None:
                 self._read(handler.type)
             self._dead = False
+            if handler.name is not None:
+                self._set(handler.name, self._new(Captured()))
             self._block(handler.body)
             changes = self._joined(changes, dead, self._take_back(mark), self._dead)
             dead = dead and self._dead
@@ -469,6 +502,10 @@ class Bindings:
         changes: Changes = {}
         for case in node.cases:
             self._dead = False
+            for part in ast.walk(case.pattern):
+                name = getattr(part, "name", None) or getattr(part, "rest", None)
+                if name is not None:
+                    self._set(name, self._new(Captured()))
             if case.guard is not None:
                 self._read(case.guard)
             self._block(case.body)
@@ -627,6 +664,7 @@ class Bindings:
     def _named(self, node: ast.NamedExpr) -> None:
         self._read(node.value)
         self._bind(node.target, self._new(Assigned(node.value)))
+        self._walruses.append(node.target.id)
 
     def _yield(self, node: ast.Yield) -> None:
         if node.value is not None:
@@ -635,6 +673,7 @@ class Bindings:
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         mark = len(self._journal)
+        before = len(self._walruses)
         for generator in node.generators:
             self._read(generator.iter)
             self._bind(generator.target, self._new(Iterated(generator.iter)))
@@ -646,7 +685,10 @@ class Bindings:
             self._read(node.value)
         else:
             self._read(node.elt)
-        self._take_back(mark)
+        changes = self._take_back(mark)
+        # They are names of what is around the comprehension.
+        bound = {name: changes[name] for name in self._walruses[before:] if name in changes}
+        self._apply(self._joined({}, False, bound, False))
 
     def _lambda(self, node: ast.Lambda) -> None:
         for default in (*node.args.defaults, *node.args.kw_defaults):

@@ -24,8 +24,8 @@ class Entry(NamedTuple):
     """The name that takes the same arguments and gives the same."""
     first: str = ""
     """An argument that `rename` takes in front of the others."""
-    extra: str = ""
-    """A keyword that `rename` needs behind the others."""
+    extra: tuple[str, ...] = ()
+    """Keywords that `rename` needs behind the others."""
     positional: int = 99
     """How many positional arguments mean the same to `rename`."""
     refused: frozenset[str] = frozenset()
@@ -107,12 +107,15 @@ _ENTRIES = (
     _renamed("torch.nn.NLLLoss2d", "torch.nn.NLLLoss", risk="the class, where it is printed, has another name"),
     _renamed("torch.nn.functional.upsample", "torch.nn.functional.interpolate"),
     _renamed(
-        "torch.nn.functional.upsample_nearest", "torch.nn.functional.interpolate", extra='mode="nearest"', positional=3
+        "torch.nn.functional.upsample_nearest",
+        "torch.nn.functional.interpolate",
+        extra=('mode="nearest"',),
+        positional=3,
     ),
     _renamed(
         "torch.nn.functional.upsample_bilinear",
         "torch.nn.functional.interpolate",
-        extra='mode="bilinear", align_corners=True',
+        extra=('mode="bilinear"', "align_corners=True"),
         positional=3,
     ),
     Entry("torch.backends.cuda.sdp_kernel", "`torch.nn.attention.sdpa_kernel`, which takes a list of backends"),

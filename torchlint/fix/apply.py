@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+import warnings
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -228,10 +230,23 @@ def _sound(source: Source, data: bytes) -> Source | None:
     """The file with new `data`; None if that can't be written in its encoding or is no Python."""
     try:
         after = Source.of(source.path, source.encode(data))
-        after.parse()
+        tree = after.parse()
     except SourceError:
         return None
+    if not _compiles(tree) and _compiles(source.parse()):
+        return None
     return after if after.data == data else None
+
+
+def _compiles(tree: ast.Module) -> bool:
+    """Whether what can be parsed can be run, too: `f(a=1, a=2)` can't. Cells of a notebook may wait."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(tree, "file", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
 
 
 def write(path: str, original_raw: bytes, new_raw: bytes) -> None:

@@ -52,8 +52,13 @@ _PATCHES = (
     rb"attr(?:__)?\((?<!getattr\()(?<!hasattr\()\s*" + _MEMBER,
     rb"patch(?:\.object)?\(\s*" + _MEMBER,
     rb"patch\.multiple\(\s*[\"']?([\w.]+)()",
+    rb"import(?:_module|__)\([\"']([\w.]+)[\"']\)\.(\w+)[ \t]*=(?!=)",
 )
 """Ways to put something of one's own into a module: the module, and the member or nothing."""
+_BEHIND = rb": (torch\.(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*)(\w+)[ \t]*=(?!=)"
+"""How a statement behind a colon binds a member of torch; that of `x: torch.Tensor = None` is no statement."""
+_COMPOUND = regex(rb"[ \t]*(?:if|elif|else|for|while|with|try|except|finally)\b[^\r\n]*$")
+"""The beginning of a line up to that colon."""
 _WHOLE = frozenset((b"__dict__", b"__class__"))
 """What holds all members of a module."""
 _PUT = rb"\.(%(names)s)[ \t]*=(?!=)|,\s*[\"'](%(names)s)[\"']"
@@ -62,13 +67,19 @@ _CALLED = (
     rb"import torch[\w.]* as (\w+)",
     rb"(?:nn|functional|init|amp|checkpoint) as (\w+)",
     rb"from torch[\w.]* import[^\n]*\b(functional|init|amp|checkpoint|cuda)\b",
+    rb"for (\w+) in [(\[][^\r\n:]*\btorch[ \t]*[,)\]]",
 )
 """How files call modules of torch otherwise than most do."""
+_MODULE = rb"torch(?:\.(?:cuda|amp|nn|functional|init|utils|checkpoint))*[ \t]*[\r\n;#]"
+_BY_TEXT = rb"import_module\([\"']torch\b", rb"__import__\([\"']torch\b"
+_MODULES = rb"= ?" + _MODULE, *_BY_TEXT
+_ASSIGNED = rb"(\w+)[ \t]*=[ \t]*(?:importlib\.)?(?:%s)" % b"|".join((_MODULE, *_BY_TEXT))
+"""How they assign them to names; what begins with a text of `_MODULES` is quickly searched for."""
 _RENAMES = regex(
     rb"(?<![\w.])exec\(|(?<![\w.])(?:globals|vars|locals)\(\)(?:\.update\(|\.__setitem__\(|\[[^\]\n]*\][ \t]*=(?!=))"
     rb"|sys\.modules\[[^\]\n]*\][\w.]*(?:\[[^\]\n]*\])?[ \t]*=(?!=)|sys\.modules\.(?:update|pop|setdefault)\("
     rb"|(?:setattr|delattr|vars)\(\s*sys\.modules\[|\bdel sys\.modules\[|(?:setitem|delitem|dict)\(\s*[\"']?sys\.modules\b"
-    rb"|\b(?:f_|__)globals(?:__)?(?:\[[^\]\n]*\][ \t]*=(?!=)|\.update\()"
+    rb"|\b(?:f_|__)globals(?:__)?(?:\[[^\]\n]*\][ \t]*=(?!=)|\.update\()|\bFunctionType\("
 )
 """How a program gives its names another meaning without an assignment to them."""
 _OWNER = regex(rb"[A-Za-z_][\w.]*$")
@@ -102,7 +113,18 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
         return _no_longer(fix, "this file gives names another meaning as it runs")
     for word in sorted((given | names_) & _replaced(project, site.module)):
         return _no_longer(fix, f"the project puts something else in the place of this file's `{word.decode()}`")
+    for name in sorted(_bound_by_others(site)):
+        return _no_longer(fix, f"another function binds `{name}` anew")
     return fix
+
+
+def _bound_by_others(site: Site) -> set[str]:
+    """The names at a place that its function binds, and a function that may run in between, too: `global x`, `nonlocal x`."""
+    if not site.module.source.holds(_SCOPES):
+        return set()
+    others = [one for one in site.module.functions if one is not site.function]
+    bound = {name for one in others for name in one.flow.globals if name in one.flow.stores}
+    return {node.id for node in _names(site) if node.id in bound and node.id in site.flow.stores}
 
 
 def _no_longer(fix: Fix, note: str) -> Fix:
@@ -117,7 +139,7 @@ def _patched_in_torch(project: Project) -> frozenset[tuple[bytes, bytes]]:
             parts = owner.split(b".")
             if not _HOMES.isdisjoint(parts):
                 yield parts[-1], member
-        for path in sorted({path for way in _CALLED for path in project.holders(way)}):
+        for path in sorted({path for way in (*_CALLED, *_MODULES) for path in project.holders(way)}):
             source = project.source(path)
             yield from _put_under_aliases(source.data) if source is not None else ()
 
@@ -126,7 +148,7 @@ def _patched_in_torch(project: Project) -> frozenset[tuple[bytes, bytes]]:
 
 def _put_under_aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """What a file puts into modules of torch that it calls by names of its own: `th.tensor = tensor`."""
-    called = {name for way in _CALLED for name in re.findall(way, data)} - {b"F", b"nn", b"torch"}
+    called = {name for way in (*_CALLED, _ASSIGNED) for name in re.findall(way, data)} - {b"F", b"nn", b"torch"}
     for name in sorted(called):
         for way in (_TARGET, *_AT_RUN_TIME):
             for owner, member in _found(way % {b"root": name}, data):
@@ -142,8 +164,19 @@ def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
             for path in project.holders(way):
                 source = project.source(path)
                 yield from _found(way, source.data) if source is not None else ()
+        for path in project.holders(_BEHIND):
+            source = project.source(path)
+            yield from _put_behind_colons(source.data) if source is not None else ()
 
     return project.ask(("patched", "modules"), lambda: frozenset(found()), frozenset[tuple[bytes, bytes]]())
+
+
+def _put_behind_colons(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """What a file puts into torch in statements such as `if old: torch.tensor = tensor`."""
+    for one in re.finditer(_BEHIND, data):
+        begin = max(data.rfind(b"\n", 0, one.start()), data.rfind(b"\r", 0, one.start())) + 1
+        if _COMPOUND.match(data[begin : one.start()]) is not None:
+            yield one[1].rstrip(b"."), one[2]
 
 
 def _found(way: bytes, data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -182,14 +215,20 @@ def _is_called(written: str, stem: str, module: Module) -> bool:
 
 def _imported(site: Site) -> Iterator[tuple[ast.Name, str]]:
     """The names of known packages in the expression that the rule speaks of."""
+    for node in _names(site):
+        origin = names.imported(site.function, node.id, node)
+        if origin is not None and origin.partition(".")[0] in _KNOWN:
+            yield node, origin
+
+
+def _names(site: Site) -> Iterator[ast.Name]:
+    """The names in the expression that the rule speaks of."""
     whole = site.match.whole if site.pattern else site.target
     if isinstance(whole, ast.stmt):
         whole = site.target
     for node in ast.walk(whole) if isinstance(whole, ast.expr) else ():
         if isinstance(node, ast.Name):
-            origin = names.imported(site.function, node.id, node)
-            if origin is not None and origin.partition(".")[0] in _KNOWN:
-                yield node, origin
+            yield node
 
 
 def _may_be_another(site: Site, node: ast.Name, origin: str) -> bool:

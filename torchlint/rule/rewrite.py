@@ -221,6 +221,6 @@ def _arguments(site: Site, call: ast.Call, entry: Entry) -> tuple[Edit, ...] | N
         given = [*call.args, *call.keywords]
         edits.append(site.tree.lead_argument(node, entry.first) if given else site.tree.add_argument(node, entry.first))
     if entry.extra:
-        edits.append(site.tree.add_argument(node, entry.extra))
+        edits.append(site.tree.add_argument(node, *entry.extra))
     made = tuple(edit for edit in edits if edit is not None)
     return made if len(made) == len(edits) else None

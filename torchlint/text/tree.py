@@ -435,8 +435,16 @@ class Tree:
             return Edit(line_end, line_end, lines + ending)
         return Edit(end, line_end, b"," + between + lines + ending)
 
-    def lead_argument(self, call: cst.Call, code: str, name: str = "") -> Edit:
-        """Write an argument before the first one, in the layout of the call; `name` in front of what was the first."""
+    def lead_argument(self, call: cst.Call, code: str, name: str = "") -> Edit | None:
+        """Write an argument before the first one, in the layout of the call; `name` in front of what was the first.
+
+        None where the keyword is there already.
+        """
+        keyword = _KEYWORD.match(code)
+        if keyword is not None and any(
+            arg.keyword is not None and arg.keyword.value == keyword[1] for arg in call.args
+        ):
+            return None
         start, _ = self.span(call.args[0])
         _, indent = self._line_start(start)
         gap = b" " if indent.strip() else self._bytes("\n") + indent
