@@ -344,7 +344,9 @@ def _given_to(site: Site, call: ast.Call, model: list[str]) -> Iterator[tuple[Fu
             return
         name = target.parameters[position].arg
         for inner in target.flow.calls:
-            if _is_run(inner, name) and not _off_in(site, target, inner) and not training.only_trains(target, inner):
+            if not _is_run(inner, name) or _off_in(site, target, inner) or training.only_trains(target, inner):
+                continue
+            if not _switches_off(site.at(target, inner), inner):
                 yield target, inner
 
 
@@ -356,6 +358,12 @@ def _run_by_test(site: Site, call: ast.Call, model: list[str]) -> tuple[Function
         if runs and not site.analysis.steps.hot(target, inner) and not _frozen(within, inner):
             return target, inner
     return None
+
+
+def _switches_off(site: Site, call: ast.Call) -> bool:
+    """Whether all methods that a call of a model may run switch autograd off somewhere in them: `model.reverse(z)`."""
+    methods = site.may_run(call) if isinstance(call.func, ast.Attribute) else []
+    return bool(methods) and all("no_grad" in _text(method) for method in methods)
 
 
 def _is_method_of_models(site: Site, call: ast.Call) -> bool:
@@ -395,10 +403,10 @@ def _runs_own(site: Site, method: Function, part: list[str]) -> bool:
 
 
 def _is_run(call: ast.Call, name: str) -> bool:
-    """`model(x)`, `model.generate(x)`; `model.parameters()` runs nothing, `model.parse_no_grad(x)` no autograd."""
+    """`model(x)`, `model.generate(x)`; `model.parameters()` and `model.scale.item()` run nothing, `model.parse_no_grad(x)` no autograd."""
     parts = chain(call.func) or [""]
-    if parts[0] != name or "config" in parts:
-        return False
+    if parts[0] != name or "config" in parts or (len(parts) > 2 and not (call.args or call.keywords)):
+        return False  # `model.scale.item()`
     return len(parts) == 1 or not (parts[-1] in _NO_RUN or "no_grad" in parts[-1])
 
 

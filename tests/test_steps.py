@@ -949,6 +949,29 @@ def test_a_plan_that_is_gone_through_once(back: str, rare: bool) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("test", "made", "more", "rare"),
+    [
+        ("self.weight != self.first", "torch.tensor(self.first)", "", True),
+        ("self.rate == 1.0 and self.first != self.weight", "self.first", "", True),
+        ("self.weight != self.first", "self.first.clone()", "", True),
+        # Another number, a number that moves, one of a call, and what makes nothing equal.
+        ("self.weight != self.first", "torch.tensor(self.other)", "", False),
+        ("self.weight != self.first", "self.first + 1", "", False),
+        ("self.weight != self.first", "self.first", "    def wind(self):\n        self.first = 2\n", False),
+        ("self.weight != x", "x", "", False),
+        ("self.weight == self.first", "self.first", "", False),
+        ("self.weight != self.first or x", "self.first", "", False),
+    ],
+)
+def test_what_makes_equal_what_differs(test: str, made: str, more: str, rare: bool) -> None:
+    check_one(
+        "class Loss:\n    def __init__(self, first):\n        self.first = first\n"
+        f"    def decay(self, x):\n        if {test}:\n            self.weight = {made}{'' if rare else '  # hot'}\n{more}"
+        f"loss = Loss(3)\nfor x in loader:\n    loss.decay(x)  # hot\n{STEP}"
+    )
+
+
 def test_what_a_method_does_once() -> None:
     check_one(
         "class Codes:\n    def step(self, z):\n"
@@ -1362,6 +1385,38 @@ def test_what_no_call_on_a_step_gives() -> None:
     check_one(
         "def run(x, box=None):\n    if box is None:\n        box = x  # hot\n    if box is not None:\n        y = x  # hot\n"
         f"for x in loader:\n    run(x)  # hot\n{STEP}"
+    )
+
+
+def test_what_a_call_on_a_step_hands_on() -> None:
+    net = (
+        "class Block(nn.Module):\n    def forward(self, x, at=None, cache=None):\n        return self.attn(x, {handed})  # hot\n"
+        "class Attn(nn.Module):\n    def forward(self, x, at=None, cache=None):\n        if cache is not None:\n"
+        "            key = cache[0]{cache}\n            cache = x, key{cache}\n        return x, cache  # hot\n"
+        "class Net(nn.Module):\n    def __init__(self):\n        self.block = Block()\n"
+        "    def forward(self, x, at=None):\n        if at is None:\n            x = self.block(x)  # hot\n"
+        "        else:\n            x = self.block(x, at, self.cache){at}\n        return x  # hot\n"
+    ).replace(
+        "class Block(nn.Module):\n", "class Block(nn.Module):\n    def __init__(self):\n        self.attn = Attn()\n"
+    )
+    loop = f"def fit(net: Net):\n    for x in loader:\n        loss = net({{given}})  # hot\n{indented(STEP)}"
+    infer = "def infer(net: Net, x):\n    return net(x, 3)\n"
+    check_one(net.format(handed="at, cache", cache="", at="") + loop.format(given="x") + infer)
+    check_one(net.format(handed="at, cache=cache", cache="", at="") + loop.format(given="x, None"))
+    for handed in ("at, x", "at, *cache", "at, cache or x"):
+        check_one(net.format(handed=handed, cache="  # hot", at="") + loop.format(given="x"))
+    check_one(net.format(handed="at, cache", cache="  # hot", at="  # hot") + loop.format(given="x, x"))
+
+
+def test_what_is_handed_on_after_it_was_set_anew() -> None:
+    last = "def last(x, box=None):\n    if box is not None:\n        y = x{box}\n    return x  # hot\n"
+    first = "def first(x, box=None):\n{before}    last(x, box)  # hot\n{after}"
+    loop = f"for x in loader:\n    first(x)  # hot\n{STEP}"
+    check_one(last.format(box="") + first.format(before="", after="    box = x  # hot\n") + loop)
+    hot = last.format(box="  # hot")
+    check_one(hot + first.format(before="    box = x  # hot\n", after="") + loop)
+    check_one(
+        hot + "def first(x, box=None):\n    for y in x:\n        last(y, box)  # hot\n        box = y  # hot\n" + loop
     )
 
 

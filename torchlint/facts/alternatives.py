@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -53,11 +54,37 @@ def said(test: ast.expr, true: bool) -> Iterator[Said]:
 
 
 def decisive(function: Function) -> frozenset[str]:
-    """The parameters that conditions of a function ask for, as they were given."""
-    parameters = function.positions.keys() - function.flow.stores.keys()
-    tests = [node.test for node in function.flow.nodes if isinstance(node, ast.If)] if parameters else []
-    asked = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
-    return frozenset(asked & parameters)
+    """The parameters that conditions of a function ask for, as they were given, and those that it hands on, for others to ask."""
+    flow = function.flow
+    parameters = function.positions.keys()
+    if not parameters:
+        return frozenset()
+    asked: dict[str, list[ast.Name]] = {}
+    for name in itertools.chain(_tested(flow), _handed(flow)):
+        if name.id in parameters:
+            asked.setdefault(name.id, []).append(name)
+    return frozenset(name for name, reads in asked.items() if _as_given(flow, name, reads))
+
+
+def _tested(flow: Flow) -> Iterator[ast.Name]:
+    for node in flow.nodes:
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert | ast.BoolOp):
+            test = node if isinstance(node, ast.BoolOp) else node.test
+            yield from (part for part in ast.walk(test) if isinstance(part, ast.Name))
+
+
+def _handed(flow: Flow) -> Iterator[ast.Name]:
+    for call in flow.calls:
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            if isinstance(value, ast.Name):
+                yield value
+
+
+def _as_given(flow: Flow, name: str, reads: Iterable[ast.Name]) -> bool:
+    """Whether some places read a parameter before it is bound anew, if it ever is: `if cache is not None: ...; cache = k, v`."""
+    stores = flow.stores.get(name, ())
+    first = min((store.lineno for store in stores), default=None)
+    return first is None or all(read.lineno < first and not flow.loops(read) for read in reads)
 
 
 def given(

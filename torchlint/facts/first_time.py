@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
+from .module import Class
 from .nodes import conjuncts, measured, none_test, root_of, string, without_not
 from .syntax import same
 
@@ -31,6 +32,7 @@ def soon_over(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
         or first_few(guard, flow, loop)
         or grows(guard, flow)
         or sets(guard, flow)
+        or evens(guard, flow)
     )
 
 
@@ -104,6 +106,38 @@ def grows(guard: Guard, flow: Flow) -> bool:
         if behind and (_is_extent(new, flow) or (_is_more(guard, new) and _is_highest(name, new, behind, flow))):
             return True
     return False
+
+
+def evens(guard: Guard, flow: Flow) -> bool:
+    """`if self.scale != self.first: self.scale = float(self.first)`: it makes the two equal, and nothing else sets the other one."""
+    klass = flow.function.cls
+    if klass is None or not guard.true or guard.block is None:
+        return False
+    for part in conjuncts(guard.test):
+        for name, other in _other_than_kept(guard._replace(test=part)):
+            kept = names.chain(other)
+            if kept is None or len(name) != 2 or len(kept) != 2 or kept[0] != name[0]:
+                continue
+            stores = [one for one in flow.targets.get(".".join(name), ()) if _is_behind([one], guard)]
+            made = [value for store in stores if (value := _stored(flow, store)) is not None]
+            if made and all(_is_made_of(value, kept) for value in made) and _is_fixed_by_constructor(klass, kept[1]):
+                return True
+    return False
+
+
+def _is_made_of(value: ast.expr, kept: list[str]) -> bool:
+    """`self.first`, `torch.tensor(self.first, device=...)`, `self.first.clone()`"""
+    while isinstance(value, ast.Call):
+        inner = value.args[0] if value.args else value.func.value if isinstance(value.func, ast.Attribute) else None
+        if inner is None:
+            return False
+        value = inner
+    return names.chain(value) == kept
+
+
+def _is_fixed_by_constructor(klass: Class, attribute: str) -> bool:
+    others = (method for name, method in klass.methods.items() if name != "__init__")
+    return not any(method.flow.targets.get(f"{method.own_name}.{attribute}") for method in others)
 
 
 def outgrown(guard: Guard, flow: Flow) -> Iterator[tuple[str, ast.expr, ast.Call]]:
