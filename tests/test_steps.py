@@ -961,6 +961,7 @@ def test_a_plan_that_is_gone_through_once(back: str, rare: bool) -> None:
         ("self.weight != self.first", "self.first", "    def wind(self):\n        self.first = 2\n", False),
         ("self.weight != x", "x", "", False),
         ("self.weight == self.first", "self.first", "", False),
+        ("self.weight != self.set_by_others", "self.set_by_others", "", False),
         ("self.weight != self.first or x", "self.first", "", False),
     ],
 )

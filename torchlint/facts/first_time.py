@@ -136,8 +136,10 @@ def _is_made_of(value: ast.expr, kept: list[str]) -> bool:
 
 
 def _is_fixed_by_constructor(klass: Class, attribute: str) -> bool:
-    others = (method for name, method in klass.methods.items() if name != "__init__")
-    return not any(method.flow.targets.get(f"{method.own_name}.{attribute}") for method in others)
+    setting = [
+        name for name, method in klass.methods.items() if method.flow.targets.get(f"{method.own_name}.{attribute}")
+    ]
+    return setting == ["__init__"]
 
 
 def outgrown(guard: Guard, flow: Flow) -> Iterator[tuple[str, ast.expr, ast.Call]]:
