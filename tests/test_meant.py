@@ -148,6 +148,7 @@ def test_what_leaves_torch_alone(code: str) -> None:
         ("t = torch\nt.tensor = fake", "tensor"),
         ("here = torch.nn.functional  # short\nhere.tensor = fake", "tensor"),
         ("t = importlib.import_module('torch')\nt.tensor = fake", "tensor"),
+        ("def f():\n    found = __import__('torch')\n    found.tensor = fake", "tensor"),
         ("for m in (torch, torch.nn):\n    m.tensor = fake", "tensor"),
         ("for m in [np, torch]:\n    setattr(m, 'tensor', fake)\n    m.LongTensor = fake", "LongTensor"),
     ],
@@ -311,6 +312,45 @@ def test_a_name_that_another_function_binds_anew() -> None:
         assert [("unsafe", "another function binds `x` anew")] == [
             (fix.applicability, fix.note) for fix in found if fix
         ]
+
+
+COPIED = """\
+import torch
+
+class M(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        return (x * y).clone(), x.contiguous().contiguous()
+"""
+
+
+def copies(other: str) -> list[tuple[str, str]]:
+    given = {"a.py": COPIED.encode(), "b.py": other.encode()}
+    found = lint(given, Settings(frozenset(("TL713",)), frozenset(("TL713",)), preview=True)).findings
+    return [(one.fix.applicability, one.fix.note) for one in found if one.path == "a.py" and one.fix is not None]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "class A:\n    def contiguous(self): return 3\n    def __mul__(self, other): return self\n",
+        "class A(torch.Tensor):\n    def merge(self): return self.contiguous()\n    def __add__(self, other): return self\n",
+        "class A(TensorDict):\n    def contiguous(self): return self\n    __mul__ = None\n",
+    ],
+)
+def test_methods_that_no_subclass_of_tensor_defines(other: str) -> None:
+    assert [("safe", "")] * 2 == copies(other)
+
+
+@pytest.mark.parametrize(
+    "base", ["class B(torch.Tensor): pass\nclass A(B):\n", "from torch import Tensor as T\nclass A(T):\n"]
+)
+def test_methods_that_a_subclass_of_tensor_defines(base: str) -> None:
+    multiplied = copies(f"{base}    def __rmul__(self, other): return self\n")
+    contiguous = copies(f"{base}    def contiguous(self): return self\n")
+
+    note = "a subclass of Tensor in the project may have its own"
+    assert [("unsafe", f"{note} `__rmul__`"), ("safe", "")] == multiplied
+    assert [("safe", ""), ("unsafe", f"{note} `contiguous`")] == contiguous
 
 
 def test_what_a_test_puts_into_torch_by_way_of_another_file() -> None:

@@ -70,11 +70,13 @@ _CALLED = (
     rb"for (\w+) in [(\[][^\r\n:]*\btorch[ \t]*[,)\]]",
 )
 """How files call modules of torch otherwise than most do."""
-_MODULE = rb"torch(?:\.(?:cuda|amp|nn|functional|init|utils|checkpoint))*[ \t]*[\r\n;#]"
-_BY_TEXT = rb"import_module\([\"']torch\b", rb"__import__\([\"']torch\b"
-_MODULES = rb"= ?" + _MODULE, *_BY_TEXT
-_ASSIGNED = rb"(\w+)[ \t]*=[ \t]*(?:importlib\.)?(?:%s)" % b"|".join((_MODULE, *_BY_TEXT))
-"""How they assign them to names; what begins with a text of `_MODULES` is quickly searched for."""
+_MODULES = (
+    rb"= torch(?:\.(?:cuda|amp|nn|functional|init|utils|checkpoint))*[ \t]*[\r\n;#]",
+    rb"import(?:_module|__)\([\"']torch\b",
+)
+"""How they assign them to names: what follows the name, or that and an equals sign."""
+_ASSIGNED = regex(rb"(\w+)[ \t]*(?:=[ \t]*(?:importlib\.|__)?)?$")
+"""What a line holds before that."""
 _RENAMES = regex(
     rb"(?<![\w.])exec\(|(?<![\w.])(?:globals|vars|locals)\(\)(?:\.update\(|\.__setitem__\(|\[[^\]\n]*\][ \t]*=(?!=))"
     rb"|sys\.modules\[[^\]\n]*\][\w.]*(?:\[[^\]\n]*\])?[ \t]*=(?!=)|sys\.modules\.(?:update|pop|setdefault)\("
@@ -86,6 +88,12 @@ _OWNER = regex(rb"[A-Za-z_][\w.]*$")
 _FAR = 100
 """No dotted name is longer."""
 _WORD = regex(rb"[A-Za-z_]\w*")
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+    ast.Mod: "mod", ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitOr: "or", ast.BitXor: "xor",
+    ast.BitAnd: "and",
+}  # fmt: skip
+"""What the method of a class that says what an operator does is called."""
 _OWNERS = regex(rb"(\w+)\.\w")
 """The words before dots."""
 
@@ -113,9 +121,21 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
         return _no_longer(fix, "this file gives names another meaning as it runs")
     for word in sorted((given | names_) & _replaced(project, site.module)):
         return _no_longer(fix, f"the project puts something else in the place of this file's `{word.decode()}`")
+    for method in _overridden(site, given):
+        return _no_longer(fix, f"a subclass of Tensor in the project may have its own `{method}`")
     for name in sorted(_bound_by_others(site)):
         return _no_longer(fix, f"another function binds `{name}` anew")
     return fix
+
+
+def _overridden(site: Site, given: set[bytes]) -> Iterator[str]:
+    """The methods that a fix relies on, or puts in, which a file defines that has subclasses of Tensor."""
+    files = site.project.lineage("Tensor") if site.name.startswith(".") else frozenset[str]()
+    nodes = list(_parts(site)) if files else []
+    methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)} | {word.decode() for word in given}
+    used = {_OPERATORS[type(node.op)] for node in nodes if isinstance(node, ast.BinOp)}
+    methods |= {f"__{side}{operator}__" for operator in used for side in ("", "r")}
+    yield from (one for one in sorted(methods) if not files.isdisjoint(site.project.definers(one)))
 
 
 def _bound_by_others(site: Site) -> set[str]:
@@ -148,12 +168,21 @@ def _patched_in_torch(project: Project) -> frozenset[tuple[bytes, bytes]]:
 
 def _put_under_aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """What a file puts into modules of torch that it calls by names of its own: `th.tensor = tensor`."""
-    called = {name for way in (*_CALLED, _ASSIGNED) for name in re.findall(way, data)} - {b"F", b"nn", b"torch"}
-    for name in sorted(called):
+    called = {name for way in _CALLED for name in re.findall(way, data)} | set(_assigned(data))
+    for name in sorted(called - {b"F", b"nn", b"torch"}):
         for way in (_TARGET, *_AT_RUN_TIME):
             for owner, member in _found(way % {b"root": name}, data):
                 # Other files call it `torch`.
                 yield (b"torch" if owner == name else owner.rpartition(b".")[2]), member
+
+
+def _assigned(data: bytes) -> Iterator[bytes]:
+    """The names to which a file assigns modules of torch: `t = torch`, `t = import_module("torch")`."""
+    for way in _MODULES:
+        for found in re.finditer(way, data):
+            name = _ASSIGNED.search(data[max(found.start() - _FAR, 0) : found.start()])
+            if name is not None:
+                yield name[1]
 
 
 def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
@@ -223,12 +252,15 @@ def _imported(site: Site) -> Iterator[tuple[ast.Name, str]]:
 
 def _names(site: Site) -> Iterator[ast.Name]:
     """The names in the expression that the rule speaks of."""
+    yield from (node for node in _parts(site) if isinstance(node, ast.Name))
+
+
+def _parts(site: Site) -> Iterator[ast.AST]:
+    """The nodes of the expression that the rule speaks of."""
     whole = site.match.whole if site.pattern else site.target
     if isinstance(whole, ast.stmt):
         whole = site.target
-    for node in ast.walk(whole) if isinstance(whole, ast.expr) else ():
-        if isinstance(node, ast.Name):
-            yield node
+    yield from ast.walk(whole) if isinstance(whole, ast.expr) else ()
 
 
 def _may_be_another(site: Site, node: ast.Name, origin: str) -> bool:
