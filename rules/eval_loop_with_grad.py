@@ -15,7 +15,7 @@ from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.nodes import none_test, spreads, without_not
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.facts.uses import readers
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, Value, chain, rule
 from torchlint.rule.lazy import regex
 
 # Code that asks for gradients, or for none, by other means.
@@ -35,6 +35,8 @@ _NO_RUN = frozenset(
 )
 _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
 _LOSS = regex(r"loss|criterion", re.IGNORECASE)
+_HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"))
+"""Modules that have no parameters but those of what they are given."""
 _DEPTH = 4
 _CALLERS = 20
 _EVALUATES = frozenset((".eval()", ".train()"))
@@ -431,7 +433,7 @@ def _off(site: Site, call: ast.Call) -> bool:
 
 
 def _off_in(site: Site, function: Function, node: ast.AST) -> bool:
-    return site.analysis.context.grad_off(function, node)
+    return site.analysis.context.off_where_called(function, node)
 
 
 def _switched_between(site: Site, model: list[str], first: ast.Call, last: ast.Call) -> bool:
@@ -772,27 +774,55 @@ def _is_model(site: Site, call: ast.Call) -> bool:
     return method is not None and _runs_model(site, method)
 
 
-def _trains_nothing(site: Site, klass: Class) -> bool:
-    """Whether a module has no parameters: it makes no layers that have some, and calls nothing that it was given."""
+def _trains_nothing(site: Site, klass: Class, around: frozenset[Class] = frozenset()) -> bool:
+    """Whether a module has no parameters: it makes no layers that have some, and calls nothing that it was given.
+
+    `around` are the modules that it is a part of.
+    """
     if any(site.project.resolve(klass.parent, base) != "torch.nn.Module" for base in klass.bases):
         return False
-    return not any(_may_train(site, method, call) for method in klass.methods.values() for call in method.flow.calls)
+    calls = ((method, call) for method in klass.methods.values() for call in method.flow.calls)
+    return not any(_may_train(site, method, call, around | {klass}) for method, call in calls)
 
 
-def _may_train(site: Site, method: Function, call: ast.Call) -> bool:
+def _may_train(site: Site, method: Function, call: ast.Call, around: frozenset[Class]) -> bool:
     """Whether a call in a method makes, or runs, what may have parameters."""
     name = site.project.resolve(method, call.func) or ""
-    if name in WITHOUT_WEIGHTS or site.project.value(method, call.func).class_name in WITHOUT_WEIGHTS:
+    called = site.project.value(method, call.func)
+    if name in WITHOUT_WEIGHTS or name in _HOLDERS or called.class_name in WITHOUT_WEIGHTS:
         return False
-    made = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
-    parts = chain(call.func) or ["", ""]
+    if isinstance(method.flow.parents.get(call), ast.Raise):
+        return False
+    made = site.project.value(method, call)
+    if parts := _parts(made if called.kind == "class" else called):
+        return not all(part in around or _trains_nothing(site, part, around) for part in parts)
+    of_torch = name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
+    words = chain(call.func) or ["", ""]
+    if (
+        of_torch
+        or _is_held(site, method, call, words)
+        or "Parameter" in words[-1]
+        or isinstance(call.func, ast.Subscript)
+    ):
+        return True
+    return made.kind in ("module", "unknown") and words[-1][:1].isupper()
+
+
+def _parts(value: Value) -> tuple[Class, ...]:
+    """The classes of the project that a module may be of."""
+    if value.kind != "module":
+        return ()
+    return value.classes or ((value.class_,) if value.class_ is not None else ())
+
+
+def _is_held(site: Site, method: Function, call: ast.Call, words: list[str]) -> bool:
+    """Whether a method calls what its object holds: no method of its own, nor one of a tensor."""
     assert method.cls is not None
-    held = parts[0] == method.own_name and len(parts) > 1 and (len(parts) > 2 or parts[1] not in method.cls.methods)
-    if made or (held and parts[1] != "register_buffer") or "Parameter" in parts[-1]:
-        return True
-    if isinstance(call.func, ast.Subscript):
-        return True
-    return site.project.value(method, call).kind in ("module", "unknown") and parts[-1][:1].isupper()
+    if words[0] != method.own_name or len(words) < 2 or words[1] == "register_buffer":
+        return False
+    if len(words) == 2:
+        return words[1] not in method.cls.methods
+    return not (isinstance(call.func, ast.Attribute) and site.project.value(method, call.func.value).kind == "tensor")
 
 
 def _is_array(site: Site, call: ast.Call) -> bool:

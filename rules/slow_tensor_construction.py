@@ -191,7 +191,8 @@ def _is_only_declared(site: Site, given: ast.expr) -> bool:
 
 
 def _is_excluded(site: Site, given: ast.expr) -> bool:
-    """`x if isinstance(x, torch.Tensor) else torch.tensor(x)`; `elif isinstance(x, Sequence) and x: torch.tensor(x)`"""
+    """`x if isinstance(x, torch.Tensor) else torch.tensor(x)`; `elif isinstance(x, Sequence) and x: torch.tensor(x)`; `torch.tensor(x[:, :])`"""
+    given = _uncut(given)
     for guard in site.flow.guards(site.call):
         joined = guard.true and isinstance(guard.test, ast.BoolOp) and isinstance(guard.test.op, ast.And)
         for test in guard.test.values if joined and isinstance(guard.test, ast.BoolOp) else [guard.test]:
@@ -201,9 +202,19 @@ def _is_excluded(site: Site, given: ast.expr) -> bool:
     return False
 
 
+def _uncut(node: ast.expr) -> ast.expr:
+    """`self.x[i]` of `self.x[i][:, 1:]`: what slices leave is of the same kind."""
+    while isinstance(node, ast.Subscript):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not all(isinstance(part, ast.Slice) for part in parts):
+            break
+        node = node.value
+    return node
+
+
 def _asked(site: Site, test: ast.expr, given: ast.expr) -> bool | None:
     """Whether a test asks for a tensor, or for something that is none; None where it asks for neither."""
-    if not (isinstance(test, ast.Call) and test.args and syntax.same(test.args[0], given)):
+    if not (isinstance(test, ast.Call) and test.args and syntax.same(_uncut(test.args[0]), given)):
         return None
     if site.resolve(test.func) == "torch.is_tensor" or site.resolve(test.args[-1]) == "torch.Tensor":
         return True

@@ -43,6 +43,8 @@ def project(tmp_path: Path) -> Path:
         ("INSTALL.md", "Built in PyTorch 1.8.1.\n"),
         ("INSTALL_WIN.md", "pip install torch==1.9.1\n"),
         ("docs/INSTALL_OLD.md", "pip install torch==1.9.1\n"),
+        ("TRAINING_LOG.md", "* PyTorch 1.9\n"),
+        ("train.md", "* PyTorch 1.9\n"),
         ("guides/INSTALL.md", "pip install torch==1.9.1\n"),
         ("README.md", "pip install torch torchvision\nTested with PyTorch 1.9.1.\n"),
         ("README.md", "- PyTorch 1.9+\n- PyTorch 1.9 or newer\n- PyTorch Lightning 1.9\n- PyTorch 1.81\n"),
@@ -250,7 +252,8 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
 
 
 @pytest.mark.parametrize("name", ["INSTALL.md", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL", "docs/INSTALL.md",
-                                  "doc/installation.md", "readme/INSTALL.md"])  # fmt: skip
+                                  "doc/installation.md", "readme/INSTALL.md",
+                                  "TRAINING.md", "USAGE.md", "tutorial.rst"])  # fmt: skip
 def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Path, name: str) -> None:
     (project / name).parent.mkdir(exist_ok=True)
     (project / name).write_text("Built in PyTorch 1.8.1.\n\n    conda install pytorch=1.8 torchvision -c pytorch\n")

@@ -84,6 +84,23 @@ class Context:
         """Whether the whole function runs with autograd off."""
         return self._off(function) is True
 
+    def off_where_called(self, function: Function, node: ast.AST) -> bool:
+        """The same, where a method of the class says nothing that calls a private one and is called by nobody: others are used."""
+        return self.grad_off(function, node) or self._private_off(function) is True
+
+    @question("private off", None)
+    def _private_off(self, function: Function) -> bool | None:
+        if function.cls is None or not function.name.startswith("_"):
+            return self._off(function)
+        modes = set[bool | None]()
+        for site in self.project.calls_of(function):
+            mode = self._off_at(site.function, site.call)
+            if not mode and site.function.cls is function.cls:
+                uncalled = next(self.project.calls_of(site.function), None) is None
+                mode = None if uncalled else self._private_off(site.function)
+            modes.add(mode)
+        return True in modes and False not in modes
+
     @question("off", None)
     def _off(self, function: Function) -> bool | None:
         """The same; None where only the function's own calls of itself decide it."""

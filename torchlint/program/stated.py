@@ -444,7 +444,7 @@ _READERS: dict[str, Reader] = {
     r"setup\.py": _setup_py,
     r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|requirements?\.ya?ml": _environment,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
-    r"(?i:README|(?:docs?/|readme/)?install(?:ation)?)(?:\.(?:md|rst|txt))?": _told,
+    r"(?i:README|(?:docs?/|readme/)?install(?:ation)?|training|tutorial|usage)(?:\.(?:md|rst|txt))?": _told,
     r"Dockerfile": _nothing,
 }
 _PINNING = (_requirements, _environment)

@@ -23,7 +23,9 @@ _SET_UP = ("setup.py", "setup.cfg")
 """The same, where that is no package: those may have a module of that name."""
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
-_MANIFESTS = tuple("pyproject.toml requirement constraints setup env install dockerfile readme __init__.py".split())
+_MANIFESTS = tuple(
+    "pyproject.toml requirement constraints setup env install dockerfile readme training tutorial usage __init__.py".split()
+)
 _ENVIRONMENTS = (".yml", ".yaml")
 _PAGES = frozenset(("doc", "docs", "readme"))
 """The folders that a page on installing may lie in."""
