@@ -306,6 +306,38 @@ class TestChanged:
         os.utime("model.py", ns=(stat.st_atime_ns, stat.st_mtime_ns))
         assert "model.py" in run()[1]
 
+    def test_a_loop_that_stays_on_the_host_because_of_a_third_file(self) -> None:
+        model = "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n\n"
+        model += "def predict(net, x):\n    y = net(x)\n    return y.cpu().numpy(), torch.tensor([1, 2]).to(y.device)\n"
+        evaluate = "import torch\nfrom model import Net, predict\nfrom places import device\n\nother_device = 'cpu'\n\n"
+        evaluate += "def evaluate(loader):\n    net = Net().eval()\n    with torch.no_grad():\n"
+        evaluate += "        for x in loader:\n            predict(net, x.to(device))\n"
+        places = "import torch\n\nother_device = 'cpu'\ndevice = torch.device({})\n"
+        put("model.py", model)
+        put("evaluate.py", evaluate)
+        put("places.py", places.format("'cuda'"))
+        put("train.py", "import torch\n")
+        run()
+        put("model.py", f"{model}\nX = 1\n")
+        result, _ = run()  # what was known of the loop is taken from the cache
+        assert any(f.path == "model.py" and f.code == "TL113" for f in result.findings)
+        put("places.py", places.format("'cpu'"))
+        result, _ = run()
+        assert not any(f.path == "model.py" and f.code == "TL113" for f in result.findings)
+        assert same(plain(settings_with()), result)
+
+    def test_a_method_that_too_many_files_call(self) -> None:
+        """Of those that call it enough are noted to know that; which they are does not matter to what is found."""
+        call = "from tools.metrics import Meter\n\ndef report_{0}(meter: Meter):\n    meter.update({0}, 2)\n"
+        for number in range(50):
+            put(f"use/use_{number:02}.py", call.format(number))
+        run()
+        for changed in ([0], range(1, 5), range(5, 20)):
+            for number in changed:
+                put(f"use/use_{number:02}.py", "x = 1\n")
+            result, _ = run()
+            assert same(plain(settings_with()), result)
+
     def test_a_file_that_is_gone(self) -> None:
         run()
         Path("train.py").unlink()
@@ -554,7 +586,9 @@ class TestNeverTrusted:
             lambda kept: kept["links"].update(atoms=[[1, 2, 3]]),
             lambda kept: kept["links"].update({"hangs on": {"model.py": [10**9]}}),
             lambda kept: kept["links"].update(answers=[["own", "'model.py'", {"Thread": []}, []]]),
-            lambda kept: kept["links"].update(imports={"model.py": 1}),
+            lambda kept: kept["links"]["told"].update(imports={"model.py": 1}),
+            lambda kept: kept["links"]["told"].update(words="one line"),
+            lambda kept: kept["links"].update(paths=["model.py"]),
         ],
     )
     def test_links_that_say_something_else(self, change: Callable[[Any], object]) -> None:

@@ -401,3 +401,16 @@ def test_circles_are_solved_in_a_number_of_steps_that_does_not_run_away() -> Non
     ask, counted = asking(graph)  # type: ignore[arg-type]
     assert {ask(name) for name in names} == {size - 1}
     assert counted.total() < 3 * size * size
+
+
+def test_an_answer_hangs_on_what_another_database_has_read_for_a_part_of_it() -> None:
+    database = Database(lambda key: key, noting=True)
+    database.linked(("near",), lambda: database.note("a", "1"))
+
+    def found() -> int:
+        for key in ("near", "far"):
+            database.use((key,), [("b", "2")])
+        return 3
+
+    assert database.get(("all",), found, 0) == 3
+    assert database.leaves(("all",)) == {("a", "1"), ("b", "2")}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ..facts.module import Class, Function, Module
@@ -21,7 +21,7 @@ from ..facts.units import bound, head, stores, unit, unit_of
 from ..facts.values import Callee, Common, Value
 from ..program.calling import CallSite, aliases, called_name
 from ..program.definitions import origins
-from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
+from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, Told, mark
 from ..program.texts import STARTS
 from ..settings.home import Home
 
@@ -32,12 +32,16 @@ class Recording(Noting):
     """A project that notes which parts of its files each answer depends on."""
 
     def __init__(
-        self, files: Mapping[str, Callable[[], bytes]], home: Home | None = None, *known: Mapping[str, Any]
+        self,
+        files: Mapping[str, Callable[[], bytes]],
+        home: Home | None = None,
+        before: Told | None = None,
+        changed: Collection[str] = (),
     ) -> None:
-        """`known` are the tables of `Noting`."""
+        """`before` and `changed` are what `Noting` takes."""
         self._nested = 0
         """How many of the project's own questions the present one is asked by."""
-        super().__init__(files, home, *known)
+        super().__init__(files, home, before, changed)
 
     def _own(self, answer: Callable[[], T]) -> T:
         """An answer of the project itself, which notes what it depends on."""

@@ -15,7 +15,7 @@ from typing import Any
 from ..lint.dispatch import last_word
 from ..program import regions, step_index, stepping
 from ..program.files import read
-from ..program.noting import INDEXED, Answer, Atom
+from ..program.noting import INDEXED, Answer, Atom, Told
 from ..program.step_index import StepIndex
 from ..rule import load
 from ..rule.analysis import Analysis
@@ -44,9 +44,7 @@ class Links:
     atoms: Sequence[Atom]
     hangs_on: Mapping[str, Numbers]
     answers: Mapping[tuple[str, str], Known]
-    import_texts: Mapping[str, bytes]
-    own_words: Mapping[str, frozenset[bytes]]
-    facts: Mapping[str, Mapping[str, Any]]
+    told: Told
 
 
 class Linked:
@@ -57,11 +55,11 @@ class Linked:
         self._before = before
         self._changed = frozenset(changed)
         self._settings = settings
-        same = [path for path in paths if path not in self._changed]
         self.project = Recording(
             {path: read(path) for path in paths},
             Home(str(settings.project)),
-            *({path: table[path] for path in same if path in table} for table in _tables(before)),
+            before.told,
+            self._changed,
         )
         self._analysis = Analysis(self.project, settings)
         self._others = {
@@ -86,11 +84,6 @@ class Linked:
         """What the result of a file depends on; None where that is not known."""
         numbers = self._before.hangs_on.get(path)
         return tuple(map(self._before.atoms.__getitem__, numbers)) if numbers is not None else None
-
-
-def _tables(links: Links) -> tuple[Mapping[str, Any], ...]:
-    """What is known of files by themselves."""
-    return links.import_texts, links.own_words, links.facts
 
 
 class Index:
@@ -183,11 +176,7 @@ def noted(
     answers = {
         name: Known(one.answer, numbered(one.hangs_on)) for name, one in project.answers.items() if name in project.used
     }
-    paths = list(project.paths)
-    imports = {path: project.import_text(path) for path in paths}
-    words = {path: project.own_words(path) for path in paths}
-    facts = {path: project.facts[path] for path in paths if path in project.facts}
-    return Links(list(numbers), linked, answers, imports, words, facts)
+    return Links(list(numbers), linked, answers, project.told())
 
 
 def _complete(atom: Atom, index: Index) -> Atom:
@@ -211,9 +200,8 @@ def packed(links: Links) -> Any:
         "atoms": links.atoms,
         "hangs on": links.hangs_on,
         "answers": [[*name, _plain(one.answer), one.hangs_on] for name, one in links.answers.items()],
-        "imports": {path: text.decode("latin-1") for path, text in links.import_texts.items()},
-        "words": {path: b" ".join(sorted(words)).decode("latin-1") for path, words in links.own_words.items()},
-        "facts": links.facts,
+        "paths": list(links.told.get("imports", ())),
+        "told": {name: _column(lines, links.told["imports"]) for name, lines in links.told.items()},
     }
 
 
@@ -227,22 +215,31 @@ def unpacked(data: Any) -> Links | None:
         hangs_on: dict[str, list[int]] = data["hangs on"]
         known = {number for numbers in hangs_on.values() for number in numbers}
         known.update(number for one in answers.values() for number in one.hangs_on)
-        if not known <= set(range(len(atoms))) or not all(map(_are_facts, data["facts"].values())):
+        if not known <= set(range(len(atoms))):
             return None
         return Links(
             atoms,
             hangs_on,
             answers,
-            {path: text.encode("latin-1") for path, text in data["imports"].items()},
-            {path: frozenset(text.encode("latin-1").split()) for path, text in data["words"].items()},
-            data["facts"],
+            {name: _lines(data["paths"], column) for name, column in data["told"].items()},
         )
     except (TypeError, ValueError, KeyError, AttributeError):
         return None
 
 
-def _are_facts(facts: Any) -> bool:
-    return all(type(fact) in (bool, list, type(None)) for fact in facts.values())
+_UNKNOWN = "?"
+"""In place of what is not known of a file."""
+
+
+def _column(lines: Mapping[str, str], paths: Iterable[str]) -> str:
+    """What is told of some files, line by line."""
+    return "\n".join([lines.get(path, _UNKNOWN) for path in paths])
+
+
+def _lines(paths: Sequence[str], column: str) -> dict[str, str]:
+    """The same by path. Raises ValueError where it is of other files."""
+    pairs = zip(paths, column.split("\n") if paths else (), strict=True)
+    return {path: line for path, line in pairs if line != _UNKNOWN}
 
 
 _OF_PROJECT = (

@@ -219,10 +219,15 @@ class _Run:
     @cached_property
     def frame(self) -> bytes:
         """Digest of what all findings depend on: the torch that is named, what is compiled, which directories are packages."""
-        named = _torch_named(self.paths) if self.settings.target_torch is None else []
+        named = _torch_named(self.directories) if self.settings.target_torch is None else []
         compiled = compiled_in(self.paths, self.settings)
         packages = (path for path in self.digests if path.endswith("__init__.py"))
         return digest(*named, b"", *map(encoded, compiled), b"", *map(encoded, packages))
+
+    @cached_property
+    def directories(self) -> dict[str, list[str]]:
+        """Where it is looked for what torch the files are for, and what is read there."""
+        return _torch_directories(self.paths)
 
     @cached_property
     def linked(self) -> Linked | None:
@@ -262,10 +267,12 @@ class _Run:
         witness.exact &= self.is_sure and None not in self.files.rows.values()
         witness.files.update({path: (row.stamp, row.digest) for path, row in self.files.rows.items() if row})
         if "state" in self.__dict__ and self.settings.target_torch is None:
-            for directory, files in _torch_directories(self.paths).items():
+            seen = {os.path.abspath(path) for path in witness.files if path.endswith("__init__.py")}
+            for directory, files in self.directories.items():
                 witness.manifest(directory)
                 for path in (*files, *islice(packages(directory), 1)):
-                    witness.file(path)
+                    if path not in seen:
+                        witness.file(path)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""
@@ -413,11 +420,11 @@ def _relative(path: str, home: str) -> str:
         return path
 
 
-def _torch_named(paths: Iterable[str]) -> list[bytes]:
-    """What the files say that may name the torch that some files are for."""
+def _torch_named(directories: Mapping[str, Sequence[str]]) -> list[bytes]:
+    """What is said in some directories that may name the torch that some files are for."""
     here = os.path.realpath(os.curdir)
     parts = []
-    for directory, files in sorted(_torch_directories(paths).items()):
+    for directory, files in sorted(directories.items()):
         if files or os.path.exists(os.path.join(directory, ".git")):
             parts.append(encoded(f"{_relative(directory, here)}\n{len(files)}"))
         for path in files:

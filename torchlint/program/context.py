@@ -18,6 +18,7 @@ from ..text.blocks import in_loops
 from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
 from . import frameworks, handed
+from .places import asked_here, soundly
 from .project import Project
 
 ACCELERATOR = WholeWords(
@@ -226,11 +227,13 @@ class Context:
         """Whether some file of the project that names the CPU has a loop that stays on the host; asked once a module."""
         holders = frozenset[str]().union(*self._of_host())
         sending = (path for path in sorted(holders) if self.project.fact(path, "sends in loops", _may_send_in_loops))
-        return any(map(self._has_host_loop, self.project.modules(sending)))
+        ask = soundly(self.project, self.project.asking(asked_here(self)))
+        return any(ask(Context.has_host_loop, [path], False)[0] for path in sending)
 
-    @question("host loops", False)
-    def _has_host_loop(self, module: Module) -> bool:
-        return any(
+    def has_host_loop(self, path: str) -> bool:
+        """Whether a file has a loop that stays on the host: a question about the whole project, whose answers a cache keeps."""
+        module = self.project.module(path)
+        return module is not None and any(
             self.stays_on_host(function, loop)
             for function in module.functions
             for call in function.flow.calls_named("to")

@@ -296,7 +296,7 @@ class Definitions(Texts):
         parts = [*own.split("/"), module.name.rpartition(".")[2]]
         longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
         found = []
-        for path in self._importers.get(word, ()):
+        for path in self.naming(word):
             folder = self.home(path).rpartition("/")[0]
             written = [name for name in longer if as_bytes(name) in self._raw(path)]
             names_ = (module.name, *written)

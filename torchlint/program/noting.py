@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
@@ -19,10 +20,11 @@ from ..system.cached import cached_property
 from ..system.fault import FileError
 from ..system.stamp import as_bytes, digest, encoded
 from ..text.called import How
-from ..text.declared import classes_in, functions_in
+from ..text.declared import called_in, classes_in, functions_in, renamed_in
 from ..text.source import Source
+from .by_file import FACT, TEXT, WORDS, ByFile
 from .project import Project
-from .texts import MAX_FILES, Sought
+from .texts import MAX_FILES, Sought, holding
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer depends on: a kind, what it is about and, last, how it was."""
@@ -39,11 +41,32 @@ INDEXED = frozenset(("steps", "regions", "training", "options", "renames"))
 """Kinds of things that are known of the whole project only."""
 SEPARATOR = "\0"
 """Between paths."""
-MANY = "*"
-"""In place of paths where there are too many."""
+MANY = f"*{SEPARATOR}"
+"""In front of paths where there are too many to be looked at: so many of them that without a few there are still too many."""
 OF_A_RUN = ("file", "once")
 """Kinds of answers that are worked out anew in each run."""
+_IMPORTS, _WORDS, _FACT = "imports", "words", "fact "
+"""What tables of what files say by themselves are called; a fact with its name behind it."""
+_FINDS: Mapping[str, Callable[[Source], Any]] = {
+    f"{_FACT}classes": classes_in,
+    f"{_FACT}functions": functions_in,
+    f"{_FACT}called behind": called_in,
+    f"{_FACT}renames": renamed_in,
+}
+_MADE_OF = {
+    "importers": (_IMPORTS,),
+    "word": (_WORDS,),
+    "heirs": (f"{_FACT}classes",),
+    "lineage": (f"{_FACT}classes", f"{_FACT}renames"),
+    "lineage of": (f"{_FACT}classes", f"{_FACT}renames"),
+    "definers": (f"{_FACT}functions",),
+    "calling": (f"{_FACT}called behind",),
+    "renamed": (f"{_FACT}renames",),
+}
+"""What files say by themselves of which things of the whole project are made."""
 T = TypeVar("T")
+Told = Mapping[str, Mapping[str, str]]
+"""What files say by themselves as it is kept, by what that is and by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +103,27 @@ class Noting(Project):
         self,
         files: Mapping[str, Callable[[], bytes]],
         home: Home | None = None,
-        import_texts: Mapping[str, bytes] | None = None,
-        own_words: Mapping[str, frozenset[bytes]] | None = None,
-        facts: Mapping[str, Mapping[str, Any]] | None = None,
+        before: Told | None = None,
+        changed: Collection[str] = (),
     ) -> None:
-        """The texts of imports, own words and facts are those of files that are known to be as they were."""
+        """`before` is what files said when they were read last; some have `changed` since."""
+        before = before or {}
+        told = {name: {path: lines[path] for path in lines if path not in changed} for name, lines in before.items()}
+        self._before = {
+            name: {path: lines[path] for path in changed if path in lines} for name, lines in before.items()
+        }
+        """What those said that have changed."""
+        self._same: dict[tuple[str, str], bool] = {}
+        """Whether they say the same now, by their paths and what it is."""
         self._stems: dict[str, Atom] = {}
         """What is noted of dotted names that are looked for."""
-        self.import_texts = dict(import_texts or {})
-        self.words = dict(own_words or {})
-        self.facts = {path: dict(known) for path, known in (facts or {}).items()}
-        """By path and name."""
+        self._import_texts = ByFile(TEXT, told.get(_IMPORTS))
+        self._own_words = ByFile(WORDS, told.get(_WORDS))
+        facts = {name.removeprefix(_FACT): lines for name, lines in told.items() if name.startswith(_FACT)}
+        self._facts = {name: ByFile(FACT, lines) for name, lines in facts.items()}
+        """By name."""
+        self._naming: dict[bytes, list[str]] = {}
+        """The files whose imports hold a word, by those words that were looked for in kept texts."""
         self.searches: dict[Sought, str] = {}
         """How searches for callers end, by what they are about."""
         self.answers: dict[tuple[str, str], Answer] = {}
@@ -115,7 +148,8 @@ class Noting(Project):
                 else:
                     self.answers[name] = one
             for name in names:
-                self._database.use(("question", *name))
+                if name not in failed:
+                    self._database.use(("question", *name), self.answers[name].hangs_on)
             return [failed.get(name) or self.answers[name].answer for name in names]
 
         return remembered
@@ -135,8 +169,8 @@ class Noting(Project):
         self.is_whole = False
         self.answers.clear()
         self.searches.clear()
-        for known in (self.facts, self.import_texts, self.words):
-            known.pop(path, None)
+        for known in self._tables().values():
+            known.pop(path)
         super().leave_out(path)
 
     @property
@@ -211,11 +245,24 @@ class Noting(Project):
 
     def mentioning(self, sought: Sought) -> list[str] | None:
         if sought not in self.searches:
-            found = self._quietly(lambda: super(Noting, self).mentioning(sought))
-            self.searches[sought] = MANY if found is None else SEPARATOR.join(found)
+            self.searches[sought] = self._searched(sought)
         mark = self.searches[sought]
         self.note("callers", sought.path, sought.module, sought.imported, sought.name, mark)
-        return None if mark == MANY else [path for path in mark.split(SEPARATOR) if path]
+        return None if mark.startswith(MANY) else _paths(mark)
+
+    def _searched(self, sought: Sought) -> str:
+        found = sorted(self._quietly(lambda: self._users(sought)))
+        return (MANY if len(found) > MAX_FILES else "") + SEPARATOR.join(found)
+
+    def naming(self, word: bytes) -> list[str]:
+        if word not in self._naming:
+            texts = self._import_texts
+            if "_importers" in self.__dict__ or not texts.is_searched(len(self._paths)):
+                return super().naming(word)
+            self.apart(lambda: [self.import_text(path) for path in self._paths if path not in texts])
+            found = texts.holding(word.decode("latin-1"), self._paths)
+            self._naming[word] = self.apart(lambda: [path for path in found if word in self.import_words(path)])
+        return self._naming[word]
 
     # The whole project
 
@@ -225,31 +272,67 @@ class Noting(Project):
             word = module.name.rpartition(".")[2]
             self._note_stem(word)
             self.note("importers", word, self.files_importing(word))
-            for path in self._importers.get(as_bytes(word), ()):
+            for path in self.naming(as_bytes(word)):
                 self.note("text", path)
         return found
 
     def files_importing(self, word: str) -> str:
         """Digest of the paths of the files whose imports hold a word."""
-        return mark(self._importers.get(as_bytes(word), ()))
+        return mark(self.naming(as_bytes(word)))
 
     def import_text(self, path: str) -> bytes:
         self._database.open("text", path)
-        if path not in self.import_texts:
-            self.import_texts[path] = self._quietly(lambda: super(Noting, self).import_text(path))
-        return self.import_texts[path]
+        if path not in self._import_texts:
+            self._import_texts[path] = self._quietly(lambda: super(Noting, self).import_text(path))
+        return self._import_texts[path]  # type: ignore[no-any-return]
 
     def own_words(self, path: str) -> frozenset[bytes]:
-        if path not in self.words:
-            self.words[path] = self._quietly(lambda: super(Noting, self).own_words(path))
-        return self.words[path]
+        if path not in self._own_words:
+            self._own_words[path] = self._quietly(lambda: super(Noting, self).own_words(path))
+        return self._own_words[path]  # type: ignore[no-any-return]
 
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
         self._database.open("text", path)
-        known = self.facts.setdefault(path, {})
-        if name not in known:
-            known[name] = self.apart(lambda: super(Noting, self).fact(path, name, find))
-        return known[name]  # type: ignore[no-any-return]
+        known = self._facts.get(name)
+        if known is None:
+            known = self._facts[name] = ByFile(FACT)
+        if path not in known:
+            known[path] = self.apart(lambda: super(Noting, self).fact(path, name, find))
+        return known[path]  # type: ignore[no-any-return]
+
+    def told(self) -> Told:
+        """What is known of files by themselves: the texts of their imports and their own words of all."""
+        for path in self._paths:
+            self.import_text(path)
+            self.own_words(path)
+        return {
+            name: {path: line for path in self._paths if (line := table.line(path)) is not None}
+            for name, table in self._tables().items()
+        }
+
+    def _tables(self) -> dict[str, ByFile]:
+        facts = {f"{_FACT}{name}": table for name, table in self._facts.items()}
+        return {_IMPORTS: self._import_texts, _WORDS: self._own_words, **facts}
+
+    def _says_as_before(self, path: str, name: str) -> bool:
+        """Whether a file that has changed says the same as before."""
+        if (path, name) not in self._same:
+            before = self._before.get(name, {}).get(path)
+            self._same[path, name] = before is not None and path in self._files and self._line(path, name) == before
+        return self._same[path, name]
+
+    def _line(self, path: str, name: str) -> str | None:
+        """What a file says now."""
+        if name == _IMPORTS:
+            self.import_text(path)
+        elif name == _WORDS:
+            self.own_words(path)
+        elif name in _FINDS:
+            self.fact(path, name.removeprefix(_FACT), _FINDS[name])
+        else:  # a pattern
+            _, _, flags, pattern = name.split(" ", 3)
+            self.holds(path, re.compile(pattern.encode("latin-1"), int(flags)))
+        return self._tables()[name].line(path)
 
     def renamed(self, name: str) -> list[str]:
         found = super().renamed(name)
@@ -265,6 +348,23 @@ class Noting(Project):
         found = self.apart(lambda: super(Noting, self).holders(pattern, word=word))
         self.note("holders", pattern.decode("latin-1"), mark(sorted(found)))
         return found
+
+    def _calling_behind(self, name: str) -> list[str]:
+        found = self._listing("called behind", "_called_behind", called_in, name)
+        return found if found is not None else super()._calling_behind(name)
+
+    def _defining(self, name: str) -> list[str]:
+        found = self._listing("functions", "_definers", functions_in, name)
+        return found if found is not None else super()._defining(name)
+
+    def _listing(self, fact: str, table: str, find: Callable[[Source], list[str]], word: str) -> list[str] | None:
+        """The files of which a fact lists a word, where they are quicker found than a table of all words is made."""
+        known = self._facts.get(fact)
+        if known is None or table in self.__dict__ or not known.is_searched(len(self._paths)):
+            return None
+        listed = partial(self.fact, name=fact, find=find)
+        self.apart(lambda: [listed(path) for path in self._paths if path not in known])
+        return [path for path in known.holding(f" {word} ", self._paths) if word in (known[path] or ())]
 
     def calling(self, name: str) -> frozenset[str]:
         found = self.apart(lambda: super(Noting, self).calling(name))
@@ -331,21 +431,31 @@ class Noting(Project):
             return atom[1] in changed
         if kind == "callers":
             return self.search(atom, changed) != atom[-1]
+        made_of = self._made_of(atom)
+        if made_of and all(self._says_as_before(path, name) for path in changed for name in made_of):
+            return False
         return kind not in INDEXED and (kind not in IN_FILE or atom[1] in changed) and self.now(atom) != atom[-1]
+
+    def _made_of(self, atom: Atom) -> tuple[str, ...]:
+        """What files say by themselves of which a thing of the whole project is made."""
+        if atom[0] in ("holds", "holders"):
+            return (f"{_FACT}{holding(re.compile(atom[1].encode('latin-1')), frozenset())[0]}",)
+        return _MADE_OF.get(atom[0], ())
 
     def search(self, atom: Atom, changed: Collection[str]) -> str:
         """How a search for callers ends now that some files have changed; the others are not looked into."""
         _, own, module, imported, name, before = atom
         sought = Sought(own, module, imported, name)
         if sought not in self.searches:
-            found = set(before.split(SEPARATOR)) - {"", *changed}
-            found.update(path for path in changed if path in self._files and self.may_use(path, sought))
-            if before == MANY or len(found) > MAX_FILES:
-                now = super().mentioning(sought)
-                self.searches[sought] = MANY if now is None else SEPARATOR.join(now)
-            else:
-                self.searches[sought] = SEPARATOR.join(sorted(found))
+            self.searches[sought] = self._searched_again(sought, before, changed)
         return self.searches[sought]
+
+    def _searched_again(self, sought: Sought, before: str, changed: Collection[str]) -> str:
+        found = {*_paths(before)} - {*changed}
+        if before.startswith(MANY):
+            return before if len(found) > MAX_FILES else self._searched(sought)
+        found.update(path for path in changed if path in self._files and self.may_use(path, sought))
+        return SEPARATOR.join(sorted(found)) if len(found) <= MAX_FILES else self._searched(sought)
 
     def take(self, path: str) -> None:
         """Take in that a file has another text now: forget what depends on it, and on what others saw of it.
@@ -402,17 +512,19 @@ class Noting(Project):
     def _forget_tables(self, path: str) -> None:
         """Forget what a file says by itself, and what is known of the whole project because of it."""
         self._rewritten.add(path)
-        facts = self.facts.pop(path, {})
-        words = self.words.pop(path, None)
-        imports = self.import_texts.pop(path, None)
+        facts = {name: table.pop(path) for name, table in self._facts.items() if path in table}
+        words, imports = self._own_words.pop(path), self._import_texts.pop(path)
         tables = ["_callable_words"] if words is not None and words != self.own_words(path) else []
         if "classes" in facts and facts["classes"] != self.fact(path, "classes", classes_in):
             tables.append("_heirs")
         if "functions" in facts and facts["functions"] != self.fact(path, "functions", functions_in):
             tables.append("_definers")
+        if "renames" in facts and facts["renames"] != self.fact(path, "renames", renamed_in):
+            tables += ["renames", "_aliases"]
         if imports is not None and imports != self.import_text(path):
-            tables += ["_importers", "renames", "_aliases"]
+            tables.append("_importers")
             self._import_words.pop(path, None)
+            self._naming.clear()
             self._module_importers.clear()
         for table in tables:
             self.__dict__.pop(table, None)
@@ -424,6 +536,11 @@ class Noting(Project):
         for pattern, found in self._holders.items():
             holds = self.holds(path, re.compile(pattern))
             self._holders[pattern] = found | {path} if holds else found - {path}
+
+
+def _paths(search: str) -> list[str]:
+    """The files that a search has found, or some of them where there are many."""
+    return [path for path in search.removeprefix(MANY).split(SEPARATOR) if path]
 
 
 def _apart(table: str) -> Any:

@@ -12,7 +12,7 @@ from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.called import How, how_called
-from ..text.declared import WORD, called_in, classes_in, defined_in, functions_in, import_text
+from ..text.declared import WORD, called_in, classes_in, defined_in, functions_in, import_text, renamed_in
 from ..text.source import Source, Words
 from ..text.whole_words import quickest
 from .files import Files
@@ -20,7 +20,6 @@ from .files import Files
 _STAR = regex(rb"import[\s\\]*\*")
 _ALL = b"*"
 """The word of the imports that take all that a module has."""
-_RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 _OWN_ATTRIBUTE = regex(rb"self\.(\w+)")
 _SET_ATTRIBUTE = regex(rb"\.(\w+)[ \t]*=(?!=)")
 _FOR_OBJECTS = regex(rb"def(?:(?<![^\n]def)|(?<=\nasync def)) \w+\([ \t\r\n]*(?:self|cls)\b")
@@ -29,6 +28,8 @@ MAX_SITES = 8
 """Callers that many hardly agree on what they pass."""
 MAX_FILES = 40
 """In how many other files the callers of one function are looked for."""
+_SPARE = 8
+"""So many more are named where they are too many: that they are stands when some of them change."""
 STARTS = Words(b"Process(", b"spawn(", b"Thread(", b"launcher(")
 """What a file holds that gives functions to processes or threads to run."""
 T = TypeVar("T")
@@ -102,32 +103,36 @@ class Texts(Files):
 
     def mentioning(self, sought: Sought) -> list[str] | None:
         """The files that may use what is sought, sorted; None where there are too many."""
-        importers = self._importers.get(as_bytes(sought.imported), ())
+        found = self._users(sought)
+        return sorted(found) if len(found) <= MAX_FILES else None
+
+    def _users(self, sought: Sought) -> list[str]:
+        """The same; of too many some, and always the same."""
+        importers = self.naming(as_bytes(sought.imported))
         paths = {*importers, *self._importing(sought)}
         paths |= {*self._by_package(sought)} - paths
         paths -= {sought.path}
         # Whose import names it mentions it.
         found = sorted(paths.intersection(importers)) if sought.name == sought.imported else []
-        name = as_bytes(sought.name)
-        for path in paths.difference(found):
-            source = self.source(path)
-            if source is not None and source.mentions(name):
-                found.append(path)
-            if len(found) > MAX_FILES:
+        for path in sorted(paths.difference(found)):
+            if len(found) > MAX_FILES + _SPARE:
                 break
-        stars = self._importers.get(_ALL, ()) if sought.name == sought.imported else ()
+            if self.mentions(path, sought.name):
+                found.append(path)
+        if len(found) > MAX_FILES:
+            return found[: MAX_FILES + _SPARE + 1]
+        stars = self.naming(_ALL) if sought.name == sought.imported else ()
         handed = [
             path for path in stars if path not in paths and path != sought.path and self.mentions(path, sought.name)
         ]
         # Where too many take all of something, none of them is looked at.
-        found += handed if len(found) + len(handed) <= MAX_FILES else []
-        return sorted(found) if len(found) <= MAX_FILES else None
+        return found + handed if len(found) + len(handed) <= MAX_FILES else found
 
     def _importing(self, sought: Sought) -> list[str]:
         """The files that may import the module of what is sought."""
         key = (sought.path, sought.module)
         if key not in self._module_importers:
-            paths = self._importers.get(sought.stem, ())
+            paths = self.naming(sought.stem)
             self._module_importers[key] = [path for path in paths if self._imports_module(path, sought)]
         return self._module_importers[key]
 
@@ -141,15 +146,18 @@ class Texts(Files):
         return (path for path in calling if self._names_by_package(path, sought))
 
     def _may_call_behind(self, name: str) -> Collection[str]:
-        return (*self._called_behind.get(name, ()), *self._rewritten)
+        return (*self._calling_behind(name), *self._rewritten)
 
     def calling(self, name: str) -> frozenset[str]:
         """The files that call something of that name behind a dot."""
-        known = frozenset(self._called_behind.get(name, ()))
+        known = frozenset(self._calling_behind(name))
         if not self._rewritten:
             return known
         call = b".%s(" % as_bytes(name)
         return (known - self._rewritten).union(path for path in self._rewritten if call in self._raw(path))
+
+    def _calling_behind(self, name: str) -> list[str]:
+        return self._called_behind.get(name, [])
 
     @cached_property
     def _called_behind(self) -> dict[str, list[str]]:
@@ -250,16 +258,13 @@ class Texts(Files):
     def import_words(self, path: str) -> frozenset[bytes]:
         """The words of a file's import statements."""
         if path not in self._import_words:
-            self._words_of(path, self.import_text(path))
+            import_text = self.import_text(path)
+            words = frozenset(WORD.findall(import_text))
+            # What a package hands on it seldom calls itself.
+            if _ALL in import_text and not path.endswith("__init__.py"):
+                words |= {_ALL}
+            self._import_words[path] = words
         return self._import_words[path]
-
-    def _words_of(self, path: str, import_text: bytes) -> frozenset[bytes]:
-        words = frozenset(WORD.findall(import_text))
-        # What a package hands on it seldom calls itself.
-        if _ALL in import_text and not path.endswith("__init__.py"):
-            words |= {_ALL}
-        self._import_words[path] = words
-        return words
 
     def import_text(self, path: str) -> bytes:
         """The text of a file's import statements."""
@@ -271,11 +276,8 @@ class Texts(Files):
         """The other names that imports anywhere in the project give to things, with what they stand for: `DL` for `DataLoader`."""
         found: dict[str, set[str]] = {}
         for path in self.paths:
-            text = self.import_text(path)
-            if b"as" in self._words_of(path, text):
-                for name, alias in _RENAME.findall(text):
-                    if name != alias:
-                        found.setdefault(alias.decode(), set()).add(name.decode())
+            for name, alias in self.fact(path, "renames", renamed_in) or ():
+                found.setdefault(alias, set()).add(name)
         for names_ in found.values():
             # `from a import B as C` behind `from d import E as B`
             todo = list(names_)
@@ -304,7 +306,7 @@ class Texts(Files):
 
     def holds(self, path: str, pattern: re.Pattern[bytes], words: frozenset[bytes] = frozenset()) -> bool:
         """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""
-        return bool(self.fact(path, *_holding(pattern, words)))
+        return bool(self.fact(path, *holding(pattern, words)))
 
     def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression).
@@ -364,6 +366,9 @@ class Texts(Files):
 
     def definers(self, name: str) -> list[str]:
         """The files that define a function or method of that name."""
+        return self._defining(name)
+
+    def _defining(self, name: str) -> list[str]:
         return self._definers.get(name, [])
 
     @cached_property
@@ -373,6 +378,10 @@ class Texts(Files):
             for name in self.fact(path, "functions", functions_in) or ():
                 found.setdefault(name, []).append(path)
         return found
+
+    def naming(self, word: bytes) -> list[str]:
+        """The files whose import statements hold a word."""
+        return self._importers.get(word, [])
 
     @cached_property
     def _importers(self) -> dict[bytes, list[str]]:
@@ -385,7 +394,7 @@ class Texts(Files):
 
 
 @functools.lru_cache(maxsize=64)
-def _holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
+def holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
     """The fact that a file holds a pattern: its name, and how it is found."""
     sought = Words(*sorted(words), pattern=pattern) if words else quickest(pattern)
     name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"

@@ -21,11 +21,13 @@ _CLASS_NAME = regex(rb"\bclass[ \t]+(\w+)")
 _BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
 _GIVEN = rb"(?:[\"']|[ \t]*:[ \t]*[\w.|\[\], ]+?)?[ \t]*[=:][ \t]*(?:\w+\.)*(\w+)\("
 _MADE = regex(rb"\b(\w+)" + _GIVEN)
+_AS = regex(rb"as(?<=[\s\\]as)[\s\\]")
+_RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 
 
 def import_text(source: Source) -> bytes:
-    """The text of a file's import statements."""
+    """The text of a file's import statements, on one line."""
     data = source.data
     found = []
     place, end = data.find(b"import"), 0
@@ -54,7 +56,14 @@ def import_text(source: Source) -> bytes:
             end = max(end, statement.end())
             found.append(statement[0])
         place = data.find(b"import", end)
-    return b" ".join(found)
+    return b" ".join(b" ".join(found).split())
+
+
+def renamed_in(source: Source) -> list[tuple[str, str]]:
+    """What the imports of a file give another name, with that name."""
+    text = source.fact("imports", import_text)
+    pairs = _RENAME.findall(text) if _AS.search(text) is not None else ()
+    return [(name.decode(), alias.decode()) for name, alias in pairs if name != alias]
 
 
 def classes_in(source: Source) -> list[tuple[str, list[str]]]:

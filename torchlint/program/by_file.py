@@ -1,0 +1,102 @@
+"""What files say by themselves, by path, as a cache keeps it: a line of text for each, which is read when somebody asks for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+_LIST = "= "
+"""What a list of words begins with; a blank follows on each."""
+_OTHER = "["
+"""What a list of anything else begins with."""
+_FEW = 16
+"""So many words are searched for in the lines of all files before these are read."""
+
+
+class Form(NamedTuple):
+    """How one kind of what files say is written as a line of text, and read again."""
+
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+class ByFile:
+    """What files say by themselves of one kind."""
+
+    __slots__ = ("_form", "_lines", "_searched", "_values")
+
+    def __init__(self, form: Form, lines: Mapping[str, str] | None = None) -> None:
+        self._form = form
+        self._lines = dict(lines or {})
+        self._values: dict[str, Any] = {}
+        self._searched = 0
+        """How many words were searched for in all lines."""
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._values or path in self._lines
+
+    def __getitem__(self, path: str) -> Any:
+        values = self._values
+        if path not in values:
+            values[path] = self._form.read(self._lines[path])
+        return values[path]
+
+    def __setitem__(self, path: str, value: Any) -> None:
+        """Take what a file says of which nothing is known."""
+        self._values[path] = value
+
+    def pop(self, path: str) -> Any:
+        """Forget what a file says; what that was, None where it is not known."""
+        known = path in self
+        value = self[path] if known else None
+        self._values.pop(path, None)
+        self._lines.pop(path, None)
+        return value
+
+    def holding(self, text: str, paths: Iterable[str]) -> list[str]:
+        """The files whose lines hold a text, and those of which that can't be said."""
+        lines = self._lines
+        known = ((path, lines[path] if path in lines else self.line(path) or "") for path in paths)
+        return [path for path, line in known if text in line or line.startswith(_OTHER)]
+
+    def is_searched(self, among: int) -> bool:
+        """Whether a word is quicker searched for in the lines of so many files than all lines are read."""
+        self._searched += 1
+        return self._searched <= _FEW and 2 * len(self._lines) > among
+
+    def line(self, path: str) -> str | None:
+        """What a file says as it is kept; None where it is not known."""
+        if path not in self._lines and path in self._values:
+            self._lines[path] = self._form.write(self._values[path])
+        return self._lines.get(path)
+
+
+def _write(value: Any) -> str:
+    if value is True or value is False:
+        return "1" if value else "0"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        text = " ".join(value)
+        if text.count(" ") == len(value) - 1 and "\n" not in text:
+            return f"{_LIST}{text} "
+    text = _ENCODER.encode(value)
+    return text if "'" in text else text.replace('"', "'")  # what holds it need not escape those
+
+
+def _read(text: str) -> Any:
+    if text in ("0", "1"):
+        return text == "1"
+    if text.startswith(_LIST):
+        return text[len(_LIST) : -1].split(" ")
+    return json.loads(text if '"' in text else text.replace("'", '"'))
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+FACT = Form(_write, _read)
+"""Plain data: whether something is so, or lists of words."""
+TEXT = Form(lambda text: text.decode("latin-1"), lambda line: line.encode("latin-1"))
+"""Bytes of one line."""
+WORDS = Form(
+    lambda words: b" ".join(sorted(words)).decode("latin-1"), lambda line: frozenset(line.encode("latin-1").split())
+)
+"""A set of words."""
