@@ -19,6 +19,8 @@ else:
     cst = lazy("libcst")
 
 _NOTE = "code that reads `p.grad` before the backward pass meets None, and optimizers skip unused parameters"
+_THERE = (1, 7)
+"""The first version whose `zero_grad()` takes `set_to_none`."""
 _DROPS = (2, 0)
 """Since this version `zero_grad()` drops the gradients."""
 _OWN = regex(rb"def zero_grad\(")
@@ -44,7 +46,8 @@ def _dropped(site: Site) -> Edit | None:
     call, given = site.node, site.argument("set_to_none", 0)
     assert isinstance(call, cst.Call)
     if given is None:
-        return site.tree.add_argument(call, "set_to_none=True")
+        known_there = site.torch is not None and site.torch.low >= _THERE
+        return site.tree.add_argument(call, "set_to_none=True") if known_there else None
     if not isinstance(given, ast.Constant):
         return None  # the option is the program's to change
     if known.proven and site.torch is not None and site.torch.low >= _DROPS:

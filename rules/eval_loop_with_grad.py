@@ -12,7 +12,7 @@ from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import contains
 from torchlint.facts.layers import WITHOUT_WEIGHTS
 from torchlint.facts.module import Class, Function, Module
-from torchlint.facts.nodes import none_test, spreads, without_not
+from torchlint.facts.nodes import given_to, none_test, spreads, without_not
 from torchlint.facts.operator_calls import carries_no_graph
 from torchlint.facts.uses import readers
 from torchlint.rule import Finding, Site, Value, chain, rule
@@ -37,6 +37,8 @@ _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "b
 _LOSS = regex(r"loss|criterion", re.IGNORECASE)
 _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"))
 """Modules that have no parameters but those of what they are given."""
+_NO_GRAD = (0, 4)
+"""The first torch that has `no_grad()`."""
 _DEPTH = 4
 _CALLERS = 20
 _EVALUATES = frozenset((".eval()", ".train()"))
@@ -118,7 +120,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval
     - https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
     """
-    if site.role == "test":
+    if site.role == "test" or (site.torch is not None and site.torch.high <= _NO_GRAD):
         return
     if site.name == ".backward()":
         yield from _by_flag(site)
@@ -175,10 +177,11 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             continue
         if _off(site, other) or _switched_between(site, model, call, other):
             continue
-        if loops or alone:
+        inner = [] if alone else [*_run_by_test(site, other, model)]
+        if inner:
+            yield from (_wasted(site.at(*one)) for one in inner)
+        elif loops or alone:
             yield _recorded(site, site.function, other)
-        elif (inner := _run_by_test(site, other, model)) is not None:
-            yield _recorded(site, *inner)
         else:
             continue
         if around is None:
@@ -195,6 +198,11 @@ def _recorded(site: Site, function: Function, run: ast.Call) -> Finding:
     why = site.related(site.function, site.call, "autograd stays on")
     message = f"`{site.short(run)}` records a graph for autograd on every iteration: `eval()` does not switch it off"
     return site.at(function, run).finding(message, related=(why,))
+
+
+def _wasted(place: Site) -> Finding:
+    """What is said of a call of a model whose graph leads nowhere, however that is known."""
+    return place.finding(f"`{place.short()}` records a graph for autograd that nothing uses")
 
 
 def _named(site: Site, call: ast.Call) -> list[str] | None:
@@ -336,30 +344,45 @@ def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:
 
 def _given_to(site: Site, call: ast.Call, model: list[str]) -> Iterator[tuple[Function, ast.Call]]:
     """Where a function of the project runs the model that a call gives it, and asks for no gradients."""
-    position = next((i for i, argument in enumerate(call.args) if chain(argument) == model), None)
-    if position is None:
+    if not any(chain(given) == model for given in given_to(call)):
         return
     for target in site.project.targets(site.function, call):
-        if _ASKS.search(_text(target)) or site.analysis.context.function_off(target):
+        passed = ((name, target.argument(call, name)) for name in target.positions)
+        name = next((name for name, given in passed if given is not None and chain(given) == model), None)
+        if name is None or target.cls is not None or site.analysis.context.function_off(target):
             return
-        if target.cls is not None or position >= len(target.parameters):
-            return
-        name = target.parameters[position].arg
         for inner in target.flow.calls:
             if not _is_run(inner, name) or _off_in(site, target, inner) or training.only_trains(target, inner):
                 continue
-            if not _switches_off(site.at(target, inner), inner):
+            if not _switches_off(site.at(target, inner), inner) and not _asks_with(target, inner, call):
                 yield target, inner
 
 
-def _run_by_test(site: Site, call: ast.Call, model: list[str]) -> tuple[Function, ast.Call] | None:
-    """Where a function runs the model, given by one that trains for most of the time: `test(model, data)` after each epoch."""
+def _asks_with(function: Function, run: ast.Call, call: ast.Call) -> bool:
+    """Whether a function deals in gradients around a run, where a call chooses the branch: `step(model, x, train=False)`."""
+    if _ASKS.search(_text(function)) is None:
+        return False
+    for guard in function.flow.guards(run):
+        flag = _asked(*without_not(guard.test, guard.true))
+        passed = flag.passed(function, call) if flag is not None else None
+        if flag is not None and passed is not None and guard.block is not None and flag.meets(passed.value):
+            return any(_ASKS.search(_lines(function.module, statement)) for statement in guard.block)
+    return True
+
+
+def _run_by_test(site: Site, call: ast.Call, model: list[str]) -> Iterator[tuple[Function, ast.Call]]:
+    """Where a function runs the model, given by one that trains for most of the time: `test(model, data)`; once a block."""
+    told: set[ast.AST] = set()
     for target, inner in _given_to(site, call, model):
         within = site.at(target, inner)
+        around = target.flow.parents[target.flow.statement(inner)]
         runs = isinstance(inner.func, ast.Name) or _is_model(within, inner) or _is_method_of_models(within, inner)
-        if runs and not site.analysis.steps.hot(target, inner) and not _frozen(within, inner):
-            return target, inner
-    return None
+        repeated = bool(target.flow.loops(inner)) or _repeated(site, call)
+        if not runs or not repeated or around in told:
+            continue
+        if site.analysis.steps.hot(target, inner) is None and not _frozen(within, inner):
+            told.add(around)
+            yield target, inner
 
 
 def _switches_off(site: Site, call: ast.Call) -> bool:
@@ -483,7 +506,7 @@ class _Flag(NamedTuple):
     asks: Literal["truth", "given", "equal"]
     to: str = ""
 
-    def trains(self, value: object) -> bool:
+    def meets(self, value: object) -> bool:
         """Whether a value of the parameter meets the condition."""
         if self.asks == "given":
             return (value is not None) is self.holds
@@ -516,7 +539,7 @@ def _is_set(site: Site, flag: _Flag) -> bool:
         flag.asks == "given"
         or not isinstance(one, ast.Assign)
         or not isinstance(one.value, ast.Constant)
-        or flag.trains(one.value.value)
+        or flag.meets(one.value.value)
         for one in given
     )
 
@@ -549,7 +572,7 @@ def _evaluating(site: Site, flag: _Flag) -> Iterator[tuple[Function, ast.Call]]:
     """The calls of the function, tests apart, for which the condition does not hold."""
     for one in site.project.call_sites(site.function, _CALLERS) or ():
         passed = flag.passed(site.function, one.call)
-        if passed is None or one.given is not None or flag.trains(passed.value):
+        if passed is None or one.given is not None or flag.meets(passed.value):
             continue
         if not site.project.is_tested(one.function):
             yield one.function, one.call
@@ -587,7 +610,7 @@ def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
         if _is_made_on_steps(site, call) or _is_told_of_script(site, call):
             continue
         if _goes_nowhere(site, call, set()):
-            yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call)
+            yield _wasted(site.at(site.function, call))
 
 
 def _handed(site: Site) -> Iterator[Finding]:

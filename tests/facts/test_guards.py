@@ -63,6 +63,8 @@ Meaning = Callable[..., str]
         "not debug",  # on as a rule
         "cfg.model.enable",
         "cfg.tensorboard.enable",  # a writer is there on each step
+        "cfg.tensorboard",
+        "args.use_wandb",
         "not args.log",
         "step % 10",  # nine times of ten
         "step % 10 != 0",

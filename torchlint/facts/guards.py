@@ -48,7 +48,7 @@ _OPTIONS = regex(r"(?:^|_)(?:args?|opts?|options?|config|cfg|conf|hparams|settin
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
     verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
-    profile profiling validate validation check checks safe sanity summary tensorboard wandb disp monitor watch snapshot steps sample sampling""".split()
+    profile profiling validate validation check checks safe sanity summary disp monitor watch snapshot steps sample sampling""".split()
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
