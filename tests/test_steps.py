@@ -949,6 +949,32 @@ def test_a_plan_that_is_gone_through_once(back: str, rare: bool) -> None:
     )
 
 
+PRUNER = (
+    "class Pruner:\n    def __init__(self, net):\n        self.net = net\n    def step(self):\n        self.net.cut()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("pruner", "main"),
+    [
+        # A class that updates by itself, one that is unknown, and a file that has an optimizer, too.
+        (PRUNER.replace("self.net.cut()", "for p in self.net.parameters():\n            p.data -= p.grad  # hot"), ""),
+        (PRUNER.replace("class Pruner", "class Pruner(Stepper)"), "tool = made(net)\n"),
+        (PRUNER, "optimizer = torch.optim.SGD(net.parameters())\n"),
+    ],
+)
+def test_gradients_for_what_may_be_an_optimizer(pruner: str, main: str) -> None:
+    pruner = pruner.replace("self.net.cut()", "self.net.cut()  # hot") if not main.startswith("tool") else pruner
+    loop = "for x in y:\n    loss = net(x)  # hot\n    loss.backward()  # hot\n    tool.step()  # hot\n"
+    made = "" if main.startswith("tool") else "tool = Pruner(net)\n"
+    check({"cut.py": pruner, "train.py": f"from cut import Pruner\n{made}{main}{loop}"})
+
+
+def test_gradients_for_what_is_no_optimizer() -> None:
+    loop = "for x in y:\n    loss = net(x)  # warm\n    loss.backward()  # warm\n    tool.step()  # warm\n"
+    check({"cut.py": PRUNER, "train.py": f"from cut import Pruner\ntool = Pruner(net)\n{loop}"})
+
+
 @pytest.mark.parametrize(
     ("test", "made", "more", "rare"),
     [

@@ -93,6 +93,24 @@ def test_what_was_sent_to_the_device(value_of: ValueOf, body: list[str]) -> None
 
 
 @pytest.mark.parametrize(
+    ("move", "entry", "expected"),
+    [
+        ("batch[key] = x.cuda()", "batch['info']['size']", "unknown"),
+        ("batch[key] = x.cuda()", "batch['info']['size'][0]", "unknown"),
+        ("if type(x) != dict:\n            batch[key] = x.cuda(non_blocking=True)", "batch['info']['size']", "unknown"),
+        ("if isinstance(x, torch.Tensor):\n            batch[key] = x.to('cuda')", "batch['info']['size']", "unknown"),
+        ("if torch.is_tensor(x):\n            batch[key] = x.to('cuda')", "batch['info']['size']", "unknown"),
+        # A row of a tensor, and what may move all of what it holds.
+        ("batch[key] = x.cuda()", "batch['info'][0]", MOVED),
+        ("batch[key] = x.to('cuda')", "batch['info']['size']", MOVED),
+        ("batch[key] = to(x, 'cuda')", "batch['info']['size']", HOST),
+    ],
+)
+def test_what_is_in_a_dictionary_of_a_batch(value_of: ValueOf, move: str, entry: str, expected: str) -> None:
+    assert expected == value_of(_after("for key, x in batch.items():", f"    {move}", entry))
+
+
+@pytest.mark.parametrize(
     ("body", "expected"),
     [
         (["batch['n'] = len(batch['x'])", "batch['n']"], "number"),

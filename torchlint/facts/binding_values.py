@@ -188,7 +188,25 @@ def _put_into(values: Evaluator, batch: Batch, binding: Stored) -> Batch:
     if kept is None:
         return batch
     left = {key: batches.batch_entry(batch, key) for key in kept}
-    return replace(batch, device=value.device, from_loader=False, entries=left or None)
+    flat = _moves_tensors_alone(values, binding)
+    return replace(batch, device=value.device, from_loader=False, entries=left or None, flat=flat)
+
+
+def _moves_tensors_alone(values: Evaluator, binding: Stored) -> bool:
+    """`batch[key] = x.cuda()`, which no dictionary has, or behind `isinstance(x, torch.Tensor)`."""
+    moved = binding.value.node if isinstance(binding.value, Assigned) else None
+    if isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute) and moved.func.attr == "cuda":
+        return True
+    asked = (guard.test for guard in values.function.flow.guards(binding.node) if guard.true)
+    return any(_asks_for_tensor(values, test) for test in asked)
+
+
+def _asks_for_tensor(values: Evaluator, test: ast.expr) -> bool:
+    """`torch.is_tensor(x)`, `isinstance(x, torch.Tensor)`"""
+    if not isinstance(test, ast.Call) or not test.args:
+        return False
+    asked = values.dotted(test.func)
+    return asked == "torch.is_tensor" or (asked == "isinstance" and values.dotted(test.args[-1]) == "torch.Tensor")
 
 
 def _put_into_unknown(values: Evaluator, holder: Value, target: ast.Subscript, binding: Stored) -> Value:

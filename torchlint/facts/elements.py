@@ -92,6 +92,19 @@ def moved_part(values: Evaluator, base: Value, index: ast.expr | None) -> Value:
     return tensor("accelerator", certainty=LIKELY) if named else Unknown(device="accelerator")
 
 
+def _stayed(values: Evaluator, node: ast.Subscript) -> bool:
+    """`batch["info"]["size"]`, where only the tensors of a batch were moved: what is found by two names is in a dictionary."""
+    outer = node.value
+    if not (isinstance(outer, ast.Subscript) and all(map(_is_word, (node.slice, outer.slice)))):
+        return False
+    holder = values.expr(outer.value)
+    return holder.kind == "batch" and holder.flat
+
+
+def _is_word(key: ast.expr) -> bool:
+    return isinstance(key, ast.Constant) and isinstance(key.value, str)
+
+
 def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     base = values.expr(node.value)
     if base.kind == "batch" and not base.from_loader:
@@ -102,6 +115,8 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     if base.kind == "batch" and base.entries and isinstance(key := known_key(values, node.slice), str):
         return batches.batch_entry(base, key)
     if base.kind in ("tensor", "batch"):
+        if kind == "tensor" and _stayed(values, node):
+            return UNKNOWN
         part = batches.batch_tensor(base) if base.kind == "batch" else base
         # What is not as the loader gave it, and has rows and columns, is a tensor.
         apart = not base.from_loader and "ndarray" not in base.other_kinds

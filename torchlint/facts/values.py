@@ -244,12 +244,14 @@ class Batch(NotTensor, FromLoader):
     kind: ClassVar[Literal["batch"]] = "batch"
 
     entries: dict[str, Value] | None = None
+    flat: bool = False
+    """Only its tensors were moved, one by one: what is in a dictionary that it holds stayed."""
 
     def on_both(self, other: Self) -> dict[str, Any]:
         put = self.entries or other.entries
         same = super().on_both(other) | ({"entries": _all_entries(self, other)} if put else {})
         # Wherever one path moved it to.
-        return same | {"from_loader": self.from_loader and other.from_loader}
+        return same | {"from_loader": self.from_loader and other.from_loader, "flat": self.flat or other.flat}
 
     def anywhere(self) -> Self:
         return replace(super().anywhere(), entries=None)

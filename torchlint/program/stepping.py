@@ -13,6 +13,7 @@ from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import keyword_of, names_in, receiver_of
 from ..query.question import question
+from ..system.regex import regex
 from . import families, handed
 from .calling import CallSite
 from .conditions import in_training
@@ -24,6 +25,9 @@ from .step_calls import BACKWARDS, Step, parts_of_step, updates
 from .step_text import lines_of_steps
 from .texts import MAX_SITES
 
+_OPTIMIZER = regex(rb"(?i)optim")
+_UPDATES = regex(rb"(?i)optim|no_grad|\.add_\(|\.sub_\(|\.data\b[^\n]*=")
+"""What a file holds that has an optimizer, or may update parameters itself."""
 Stepping = tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]
 """A part of a step, with the loops around it, innermost first."""
 
@@ -217,10 +221,24 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
 def _stepping(project: Project, function: Function) -> Iterator[tuple[ast.Call, tuple[Step, ...]]]:
     for call in function.flow.calls:
         parts = parts_of_step(project, function, call)
-        if parts == ("backward",) and input_gradients.looked_at(function, call):
+        if parts == ("backward",) and (input_gradients.looked_at(function, call) or _is_for_another(project, function)):
             continue
         if parts and not (parts == ("step",) and _goes_through_all(project, function, call)):
             yield call, parts
+
+
+@question("gradients for another", False)
+def _is_for_another(project: Project, function: Function) -> bool:
+    """`loss.backward(); pruner.step()`: the gradients are for an object of the project that is no optimizer and has none, in a file without any."""
+    if function.module.source.holds(_OPTIMIZER):
+        return False
+    stepped = [receiver_of(call) for call in function.flow.calls_named("step") if isinstance(call.func, ast.Attribute)]
+    values = [project.value(function, one) for one in stepped]
+    classes = [value.class_ if value.kind == "instance" else None for value in values]
+    return bool(classes) and all(
+        klass is not None and not any(one.module.source.holds(_UPDATES) for one in project.ancestry(klass))
+        for klass in classes
+    )
 
 
 def _goes_through_all(project: Project, function: Function, call: ast.Call) -> bool:
