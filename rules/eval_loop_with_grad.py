@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from torchlint.facts import runs, training
 from torchlint.facts.common_names import MODEL_NAME
-from torchlint.facts.flow import contains
+from torchlint.facts.flow import Loop, contains
 from torchlint.facts.layers import WITHOUT_WEIGHTS
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.nodes import given_to, none_test, spreads, without_not
@@ -257,7 +257,7 @@ def _is_told_of_script(site: Site, call: ast.Call) -> bool:
 def _is_run_in_loop(site: Site, function: Function, call: ast.Call, model: list[str]) -> bool:
     """Whether a loop of a function runs a model by the model's own name, with autograd on."""
     loops = function.flow.loops(call)
-    if chain(call.func) != model or not call.args or not loops or all(map(runs.tries_again, loops)):
+    if chain(call.func) != model or not call.args or not loops or _is_tried(site, loops):
         return False
     return not _off(site.at(function, call), call) and not site.analysis.steps.hot(function, call)
 
@@ -327,7 +327,12 @@ def _only_evaluates(site: Site, call: ast.Call) -> bool:
 def _repeated(site: Site, call: ast.Call) -> bool:
     """Whether a loop runs a call more often than until it succeeds; one of another function may."""
     loops = site.flow.loops(call)
-    return not all(map(runs.tries_again, loops)) if loops else _runs_often(site.at(site.function, call))
+    return not _is_tried(site, loops) if loops else _runs_often(site.at(site.function, call))
+
+
+def _is_tried(site: Site, loops: list[Loop]) -> bool:
+    """Whether all loops around a place only try again, until one iteration succeeds."""
+    return all(site.once(("tries again", loop), lambda: runs.tries_again(loop)) for loop in loops)  # noqa: B023
 
 
 def _runs(site: Site, call: ast.Call, model: list[str]) -> bool:

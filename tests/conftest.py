@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from torchlint.lint.run import lint
 from torchlint.settings.config import Settings
@@ -30,6 +31,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     return WorkStealingScheduling(config, log)
 
+
+# No test depends on time: an example may take as long as a busy machine makes it take.
+settings.register_profile("torchlint", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("torchlint")
 
 Linter = Callable[..., list[Finding]]
 

@@ -223,6 +223,8 @@ SHAPES: dict[str, Shape] = {
     # long blocks and literals
     "elifs": lambda n: step(["if kind == 0:\n    x = 0", *each(n, "elif kind == #:\n    x = loss.item()")]),
     "cases": lambda n: step(["match kind:", *each(n, "    case #:\n        x = loss.item()")]),
+    "ways out of a loop": lambda n: step(each(n, "if kind == #:\n    x# = loss\n    break\nx#.item()")),
+    "comprehensions that bind": lambda n: step(each(n, "[x# := loss for _ in y]; x#.item()")),
     "loops": lambda n: one(HEAD, (LOOP + "    total += loss.item()\n") * n),
     "loops in a function": lambda n: one(HEAD, "def train(loader):\n", indented(LOOP + "    loss.item()\n") * n),
     "inner loops": lambda n: step(each(n, "for p in ps#:\n    p.item()")),
@@ -234,6 +236,10 @@ SHAPES: dict[str, Shape] = {
     "imports": lambda n: one(many(n, "import m#\n"), *step(["loss.item()"]).values()),
     "imported names": lambda n: one(
         "from m import (\n", many(n, "    f#,\n"), ")\n", *step(each(n, "f#(loss).item()")).values()
+    ),
+    "imports of one name": lambda n: one(many(n, "import torch\nx# = torch.cuda.amp.autocast()\n")),
+    "imports of one name below": lambda n: one(
+        "import torch\n", many(n, "x# = torch.cuda.amp.autocast()\n"), "import torch\n" * n
     ),
     "renamed imports": lambda n: one(many(n, "from torch.nn import DataParallel as D#\n"), many(n, "d# = D#(model)\n")),
     "imports in functions": lambda n: one(

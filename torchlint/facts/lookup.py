@@ -59,6 +59,8 @@ class Lookup:
         """Names that any function declares `global` or `nonlocal`."""
         self._binders: dict[str, list[ast.AST]] = {}
         """What binds each name, anywhere."""
+        self._origins: dict[tuple[int, str], dict[str, list[ast.AST]]] = {}
+        """What binds a name in a scope, or anywhere, by what an import says of where it comes from."""
         self._outermost = _Scope(module.tree, None)
         self._walk(self._outermost)
 
@@ -66,11 +68,11 @@ class Lookup:
         """The dotted name that an import has bound to `name` whenever the place is reached; None where that isn't sure."""
         if self._stars or name in self._declared:
             return None
-        binders = self._seen(place, name)
-        origins = {_origin(binder, name) for binder in binders}
-        if len(origins) == 1 and any(self._runs_before(binder, place) for binder in binders):
-            return origins.pop()
-        return None
+        origins = self._by_origin(self._seen(place, name), name)
+        origin = next(iter(origins), "")
+        if len(origins) > 1 or not _is_outside(origin):
+            return None
+        return origin if any(self._runs_before(binder, place) for binder in origins[origin]) else None
 
     def free(self, place: ast.AST, name: str, origin: str) -> bool:
         """Whether an import at the top of the file would give the place the name, and nobody another one.
@@ -80,9 +82,8 @@ class Lookup:
         if self._stars or name in self._declared:
             return False
         seen = self._seen(place, name)
-        return seen == self._outermost.binders.get(name, []) and all(
-            _origin(binder, name) == origin for binder in self._binders.get(name, ())
-        )
+        found = self._by_origin(self._binders.get(name, []), name)
+        return seen == self._outermost.binders.get(name, []) and found.keys() <= {origin} and _is_outside(origin)
 
     def may_be_another(self, place: ast.AST, name: str, origin: str) -> bool:
         """Whether a name that an import of that origin binds may be something else when the place is reached.
@@ -91,8 +92,23 @@ class Lookup:
         are not looked at.
         """
         binders = self._binders.get(name, []) if name in self._declared else self._seen(place, name)
-        found = {_written(one, name) for one in binders if not self._is_none(one) and not self._is_later(one, place)}
+        found = {
+            written
+            for written, ones in self._by_origin(binders, name).items()
+            if any(not self._is_none(one) and not self._is_later(one, place) for one in ones)
+        }
         return found != {origin} and not (len(found) == 1 and next(iter(found)).startswith("."))
+
+    def _by_origin(self, binders: list[ast.AST], name: str) -> dict[str, list[ast.AST]]:
+        """What binds a name, in order, by what an import says of where it comes from; "" for what is no import."""
+        if not binders:
+            return {}
+        key = id(binders), name  # lists of this object stay as long as it does
+        if key not in self._origins:
+            found = self._origins[key] = {}
+            for binder in sorted(binders, key=_begin):
+                found.setdefault(_written(binder, name), []).append(binder)
+        return self._origins[key]
 
     def _is_none(self, binder: ast.AST) -> bool:
         """Whether a name is bound to None: `torch = None`."""
@@ -114,7 +130,7 @@ class Lookup:
         outer = next(node for node in self._around(binder) if not isinstance(node, ast.Tuple | ast.List | ast.Starred))
         if isinstance(outer, ast.Assign | ast.AnnAssign):
             return _end(outer)
-        return binder.lineno, binder.col_offset  # type: ignore[attr-defined]
+        return _begin(binder)
 
     def _around(self, node: ast.AST) -> Iterator[ast.AST]:
         while (parent := self._parents.get(node)) is not None:
@@ -215,15 +231,18 @@ def _end(node: ast.AST) -> tuple[int, int]:
     return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
 
 
+def _begin(node: ast.AST) -> tuple[int, int]:
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]
+
+
 def _parameters(given: ast.arguments) -> Iterator[ast.arg]:
     yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
     yield from (one for one in (given.vararg, given.kwarg) if one is not None)
 
 
-def _origin(binder: ast.AST, name: str) -> str | None:
-    """The dotted name that an import binds to a name; None for what is no import, or one from inside the project."""
-    written = _written(binder, name)
-    return written if written and not written.startswith(".") else None
+def _is_outside(written: str) -> bool:
+    """Whether a name is that of what an import takes from outside of the project."""
+    return bool(written) and not written.startswith(".")
 
 
 def _written(binder: ast.AST, name: str) -> str:

@@ -157,9 +157,16 @@ def _find_imports(scope: Function) -> dict[str, list[Binding]]:
 def from_shim(function: Function, node: ast.expr) -> bool:
     """Whether the import that a dotted name starts at is one of several, or part of a compatibility shim."""
     parts = names.chain(node)
-    if parts is None:
+    scope = next((one for one in function.scopes if parts[0] in one.imports), None) if parts is not None else None
+    if parts is None or scope is None:
         return False
-    bindings = imports_of(function, parts[0])
+    known: dict[str, bool] = kept(scope, "shims", dict)
+    if parts[0] not in known:
+        known[parts[0]] = _is_shim(_imports(scope).get(parts[0], []))
+    return known[parts[0]]
+
+
+def _is_shim(bindings: list[Binding]) -> bool:
     if any(versions.behind_probe(binding.function.flow, binding.statement) for binding in bindings):
         return True
     return len({_origin(binding) for binding in bindings}) > 1
