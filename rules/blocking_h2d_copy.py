@@ -13,6 +13,9 @@ from torchlint.rule import Finding, Site, chain, plain, rule
 
 _MOVES = {".to()", ".cuda()", ".xpu()"}
 
+_NOT_COPIED = frozenset(("module", "number", "none"))
+"""What a helper that moves batches may be given besides."""
+
 
 @rule(
     "TL402",
@@ -34,7 +37,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
     dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
     it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
-    an option of that name decides (`pin_memory=args.pin_memory`) that is not on by default, it is an `info`; there what
+    an option of that name decides (`pin_memory=args.pin_memory`) that is not on by default, or one that turns the GPU on
+    (`pin_memory=use_cuda`), it is an `info`; there what
     `create_loader(data, pin_memory=args.pin_memory)` gives counts as a loader, too, whoever defines it.
     A cast in front of the move (`labels.long().to(device)`) takes what it casts out of pinned memory: there the move has to come first.
 
@@ -100,7 +104,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         return
     if batch.device == "accelerator" or not _moves_to_device(site):
         return
-    if batch.pinned and batch.proven:
+    if batch.pinned and (batch.proven or batch.other_kinds <= _NOT_COPIED):
         message = f"`{site.short()}` copies a pinned batch and waits for it on every step"
         cast = _cast(site)
         if cast is not None:
@@ -142,7 +146,7 @@ def _option(loaders: frozenset[ast.expr]) -> str | None:
 def _pins(loader: ast.expr) -> str | None:
     given = _given(loader)
     name = chain(given) if given is not None else None
-    return ".".join(name) if name is not None and "pin" in name[-1].lower() else None
+    return ".".join(name) if name is not None and common_names.PINS_NAME.search(name[-1]) else None
 
 
 def _given(loader: ast.expr) -> ast.expr | None:

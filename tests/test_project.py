@@ -97,6 +97,13 @@ def callers(files: Files, path: str, qualname: str) -> list[str] | None:
         (["utils.py", "a/utils.py"], "a/train.py", "utils", "a/utils.py"),
         (["utils.py", "a/utils.py"], "b/train.py", "utils", "utils.py"),
         (["a/utils.py", "b/utils.py"], "b/train.py", "utils", "b/utils.py"),
+        (["utils.py", "a/utils.py", "a/__init__.py"], "a/train.py", "utils", "a/utils.py"),
+        (["utils.py", "a/utils.py"], "a/deep/train.py", "utils", "a/utils.py"),
+        (["a/utils.py", "a/__init__.py"], "a/deep/train.py", "utils", "a/utils.py"),
+        (["a/utils.py", "a/__init__.py", "a/b/utils.py"], "a/b/c/train.py", "utils", "a/b/utils.py"),
+        # A package is no folder that others below it import from, where there is another one
+        (["utils.py", "a/utils.py", "a/__init__.py"], "a/deep/train.py", "utils", "utils.py"),
+        (["utils.py", "a/utils/__init__.py", "a/__init__.py"], "a/deep/train.py", "utils", "utils.py"),
     ],
 )
 def test_file_of_an_import(paths: list[str], near: str, dotted: str, expected: str | None) -> None:

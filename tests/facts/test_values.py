@@ -1231,6 +1231,24 @@ def test_what_is_private_lives_where_its_callers_have_it(value_of: ValueOf, code
             "list[tensor @cpu unpinned batch]",
         ),
         (f"{LOADER}def f(b):\n    b = b.thing\n    for x in b:\n        yield x\nf(loader)", "list[unknown]"),
+        (f"{LOADER}def f(b):\n    for i, x in enumerate(b):\n        yield i\nf(loader)", "list[number]"),
+        (f"{LOADER}def f(b):\n    for i, x in pairs(b):\n        yield x\nf(loader)", "list[unknown]"),
+        (
+            f"{LOADER}def f(b):\n    r = iter(b)\n    yield next(r)\n    r = g(b)\nf(loader)",
+            "list[batch @cpu unpinned batch]",
+        ),
+        (
+            f"{LOADER}def f(b):\n    for i, x in enumerate(b):\n        yield x\nf(loader)",
+            "loader[batch @cpu unpinned batch] unpinned",
+        ),
+        (
+            f"{LOADER}def f(b):\n    r = iter(b)\n    while True:\n        yield next(r)\nf(loader)",
+            "loader[batch @cpu unpinned batch] unpinned",
+        ),
+        (
+            f"{LOADER}def f(b):\n    r = b.__iter__()\n    yield r.__next__()\n    r = b.__iter__()\nf(loader)",
+            "loader[batch @cpu unpinned batch] unpinned",
+        ),
     ],
 )
 def test_functions(value_of: ValueOf, code: str, expected: str) -> None:

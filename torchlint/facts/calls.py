@@ -43,6 +43,9 @@ _SERVICES = frozenset(
 """Modules of torch that calculate no tensors."""
 _CONTEXTS = frozenset("autocast detect_anomaly profile record_function no_grad set_grad_enabled inference_mode".split())
 
+_WHOLE_VIEWS = frozenset("view view_as unsqueeze squeeze unflatten transpose swapaxes permute movedim t".split())
+"""Methods that give all of a tensor's memory, as it lies there: pinned where the tensor is."""
+
 
 def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     """What a call of `torch....` gives."""
@@ -177,6 +180,8 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
     made = operation(row, node, Arguments([base, *args.positional], args.keywords, args.open))
     # A view of what a loader gave, and of what was moved since, comes from that loader.
     if row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.loader_calls:
+        if attr in _WHOLE_VIEWS and base.proven:
+            made = replace(made, from_loader=base.from_loader, pinned=base.pinned, managed=base.managed)
         return replace(made, loader_calls=base.loader_calls)
     return made
 

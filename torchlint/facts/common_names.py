@@ -25,6 +25,8 @@ OPTIMIZER_NAME = regex(
     re.IGNORECASE,
 )
 DEVICE_NAME = regex(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
+PINS_NAME = regex(r"pin|(?:^|_)(?:cuda|gpu)$", re.IGNORECASE)
+"""Options that have loaders pin: `args.pin_mem`, and where there is an accelerator, `use_cuda`."""
 _DEVICE_WORDS = ("device", "rank", "gpu", "cuda", "gpu_id", "local_rank")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from . import scope
+from . import generators, scope
 from .nodes import argument_of, callee, string
 
 if TYPE_CHECKING:
@@ -254,17 +254,7 @@ class Function:
         """The parameter whose elements a generator yields as they are: `for batch in batches: yield batch`."""
         if not self.module.source.holds(b"yield"):
             return None
-        parameters = {parameter.arg for parameter in self.parameters}
-        for loop in self.own_loops:
-            if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.iter.id in parameters:
-                each = loop.target.id if isinstance(loop.target, ast.Name) else ""
-                nodes = list(ast.walk(self.node))
-                yielded = [node.value for node in nodes if isinstance(node, ast.Yield | ast.YieldFrom)]
-                stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-                handed = all(isinstance(node, ast.Name) and node.id == each for node in yielded)
-                plain = stored.count(each) == 1 and loop.iter.id not in stored
-                return loop.iter.id if yielded and handed and plain else None
-        return None
+        return generators.handed_on(self.node, {parameter.arg for parameter in self.parameters})
 
     def argument(self, call: ast.Call, name: str) -> ast.expr | None:
         """The expression that a call of the function passes for a parameter; None where it passes none."""

@@ -216,7 +216,7 @@ class Files:
         if parts[0] in OUTSIDE:
             return None
         tail = "/".join(parts)
-        best: tuple[int, str] | None = None
+        best: tuple[bool, int, str] | None = None
         for path in self._by_stem.get(parts[-1], ()):
             if path == but:
                 continue
@@ -229,9 +229,12 @@ class Files:
                     base = "/"
                 # What is on sys.path: the script's own folder, one above it, or a source folder beside those.
                 anchor = base.rpartition("/")[0] if base.rpartition("/")[2] in _SOURCE_FOLDERS else base
-                if _above(anchor, folder) and (best is None or len(base) > best[0]):
-                    best = (len(base), path)
-        return best[1] if best else None
+                if not _above(anchor, folder):
+                    continue
+                # A package is a folder that nobody imports from by the names in it, but for scripts that lie there.
+                found = base == folder or f"{base}/__init__.py" not in self._places, len(base), path
+                best = found if best is None or found[:2] > best[:2] else best
+        return best[2] if best else None
 
     def in_test(self, path: str, name: str) -> bool:
         """Whether a function of that name in a file is part of a test."""
