@@ -3,14 +3,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, empties, frequency, operator_results, syntax
+from torchlint.facts import arguments, empties, frequency, names, operator_results, syntax
 from torchlint.facts import host_reads as reads
-from torchlint.facts.bindings import Assigned, Stored
+from torchlint.facts.bindings import Assigned, Part, Stored
 from torchlint.facts.flow import Guard, Loop
-from torchlint.facts.host_constants import kept_on_host
+from torchlint.facts.host_constants import is_written, kept_on_host
 from torchlint.facts.indices import gets_number, indexed, is_number_put
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import given_to, names_in, none_test
+from torchlint.facts.nodes import given_to, keyword_of, names_in, none_test
 from torchlint.facts.on_call import is_tensor_by_use, on_call, precedes_runs
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
@@ -20,6 +20,9 @@ CALCULATED = "calculated"
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
 _FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
 _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
+_SEEN = ("arange", "eye", "full", "ones", "rand", "randint", "randn", "randperm", "zeros")
+"""The factories of which it is asked who moves what they make, and where it is an index."""
+_MOVES = frozenset(("to", "cuda", "xpu"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
 # Methods between the factory and the move that keep the tensor dense.
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
@@ -31,6 +34,9 @@ _STEPS = 8
 """How many operations on a filled tensor are looked through."""
 _SIZED_BY = frozenset(("start", "end", "step", "steps", "size", "n", "m"))
 _NUMPY = frozenset(f"numpy.{name}" for name in ("zeros", "ones", "eye", "identity", "arange", "full", "linspace"))
+_NUMPY_RANDOM = frozenset(
+    f"numpy.random.{name}" for name in "normal rand randn random random_sample standard_normal uniform".split()
+)
 _USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
 # Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
@@ -38,6 +44,7 @@ _KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out",
 _KINDS = ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 _HOST_TYPES = frozenset(f"torch.{kind}Tensor" for kind in ("", *_KINDS))
 _OF_DATA = _HOST_TYPES | {"torch.from_numpy"}
+_OF_ARRAYS = _OF_DATA | {"torch.tensor", "torch.as_tensor"}
 _FILLS = frozenset(("zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"))
 _BY_NUMBERS = _BETWEEN | {"normal_", "uniform_", "random_", "exponential_"}
 """Methods that are given numbers, sizes, and the order of dimensions, and nothing else."""
@@ -47,7 +54,7 @@ _BY_NUMBERS = _BETWEEN | {"normal_", "uniform_", "random_", "exponential_"}
     "TL405",
     shape=[
         *(f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as", "type")),
-        *(f"torch.{name}(...)" for name in ("arange", "rand", "randint", "randperm", "ones", "zeros")),
+        *(f"torch.{name}(...)" for name in _SEEN),
     ],
     fix="safe",
     impact="medium",
@@ -63,7 +70,8 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
     `randn`, `randint`, `randperm`, `hann_window`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
-    they were given and do a little with it; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
+    they were given and do a little with it; arrays that NumPy fills, or draws, by numbers alone; what a function fills and its caller moves, what a helper moves
+    as it is given (`to_gpu(torch.randn(n))`), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
     that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
@@ -116,7 +124,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
     """
     if site.name.startswith("torch."):
-        yield from _index(site)
+        yield from _elsewhere(site)
         return
     func = site.call.func
     assert isinstance(func, ast.Attribute)
@@ -132,7 +140,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     cast = factory is None and isinstance(made, ast.Call) and made is func.value and _host_cast(site, made)
     calculated = None
     if factory is None and not cast:
-        calculated = _calculated(site, func.value, _STEPS) or _given_by_function(site, func.value)
+        calculated = _calculated(site, func.value, _STEPS)
     factory = factory or calculated
     if factory is None and not cast:
         yield from _kept(site, func.value)
@@ -165,12 +173,13 @@ def _kept(site: Site, moved: ast.expr) -> Iterator[Finding]:
     kept = kept_on_host(site, moved) if target != "" else None
     often = _often(site, target) if kept is not None and site.accelerator else ""
     if kept is not None and often not in ("", "on every call"):
-        message = f"`{site.short(kept)}` stays in host memory and is copied to the device {often}"
+        unless = "" if site.value(kept).on_cpu else ", where it is no parameter,"
+        message = f"`{site.short(kept)}` stays in host memory{unless} and is copied to the device {often}"
         yield site.finding(message, severity="info", related=site.why_hot(), told=CALCULATED)
 
 
-def _index(site: Site) -> Iterator[Finding]:
-    """A factory whose tensor stands in the brackets of a tensor of the device, and is copied there for that."""
+def _elsewhere(site: Site) -> Iterator[Finding]:
+    """A factory whose tensor is moved by another function, or stands in the brackets of a tensor of the device."""
     if (
         site.role in ("test", "benchmark")
         or not site.may_have_accelerator
@@ -181,6 +190,15 @@ def _index(site: Site) -> Iterator[Finding]:
         return
     if any(isinstance(given, ast.Tuple | ast.List) and not given.elts for given in site.call.args):
         return  # a tensor without dimensions is read by the host
+    mover = _mover(site)
+    if mover is not None:
+        yield from _moved_there(site, mover)
+    else:
+        yield from _index(site)
+
+
+def _index(site: Site) -> Iterator[Finding]:
+    """A factory whose tensor stands in the brackets of a tensor of the device, and is copied there for that."""
     uses = indexed(site, site.call)
     if not uses or not site.accelerator or any(site.value(use.value).on_cpu for use in uses):
         return
@@ -191,6 +209,113 @@ def _index(site: Site) -> Iterator[Finding]:
     if use is not None and often and not site.makes_on_accelerator:
         message = f"`{site.short()}` is filled on the host and copied to the device {often}: it is an index of `{site.short(use.value)}`"
         yield site.finding(message, related=site.why_hot(), told=CALCULATED)
+
+
+def _moved_there(site: Site, mover: Site) -> Iterator[Finding]:
+    """A factory whose tensor another function moves."""
+    often = _often(site, None) if site.accelerator else ""
+    if often and not site.makes_on_accelerator:
+        message = (
+            f"`{site.short()}` is filled on the host and copied to the device {often}: `{mover.function.name}` moves it"
+        )
+        moved = mover.related(mover.function, mover.target, "moved here")
+        yield site.finding(message, related=(moved, *site.why_hot()), told=CALCULATED)
+
+
+def _mover(site: Site) -> Site | None:
+    """Where another function moves what the place makes: what it is given, `to_gpu(torch.randn(2))`, or an attribute."""
+    whole: ast.expr = site.call
+    while (method := _method_of(site, whole)) is not None and _is_between(site, method):
+        whole = method
+    user = site.flow.parents.get(whole)
+    if isinstance(user, ast.Assign) and (read := _only_read(site, user)) is not None:
+        whole, user = read, site.flow.parents.get(read)
+    if isinstance(user, ast.Call) and whole in user.args:
+        return _moved_as_given(site, user, user.args.index(whole))
+    target = user.targets[0] if isinstance(user, ast.Assign) and len(user.targets) == 1 else None
+    return _moved_as_attribute(site, target) if isinstance(target, ast.Attribute) and site.hot is not None else None
+
+
+def _only_read(site: Site, made: ast.Assign) -> ast.Name | None:
+    """Where a name is read that a statement assigns, in one place alone of the same loop, whatever it is afterwards."""
+    name = made.targets[0] if len(made.targets) == 1 else None
+    if not isinstance(name, ast.Name) or len(site.flow.loads.get(name.id, ())) > _USES or name.id in site.flow.globals:
+        return None
+    reach = site.function.bindings.reach
+    bound = [(load, reach.get(load)) for load in site.flow.loads.get(name.id, ())]
+    if not all(isinstance(one, Assigned) for _, one in bound):
+        return None
+    reads = [load for load, one in bound if isinstance(one, Assigned) and one.node is made.value]
+    return reads[0] if len(reads) == 1 and site.flow.loops(reads[0]) == site.flow.loops(made) else None
+
+
+def _method_of(site: Site, node: ast.expr) -> ast.Call | None:
+    """The call of a method of what an expression gives."""
+    method = site.flow.parents.get(node)
+    call = site.flow.parents.get(method) if isinstance(method, ast.Attribute) else None
+    return call if isinstance(call, ast.Call) and call.func is method else None
+
+
+def _moved_as_given(site: Site, call: ast.Call, at: int) -> Site | None:
+    """Where the function of the project that is called moves what it is given at a place, before it does anything with it."""
+    if any(isinstance(given, ast.Starred) for given in call.args):
+        return None
+    found = site.may_run(call)
+    moved = [_moved_parameter(site, function, at + function.is_method) for function in found]
+    return moved[0] if moved and None not in moved else None
+
+
+def _moved_parameter(site: Site, function: Function, at: int) -> Site | None:
+    """Where a function moves one of its parameters; None where it uses that before, but to ask what it is."""
+    if at >= len(function.parameters):
+        return None
+    name = function.parameters[at].arg
+    uses = (load for load in function.flow.loads.get(name, ()) if not _is_asked(function, load))
+    first = next((load for load in uses if not _is_other(function, load)), None)
+    if first is None or any(store.lineno < first.lineno for store in function.flow.stores.get(name, ())):
+        return None
+    mover = _moving(site, function, first) if not function.flow.loops(first) else None
+    return mover if mover is not None and not mover.rare else None
+
+
+def _is_asked(function: Function, load: ast.Name) -> bool:
+    """`if isinstance(x, list):`, `if x.is_cuda:`"""
+    return any(
+        isinstance(parent, ast.If | ast.IfExp) and parent.test is child for child, parent in function.flow.upwards(load)
+    )
+
+
+def _is_other(function: Function, load: ast.Name) -> bool:
+    """Whether a place is reached with something else than tensors: behind `if isinstance(x, list):`."""
+    tests = (guard.test for guard in function.flow.guards(load) if guard.true)
+    return any(
+        isinstance(test, ast.Call)
+        and names.last(test.func) == "isinstance"
+        and len(test.args) == 2
+        and "Tensor" not in ast.unparse(test.args[1])
+        for test in tests
+    )
+
+
+def _moving(site: Site, function: Function, read: ast.expr) -> Site | None:
+    """The call that moves what is read, `x.cuda()`."""
+    call = _method_of(site.at(function, read), read)
+    if call is None or not isinstance(call.func, ast.Attribute) or call.func.attr not in _MOVES:
+        return None
+    move = Site(site.analysis, function, call, site.rule, f".{call.func.attr}()")
+    return move if _target(move) != "" else None
+
+
+def _moved_as_attribute(site: Site, target: ast.Attribute) -> Site | None:
+    """Where a step moves the attribute that another method fills on each step: `self.hidden = self.hidden.cuda()`."""
+    klass, name = site.function.cls, syntax.own_attribute(site.function, target)
+    if klass is None or name is None or site.function.name == "__init__":
+        return None
+    uses = syntax.own_uses(klass, name)
+    if len(uses) > _USES or any(is_written(method, f"{method.own_name}.{name}") for method in klass.methods.values()):
+        return None
+    moved = (_moving(site, method, use) for method, use in uses)
+    return next((move for move in moved if move is not None and move.hot is not None), None)
 
 
 def _is_of_device(site: Site, use: ast.Subscript) -> bool:
@@ -280,6 +405,7 @@ def _looked_into(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
         factory = _factory(site, node) or (
             node if _of_numpy(site, node) or _counts(site, node) or _by_sizes(site, node) else None
         )
+        factory = factory or _given_by_function(site, node, steps)
         if factory is not None:
             return factory
     found = [(part, _calculated(site, part, steps)) for part in _parts(site, node)]
@@ -289,24 +415,24 @@ def _looked_into(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
     return others[0] if others and None not in others else None
 
 
-def _given_by_function(site: Site, made: ast.expr) -> ast.Call | None:
+def _given_by_function(site: Site, made: ast.expr, steps: int) -> ast.Call | None:
     """A call, on steps, of a function of the project that gives what it fills: `self.sample_timesteps(n)`; None for any other."""
-    if not isinstance(made, ast.Call) or (site.hot is None and site.warm is None):
+    if not steps or not isinstance(made, ast.Call) or (site.hot is None and site.warm is None):
         return None  # modules of data transforms have a forward, too
     if site.value(made).device != "cpu":
         return None
     found = site.may_run(made)
-    return made if found and all(_fills(site, function) for function in found) else None
+    return made if found and all(_fills(site, function, steps - 1) for function in found) else None
 
 
-def _fills(site: Site, function: Function) -> bool:
+def _fills(site: Site, function: Function, steps: int) -> bool:
     """Whether a function gives what it fills on the host, of numbers alone, on its only way out."""
     end = function.telling[-1] if function.telling and not function.decorators else None
     given = end.value if isinstance(end, ast.Return) else None
     if given is None or any(isinstance(node, ast.Return) and node is not end for node in function.flow.nodes):
         return False
     inner = site.at(function, given)
-    return inner.value(given).device == "cpu" and _calculated(inner, given, _STEPS) is not None
+    return inner.value(given).device == "cpu" and _calculated(inner, given, steps) is not None
 
 
 def _assigned(site: Site, name: ast.Name) -> ast.expr | None:
@@ -317,6 +443,9 @@ def _assigned(site: Site, name: ast.Name) -> ast.expr | None:
         while isinstance(part, ast.Subscript):
             part = part.value
         bound = site.function.bindings.reach.get(part)
+    if isinstance(bound, Part) and isinstance(bound.whole, Assigned) and isinstance(bound.whole.node, ast.Tuple):
+        several = bound.whole.node.elts  # `a, b = x, y`
+        return several[bound.at] if bound.count == len(several) else None
     return bound.node if isinstance(bound, Assigned) else None
 
 
@@ -339,6 +468,8 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
         return [node.left, *node.comparators]
     if isinstance(node, ast.List | ast.Tuple):
         return list(node.elts)
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
     if isinstance(node, ast.Attribute):
         return [node.value] if node.attr in _TURNED else []
     return [node.value] if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Name) else []
@@ -385,14 +516,17 @@ def _is_size(site: Site, load: ast.Name) -> bool:
 
 
 def _of_numpy(site: Site, call: ast.Call) -> bool:
-    """`torch.from_numpy(np.eye(k).flatten())`, and of an array that is written out."""
-    made = call.args[0] if site.resolve(call.func) == "torch.from_numpy" and len(call.args) == 1 else None
+    """`torch.from_numpy(np.eye(k).flatten())`, and of an array that is written out, or of random numbers."""
+    made = call.args[0] if len(call.args) == 1 and site.resolve(call.func) in _OF_ARRAYS else None
     while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and site.resolve(made.func) is None:
         made = made.func.value
-    if not isinstance(made, ast.Call):
+    if not isinstance(made, ast.Call) or keyword_of(call, "device") is not None:
         return False
-    if site.resolve(made.func) != "numpy.array":
-        return site.resolve(made.func) in _NUMPY
+    name = site.resolve(made.func)
+    if name in _NUMPY_RANDOM:
+        return bool(made.args or made.keywords) and all(_is_number(site, given) for given in given_to(made))
+    if name != "numpy.array" or site.resolve(call.func) != "torch.from_numpy":
+        return name in _NUMPY
     return bool(made.args) and not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(made.args[0]))
 
 

@@ -360,5 +360,7 @@ class Evaluator:
 
 
 def _is_number(node: ast.expr) -> bool:
+    """`0.5`, `-1`"""
+    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     value = node.value if isinstance(node, ast.Constant) else None
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -32,7 +32,9 @@ def kept_on_host(place: Place, node: ast.expr) -> ast.expr | None:
     if isinstance(part, ast.Attribute) and klass is None:
         return None
     value = place.value(part)
-    if value.kind != "tensor" or not value.is_tensor or value.device != "cpu" or value.other_kinds:
+    if value.kind != "tensor" or not value.is_tensor or value.other_kinds:
+        return None
+    if value.device != "cpu" and not (isinstance(part, ast.Attribute) and _may_stay(place, klass, part.attr)):
         return None
     if value.from_loader or value.loader_calls:
         return None
@@ -74,13 +76,13 @@ def _is_outer(place: Place, name: ast.Name) -> bool:
     if owner is not function:
         around = owner.flow.stores.get(name.id, ())
         rebound = function.module.source.holds(f"global {name.id}".encode())
-        written = _is_written(owner, name.id) or _is_written(function, name.id)
+        written = is_written(owner, name.id) or is_written(function, name.id)
         return not (rebound or written or any(owner.flow.loops(one) for one in around))
     loop = _loop(place)
     if loop is None or name.id in place.flow.parameters:
         return False
     bound = place.flow.stores_between(name.id, loop.lineno, loop.end_lineno or loop.lineno)
-    return not bound and not _is_written(function, name.id)
+    return not bound and not is_written(function, name.id)
 
 
 def _loop(place: Place) -> Loop | None:
@@ -89,7 +91,7 @@ def _loop(place: Place) -> Loop | None:
     return loop if loop is not None and loop in place.flow.loops(place.target) else None
 
 
-def _is_written(function: Function, name: str) -> bool:
+def is_written(function: Function, name: str) -> bool:
     """Whether a function writes into what a dotted name is: `x[i] = v`, `x += v`, `x.copy_(v)`."""
     flow = function.flow
     stored = name in flow.stored_in or f"{name}[]" in flow.stored_in or name in flow.counted
@@ -112,13 +114,21 @@ def _holder(place: Place, part: ast.Attribute) -> Class | None:
     return klass
 
 
+def _may_stay(place: Place, klass: Class | None, attribute: str) -> bool:
+    """Whether a constructor keeps a parameter or, as an option, a tensor of the host: `self.table = nn.Parameter(x) if learn else x`."""
+    above = place.project.ancestry(klass) if klass is not None else ()
+    kept = [place.project.value(*store) for one in above for store in place.project.attribute_stores(one, attribute)]
+    tensors = all(one.kind == "tensor" and (one.parameter or one.device == "cpu") for one in kept)
+    return tensors and any(one.kind == "tensor" and one.device == "cpu" and not one.parameter for one in kept)
+
+
 def _goes_along(place: Place, klass: Class, attribute: str) -> bool:
     """Whether what a constructor keeps goes where the module does: `self.mask = nn.Buffer(mask)`."""
     stores = place.project.attribute_stores(klass, attribute)
     kept = (method.flow.parents.get(target) for method, target in stores)
-    made = (one.value for one in kept if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call))
+    made = [one.value if isinstance(one, ast.Assign) else None for one in kept]
     init = klass.methods["__init__"]
-    return any(place.project.resolve(init, call.func) in _MOVED_ALONG for call in made)
+    return all(isinstance(one, ast.Call) and place.project.resolve(init, one.func) in _MOVED_ALONG for one in made)
 
 
 def _class_of(place: Place, owner: ast.expr) -> Class | None:
@@ -137,7 +147,7 @@ def _class_of(place: Place, owner: ast.expr) -> Class | None:
 
 def _is_changed(klass: Class, attribute: str) -> bool:
     return any(
-        method.name != "__init__" and _is_written(method, f"{method.own_name}.{attribute}")
+        method.name != "__init__" and is_written(method, f"{method.own_name}.{attribute}")
         for method in klass.methods.values()
     )
 
