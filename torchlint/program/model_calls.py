@@ -53,7 +53,8 @@ def is_method_of_module(project: Project, function: Function, call: ast.Call, ca
     if not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords):
         return False
     kind = project.value(function, call.func.value).kind
-    if callee.kind == "unknown" and kind == "module":
+    one_of_several = callee.kind == "function" and callee.function is None
+    if kind == "module" and (callee.kind == "unknown" or one_of_several):
         return any(runs_module(project, one) for one in families.may_run(project, function, call))
     if callee.kind != "function" or callee.function is None:
         return False
