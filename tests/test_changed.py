@@ -77,6 +77,19 @@ class TestChangedLines:
         Path("train.py").write_text(LOADED + "\n\nprint()\n")
         assert (0, []) == check()
 
+    def test_lines_that_end_as_on_an_old_mac_are_one_for_git(self, check: Check) -> None:
+        commit(train=LOADED.replace("\n", "\r"))
+        git("switch", "-qc", "feature")
+        assert (0, []) == check(base="main")
+        Path("train.py").write_text(LOADED.replace("\n", "\r").replace("dataset", "data"), newline="")
+        assert (1, ["train.py:7:13"]) == check(base="HEAD")
+        mixed = f"if a:\r    b()\r    c()\n{LOADED}"
+        commit(train=mixed)
+        Path("train.py").write_text(mixed.replace("b()", "d()"), newline="")
+        assert (0, []) == check(base="HEAD")
+        Path("train.py").write_text(mixed.replace('x.to("cuda")', 'x.to("cuda:0")'), newline="")
+        assert (1, ["train.py:10:13"]) == check(base="HEAD")
+
     def test_a_removed_line_changes_no_other(self, check: Check) -> None:
         Path("train.py").write_text(LOADED.replace("        loss = model(x).sum()\n", ""))
         assert (0, []) == check()

@@ -47,6 +47,15 @@ class TestRemarks:
         committed(train=Path("train.py").read_text() + "\n\nprint()\n")
         assert () == reviewed().remarks
 
+    def test_what_git_takes_for_one_line_hangs_there_without_a_suggestion(self, committed: Commit) -> None:
+        old = Path("train.py").read_text().replace("\n", "\r")
+        committed(train=old)
+        start = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+        committed(train=old.replace("model", "net"))
+        found = reviewed(base=start)
+        assert found.remarks
+        assert {((1, 1), None)} == {(one.lines, one.suggestion) for one in found.remarks}
+
     def test_none_for_what_is_moved_or_renamed(self, committed: Commit) -> None:
         committed(train=None, main=Path("train.py").read_text())
         assert () == reviewed().remarks

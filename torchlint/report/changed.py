@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..lint.run import Result
-from ..system.git import Repository
+from ..system.git import Repository, rows
 from ..text.finding import Finding
 from .cells import in_files
 
@@ -38,13 +38,13 @@ class ChangedLines:
         if source is None:
             # What can't be read still has the places of what is said of it.
             last = max(place.end_line for place in result.findings if place.path == path)
-            now = [b""] * last
+            now = [b"\n"] * last
         if name in self._untracked:
             return range(1, len(now) + 2)
         if name not in self._changes:
             return ()
         before = self._before.setdefault(path, now)
-        changed = {line for line in range(1, len(before) + 2) if self._changes[name].touches(line, line)}
+        changed = {line for line, row in enumerate(rows(before), 1) if self._changes[name].touches(row, row)}
         return changed if before == now else _carried(before, now, changed)
 
 

@@ -17,7 +17,8 @@ from ..report import fixed_lines, merged, page_url, worst_first
 from ..report.cells import in_files
 from ..settings import discover
 from ..settings.config import Settings
-from ..system.git import Change, Hunk, Repository
+from ..system.cached import kept
+from ..system.git import Change, Hunk, Repository, rows
 from ..text.finding import Finding, Fix
 from ..text.source import Source
 
@@ -100,14 +101,15 @@ def review(
     remarks, chosen = [], []
     located = in_files(after)
     for place, (finding, one) in enumerate(zip(located.findings, prints, strict=True)):
-        change = changes.get(one.path)
-        on_change = change is not None and change.touches(finding.line, finding.end_line)
+        change, source = changes.get(one.path), located.source(finding.path)
+        first, last = _rows(source, finding.line, finding.end_line)
+        on_change = change is not None and change.touches(first, last)
         seen[one.digest] += 1
         mark = one.digest if seen[one.digest] == 1 else f"{one.digest}-{seen[one.digest]}"
         if on_change or place in new:
             page = page_url(finding.name, finding.code, settings.rule_url)
             remark = Remark(finding, one.path, mark, page, caused=not on_change, change=change)
-            remarks.append(_placed(remark, located.source(finding.path), settings))
+            remarks.append(_placed(remark, source, settings))
             chosen.append(after.findings[place])
     order = {id(finding): at for at, finding in enumerate(worst_first(one.finding for one in remarks))}
     remarks.sort(key=lambda one: order[id(one.finding)])
@@ -132,14 +134,23 @@ def _placed(remark: Remark, source: Source | None, settings: Settings) -> Remark
     finding, change = remark.finding, remark.change
     if change is None or source is None:
         return remark
-    suggestion = _suggestion(finding, source, settings)
+    start, end = _rows(source, finding.line, finding.end_line)
+    suggestion = _suggestion(finding, source, settings) if (start, end) == (finding.line, finding.end_line) else None
     if suggestion is not None and (hunk := change.hunk(*suggestion.lines)):
         return replace(remark, hunk=hunk, lines=suggestion.lines, suggestion=suggestion)
     for hunk in change.hunks:
-        first, last = max(finding.line, hunk.first), min(finding.end_line, hunk.last)
+        first, last = max(start, hunk.first), min(end, hunk.last)
         if first <= last:
             return replace(remark, hunk=hunk, lines=(first, last))
     return remark
+
+
+def _rows(source: Source | None, *lines: int) -> tuple[int, ...]:
+    """The numbers that git knows some lines by."""
+    if source is None or source.data.count(b"\r") == source.data.count(b"\r\n"):
+        return lines
+    known = kept(source, "rows", lambda: list(rows(source.data.splitlines(keepends=True))))
+    return tuple(known[min(line, len(known)) - 1] for line in lines)
 
 
 def _suggestion(finding: Finding, source: Source, settings: Settings) -> Suggestion | None:

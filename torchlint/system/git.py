@@ -76,6 +76,15 @@ class Change:
         return next((hunk for hunk in self.hunks if hunk.covers(first, last)), None)
 
 
+def rows(lines: Iterable[bytes]) -> Iterator[int]:
+    """The numbers that git knows the lines of a file by: a lone carriage return ends none for it. One more than there are lines."""
+    row = 1
+    for line in lines:
+        yield row
+        row += line.endswith(b"\n")
+    yield row
+
+
 @dataclass(frozen=True)
 class Repository:
     """The repository around a directory. Paths in it are relative to `top`, with forward slashes."""
