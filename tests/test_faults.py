@@ -475,9 +475,13 @@ def test_where_no_thread_is_to_be_had_it_is_the_place_that_is_lost(monkeypatch: 
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.submit", none)
-    text = LOOP + f"    x = loss{'.abs()' * 3000}\n    x.item()\n"
+    stepping = LOOP + f"    x = loss{'.abs()' * 3000}\n    x.item()\n"
+    evaluating = (
+        "import torch\n\ndef test(loader, x):\n    model = torch.nn.Linear(3, 3).eval()\n    for _ in loader:\n"
+        f"        x = model(x{'.abs()' * 3000})\n        print(x.item())\n"
+    )
 
-    result = lint({"deep.py": text.encode(), "train.py": TRAIN.encode()}, settings())
-
-    assert [one for one in FOUND if one.startswith("train.py")] == told(result)
-    assert {"deep.py"} == {error.path for error in result.errors}
+    for text in (stepping, evaluating):
+        result = lint({"deep.py": text.encode(), "train.py": TRAIN.encode()}, settings())
+        assert [one for one in FOUND if one.startswith("train.py")] == told(result)
+        assert {"deep.py"} == {error.path for error in result.errors}

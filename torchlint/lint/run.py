@@ -277,8 +277,8 @@ class _Run:
         if hot:
             steps, warm_loops = self.analysis.steps, self.analysis.warm_loops
             repeated.update(dict.fromkeys(steps.functions_in(wanted)))
-            repeated.update(dict.fromkeys(function for path in paths for function in steps.losses_in(path)))
-            repeated.update(dict.fromkeys(function for path in paths for function in warm_loops.warm_in(path)))
+            for find, part in ((steps.losses_in, "losses"), (warm_loops.warm_in, "loops that evaluate")):
+                repeated.update(dict.fromkeys(function for path in paths for function in self._held(find, part, path)))
         elsewhere = self._dispatch("any", with_calls=True)
         for function, lines in self._sifted(paths, elsewhere):
             yield anywhere if function in repeated else elsewhere, function, lines
@@ -288,6 +288,14 @@ class _Run:
         if compiled:
             for function in self.analysis.regions.functions_in(wanted):
                 yield compiled, function, None
+
+    def _held(self, find: Callable[[str], Collection[Function]], part: str, path: str) -> Collection[Function]:
+        """The functions of a file that hold something; none, of which the run is told, where torchlint fails at it."""
+        try:
+            return with_room(lambda: find(path))
+        except Exception as error:  # noqa: BLE001 - it costs what is found in these functions
+            self._fail(fault(f"Looking for {part}", error, path))
+            return ()
 
     def _unnamed(
         self, paths: Sequence[str], repeated: Container[Function]
