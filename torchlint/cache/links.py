@@ -14,8 +14,9 @@ from typing import Any
 
 from ..lint.dispatch import last_word
 from ..program import regions, step_index, stepping
+from ..program.by_file import lines_of
 from ..program.files import read
-from ..program.noting import INDEXED, Answer, Atom, Told
+from ..program.noting import INDEXED, Answer, Atom
 from ..program.step_index import StepIndex
 from ..rule import load
 from ..rule.analysis import Analysis
@@ -44,7 +45,9 @@ class Links:
     atoms: Sequence[Atom]
     hangs_on: Mapping[str, Numbers]
     answers: Mapping[tuple[str, str], Known]
-    told: Told
+    paths: Sequence[str]
+    told: Mapping[str, str]
+    """What files say by themselves: of each kind a line for each of the paths."""
 
 
 class Linked:
@@ -58,7 +61,7 @@ class Linked:
         self.project = Recording(
             {path: read(path) for path in paths},
             Home(str(settings.project)),
-            before.told,
+            {name: lines_of(column, before.paths) for name, column in before.told.items()},
             self._changed,
         )
         self._analysis = Analysis(self.project, settings)
@@ -176,7 +179,7 @@ def noted(
     answers = {
         name: Known(one.answer, numbered(one.hangs_on)) for name, one in project.answers.items() if name in project.used
     }
-    return Links(list(numbers), linked, answers, project.told())
+    return Links(list(numbers), linked, answers, project.paths, project.told())
 
 
 def _complete(atom: Atom, index: Index) -> Atom:
@@ -200,8 +203,8 @@ def packed(links: Links) -> Any:
         "atoms": links.atoms,
         "hangs on": links.hangs_on,
         "answers": [[*name, _plain(one.answer), one.hangs_on] for name, one in links.answers.items()],
-        "paths": list(links.told.get("imports", ())),
-        "told": {name: _column(lines, links.told["imports"]) for name, lines in links.told.items()},
+        "paths": links.paths,
+        "told": links.told,
     }
 
 
@@ -215,31 +218,18 @@ def unpacked(data: Any) -> Links | None:
         hangs_on: dict[str, list[int]] = data["hangs on"]
         known = {number for numbers in hangs_on.values() for number in numbers}
         known.update(number for one in answers.values() for number in one.hangs_on)
-        if not known <= set(range(len(atoms))):
+        lines = {column.count("\n") for column in data["told"].values()}
+        if not known <= set(range(len(atoms))) or not lines <= {max(len(data["paths"]) - 1, 0)}:
             return None
         return Links(
             atoms,
             hangs_on,
             answers,
-            {name: _lines(data["paths"], column) for name, column in data["told"].items()},
+            data["paths"],
+            data["told"],
         )
     except (TypeError, ValueError, KeyError, AttributeError):
         return None
-
-
-_UNKNOWN = "?"
-"""In place of what is not known of a file."""
-
-
-def _column(lines: Mapping[str, str], paths: Iterable[str]) -> str:
-    """What is told of some files, line by line."""
-    return "\n".join([lines.get(path, _UNKNOWN) for path in paths])
-
-
-def _lines(paths: Sequence[str], column: str) -> dict[str, str]:
-    """The same by path. Raises ValueError where it is of other files."""
-    pairs = zip(paths, column.split("\n") if paths else (), strict=True)
-    return {path: line for path, line in pairs if line != _UNKNOWN}
 
 
 _OF_PROJECT = (

@@ -8,7 +8,7 @@ moved, or was so young when it was noted that a later change need not have moved
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
@@ -91,12 +91,13 @@ class _Said:
 class _Files:
     """Files by the hashes of their bytes, each looked at once."""
 
-    def __init__(self, known: Mapping[str, _Row]) -> None:
+    def __init__(self, known: Mapping[str, _Row], targets: Container[str]) -> None:
         self._known = known
+        self._targets = targets
         self.rows: dict[str, _Row | None] = {}
         """Of what was looked at; None where it can't be read."""
         self.plain: set[str] = set()
-        """What was read and can't have to do with torch."""
+        """Of the files that are linted those that were read and can't have to do with torch."""
 
     def digest(self, path: str) -> str | None:
         """The hash of a file; None where it can't be read."""
@@ -114,7 +115,7 @@ class _Files:
             data = stamp.contents(path)
         except OSError:
             return None
-        if not may_be_torch(data):
+        if path in self._targets and not may_be_torch(data):
             self.plain.add(path)
         return _Row(lasting, digest(data).hex())
 
@@ -140,7 +141,7 @@ class _Run:
         self.key = _key(settings, cache.directory, self.targets)
         self.links_key = digest(self.key, b"links")
         self.rows, self.said = _loaded(cache.load(self.key))
-        self.files = _Files(self.rows)
+        self.files = _Files(self.rows, self.targets)
         self.new: dict[str, _Said] = {}
         self.links: Links | None = None
         """What new results hang on."""
@@ -299,7 +300,7 @@ class Recall:
         self._run = _Run(files, settings, cache, context)
         self._key = digest(self._run.key, b"editor")
         self._rows, self._said = _loaded(cache.load(self._key))
-        self._run.files = _Files({**self._rows, **self._run.rows})
+        self._run.files = _Files({**self._rows, **self._run.rows}, self._run.targets)
         self._state = self._run.state
 
     def known(self) -> dict[str, Checked]:

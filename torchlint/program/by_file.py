@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _LIST = "= "
 """What a list of words begins with; a blank follows on each."""
 _OTHER = "["
 """What a list of anything else begins with."""
+_UNKNOWN = "?"
+"""In place of what is not known of a file."""
 _FEW = 16
 """So many words are searched for in the lines of all files before these are read."""
 
@@ -65,6 +67,13 @@ class ByFile:
         self._searched += 1
         return self._searched <= _FEW and 2 * len(self._lines) > among
 
+    def column(self, paths: Iterable[str]) -> str:
+        """What some files say, a line for each."""
+        lines, values, write = self._lines, self._values, self._form.write
+        return "\n".join(
+            [lines[path] if path in lines else write(values[path]) if path in values else _UNKNOWN for path in paths]
+        )
+
     def line(self, path: str) -> str | None:
         """What a file says as it is kept; None where it is not known."""
         if path not in self._lines and path in self._values:
@@ -72,10 +81,16 @@ class ByFile:
         return self._lines.get(path)
 
 
+def lines_of(column: str, paths: Sequence[str]) -> dict[str, str]:
+    """What files say, by path, of lines that `ByFile.column` has made; ValueError where these are of others."""
+    pairs = zip(paths, column.split("\n") if paths else (), strict=True)
+    return {path: line for path, line in pairs if line != _UNKNOWN}
+
+
 def _write(value: Any) -> str:
     if value is True or value is False:
         return "1" if value else "0"
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and value and isinstance(value[0], str):
         text = " ".join(value)
         if text.count(" ") == len(value) - 1 and "\n" not in text:
             return f"{_LIST}{text} "

@@ -300,15 +300,12 @@ class Noting(Project):
             known[path] = self.apart(lambda: super(Noting, self).fact(path, name, find))
         return known[path]  # type: ignore[no-any-return]
 
-    def told(self) -> Told:
-        """What is known of files by themselves: the texts of their imports and their own words of all."""
+    def told(self) -> dict[str, str]:
+        """What is known of files by themselves, a line for each of `paths`: the texts of their imports and their own words of all."""
         for path in self._paths:
             self.import_text(path)
             self.own_words(path)
-        return {
-            name: {path: line for path in self._paths if (line := table.line(path)) is not None}
-            for name, table in self._tables().items()
-        }
+        return {name: table.column(self._paths) for name, table in self._tables().items()}
 
     def _tables(self) -> dict[str, ByFile]:
         facts = {f"{_FACT}{name}": table for name, table in self._facts.items()}

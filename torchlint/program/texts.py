@@ -109,18 +109,20 @@ class Texts(Files):
     def _users(self, sought: Sought) -> list[str]:
         """The same; of too many some, and always the same."""
         importers = self.naming(as_bytes(sought.imported))
+        # Whose import names it mentions it.
+        found = [path for path in importers if path != sought.path] if sought.name == sought.imported else []
+        if len(found) > MAX_FILES:
+            return found[: MAX_FILES + _SPARE]
         paths = {*importers, *self._importing(sought)}
         paths |= {*self._by_package(sought)} - paths
         paths -= {sought.path}
-        # Whose import names it mentions it.
-        found = sorted(paths.intersection(importers)) if sought.name == sought.imported else []
         for path in sorted(paths.difference(found)):
             if len(found) > MAX_FILES + _SPARE:
-                break
+                return found
             if self.mentions(path, sought.name):
                 found.append(path)
         if len(found) > MAX_FILES:
-            return found[: MAX_FILES + _SPARE + 1]
+            return found
         stars = self.naming(_ALL) if sought.name == sought.imported else ()
         handed = [
             path for path in stars if path not in paths and path != sought.path and self.mentions(path, sought.name)
