@@ -949,6 +949,47 @@ def test_a_plan_that_is_gone_through_once(back: str, rare: bool) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        ("plan(x, 'even')", "even"),
+        ("plan(x, kind='even')", "even"),
+        ("plan(x, 'even')\n    plan(x, 'odd')", "even odd"),
+        ("spread(x)", "even"),
+        ("spread(x, 'odd')", "odd"),
+        ("spread(x)\n    spread(x, kind='odd')", "even odd"),
+        # What may be any word.
+        ("plan(x, x.kind)", "even odd wild"),
+        ("plan(x, *x)", "even odd wild"),
+        ("spread(x, kind=x.kind)", "even odd wild"),
+        ("chosen(x)", "even odd wild"),
+    ],
+)
+def test_the_words_that_all_calls_give(calls: str, words: str) -> None:
+    tests = "".join(
+        f"    if kind == '{word}':\n        y = x{'  # hot' if word in words else ''}\n"
+        for word in ("even", "odd", "wild")
+    )
+    called = calls.replace("\n", "  # hot\n") + "  # hot"
+    used = "  # hot" if "spread" in calls else ""
+    check_one(
+        f"def plan(x, kind):\n{tests}    return x  # hot\n"
+        f"def spread(x, kind='even'):\n    return plan(x, kind){used}\n"
+        # Nobody calls this one: it gives nothing.
+        "def scatter(x, kind):\n    return plan(x, kind)\n"
+        + ("def chosen(x):\n    kind = x.kind  # hot\n    return plan(x, kind)  # hot\n" if "chosen" in calls else "")
+        + f"for x in loader:\n    {called}\n{STEP}"
+    )
+
+
+@pytest.mark.parametrize(("sets", "wild"), [("", False), ("    kind = x.kind  # hot\n", True)])
+def test_a_word_that_a_function_sets_anew(sets: str, wild: bool) -> None:
+    check_one(
+        f"def plan(x, kind):\n{sets}    if kind == 'wild':\n        y = x{'  # hot' if wild else ''}\n    return x  # hot\n"
+        f"for x in loader:\n    plan(x, 'even')  # hot\n{STEP}"
+    )
+
+
 PRUNER = (
     "class Pruner:\n    def __init__(self, net):\n        self.net = net\n    def step(self):\n        self.net.cut()\n"
 )
@@ -1450,7 +1491,7 @@ def test_what_is_handed_on_after_it_was_set_anew() -> None:
 def test_what_not_all_calls_on_steps_ask_for() -> None:
     twice = "for x in loader:\n    run(x, 'a')  # hot\n    run(x, {other})  # hot\n" + STEP
     run = "def run(x, mode='a'):\n    if mode == 'b':\n        y = x{b}\n    if mode == 'c':\n        y = x{c}\n"
-    check_one(run.format(b="  # hot", c="  # hot") + twice.format(other="'b'"))
+    check_one(run.format(b="  # hot", c="") + twice.format(other="'b'"))
     check_one(run.format(b="  # hot", c="  # hot") + twice.format(other="kind"))
     check_one(run.format(b="", c="") + twice.format(other="'a'"))
     # A parameter that the function sets again says nothing.

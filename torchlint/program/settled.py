@@ -23,8 +23,8 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Compare):
         none = _is_none(project, function, test)
         return _compared(project, function, test) if none is None else none is isinstance(test.ops[0], ast.Is)
-    given = _constant(project, function, test)
-    return bool(given.value) if given is not None and isinstance(given.value, bool) else None
+    given = _constants(project, function, test, bool)
+    return next(iter(given)) is True if given is not None and len(given) == 1 else None
 
 
 def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | None:
@@ -126,43 +126,60 @@ def _compared(project: Project, function: Function, test: ast.Compare) -> bool |
     if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
         return None
     word = string(test.comparators[0])
-    given = string(_constant(project, function, test.left)) if word is not None else None
-    return (given == word) == isinstance(test.ops[0], ast.Eq) if given is not None else None
+    given = _constants(project, function, test.left, str) if word is not None else None
+    if given is None or (word in given and len(given) > 1):
+        return None
+    return (word in given) == isinstance(test.ops[0], ast.Eq)
 
 
-def _constant(project: Project, function: Function, node: ast.expr) -> ast.Constant | None:
-    """What a parameter, or an attribute that the constructor keeps one in, always is."""
+Constants = frozenset[str | bool | None]
+
+
+def _constants(project: Project, function: Function, node: ast.expr, kind: type[str | bool]) -> Constants | None:
+    """What a parameter, or an attribute that the constructor keeps one in, may be; None where it may be anything."""
     if isinstance(node, ast.Name):
-        return _parameter(project, function, node.id)
-    made_by = _made_by(project, function, node)
-    return _parameter(project, *made_by) if made_by is not None else None
-
-
-def _parameter(project: Project, function: Function, name: str) -> ast.Constant | None:
-    """What all calls outside of tests give for a parameter, one of two words or booleans that stand there."""
-    default = function.defaults.get(name)
-    if not isinstance(default, ast.Constant) or not isinstance(default.value, bool | str):
+        asked = function, node.id
+    elif (made_by := _made_by(project, function, node)) is not None:
+        asked = made_by
+    else:
         return None
-    if name in function.flow.stores:
+    default = asked[0].defaults.get(asked[1])
+    told = isinstance(default, ast.Constant) and isinstance(default.value, kind)
+    # A switch without a default is there to be set; a word may be handed on.
+    return (_given(project, *asked) or None) if told or (default is None and kind is str) else None
+
+
+@question("given constants", None)
+def _given(project: Project, function: Function, name: str) -> Constants | None:
+    """The words and booleans that all calls outside of tests give for a parameter; None where one may give another thing.
+
+    None at all where nobody calls the function, which then gives nothing to those that it calls.
+    """
+    sites = project.runs_of(function, MAX_SITES)
+    if sites is None or name in function.flow.stores or name not in function.positions:
         return None
-    return _given(project, function, name, default)
-
-
-def _given(project: Project, function: Function, name: str, default: ast.Constant) -> ast.Constant | None:
-    found: dict[object, ast.Constant] = {}
-    for site in project.runs_of(function, MAX_SITES) or ():
+    found: set[str | bool | None] = set()
+    for site in sites:
         if project.is_tested(site.function):
             continue
         call = site.given or site.call
         node = function.argument(call, name)
-        if node is None:
-            if spreads(call):
-                return None
-            node = default
-        if not isinstance(node, ast.Constant):
+        if node is None and not spreads(call):
+            node = function.defaults.get(name)
+        handed = _handed_on(project, site.function, node)
+        if handed is None:
             return None
-        found[node.value] = node
-    return next(iter(found.values())) if len(found) == 1 else None
+        found |= handed
+    return frozenset(found)
+
+
+def _handed_on(project: Project, function: Function, node: ast.expr | None) -> Constants | None:
+    """What an argument may be: a constant, or what the caller was given itself, `skip_type=skip_type`."""
+    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | bool)):
+        return frozenset((node.value,))
+    if isinstance(node, ast.Name) and node.id in function.positions:
+        return _given(project, function, node.id)
+    return None
 
 
 def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Function, str] | None:

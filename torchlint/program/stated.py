@@ -41,7 +41,7 @@ _AT_LEAST = regex(
 )
 _AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+)", re.IGNORECASE)
 _MARKUP = regex(r"[*`]|<br\s*/?>|\]\(\S*?\)|[\[\]]")
-_ITEM = regex(r"\s*(?:[-*+]|\d+[.)])\s+(?:install\s)?", re.IGNORECASE)
+_ITEM = regex(r"\s*(?:(?:[-*+]|\d+[.)])\s+(?:install\s)?|requirements?:)", re.IGNORECASE)
 _FENCE = regex(r"\s*(?:```|~~~)")
 _BETWEEN = regex(r"\s*(?:,|;|&|\band\b|\bwith\b)\s*", re.IGNORECASE)
 _WANTED = regex(r"([a-z][\w-]*(?: [a-z][\w-]*)?)\s*(==?|:)?\s*\(?(?:version\s*|v)?(\d+(?:\.\d+)*)\)?\.?", re.IGNORECASE)
@@ -314,7 +314,7 @@ def _told(text: str) -> Iterator[str]:
 
 def _listed(text: str) -> Iterator[str]:
     """The torch in lists of what is needed: `* PyTorch 1.5.1`, `- Python 3.6, PyTorch 1.9`, lines of a block such as `pytorch 1.11.0`,
-    and `torch==1.6.0` alone. What says more than names and versions may be about anything.
+    `Requirements: PyTorch 0.4.1, numpy 1.15`, and `torch==1.6.0` alone. What says more than names and versions may be about anything.
     """
     in_block = False
     for line in text.splitlines():
