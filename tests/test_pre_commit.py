@@ -24,12 +24,15 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A git repository whose pre-commit runs the hooks of this checkout, with the interpreter that runs the tests."""
     folder = tmp_path_factory.mktemp("repository")
     hooks = (ROOT / ".pre-commit-hooks.yaml").read_text()
-    entries = [line.partition(":")[2].strip() for line in hooks.splitlines() if line.strip().startswith("entry:")]
+    entries, given = (
+        [line.partition(":")[2].strip() for line in hooks.splitlines() if line.strip().startswith(f"{key}:")]
+        for key in ("entry", "args")
+    )
     # pre-commit would install the project anew for `repo: URL`; `language: system` runs what is installed here.
     lines = ["repos:", "  - repo: local", "    hooks:"]
-    for name, entry in zip(("torchlint", "torchlint-fix"), entries, strict=True):
+    for name, entry, more in zip(("torchlint", "torchlint-fix"), entries, given, strict=True):
         command = entry.replace("torchlint", f"{sys.executable} -m torchlint", 1)
-        lines += [f"      - id: {name}", f"        name: {name}", f"        entry: {command}"]
+        lines += [f"      - id: {name}", f"        name: {name}", f"        entry: {command}", f"        args: {more}"]
         lines += ["        language: system", "        types_or: [python, pyi]", "        require_serial: true"]
     (folder / ".pre-commit-config.yaml").write_text("\n".join(lines) + "\n")
     (folder / "fine.py").write_text("import torch\n")
@@ -75,3 +78,18 @@ def test_the_fixing_hook_changes_files_and_says_so(repository: Path) -> None:
         'import torch\n\ncontext = torch.amp.autocast("cuda", dtype=torch.float16)\n'
         == (repository / "old.py").read_text()
     )
+
+
+def test_a_file_that_is_called_like_an_option_is_a_file(repository: Path) -> None:
+    names = ["--fix", "-q.py", "--exit-zero"]
+    for name in names:
+        (repository / name).write_text(f"#!/usr/bin/env python\n{SLOW}")
+        (repository / name).chmod(0o755)
+    subprocess.run(["git", "add", "--", *names], cwd=repository, check=True)
+    environment = {**os.environ, "PRE_COMMIT_HOME": str(repository / ".cache"), "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "pre_commit", "run", "torchlint", "--all-files"]
+    ran = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False, env=environment)
+
+    assert 1 == ran.returncode
+    shown = [line.strip().removeprefix("--> ") for line in ran.stdout.splitlines() if line.strip().startswith("--> ")]
+    assert {f"{name}:4:9" for name in names} <= set(shown)
