@@ -250,6 +250,40 @@ class TestKilled:
         atomic.write(str(file), NEW, ready=lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
+ENDED = """\
+import os, signal, sys
+from torchlint.system import atomic, signals
+
+number, step = signal.Signals[sys.argv[2]], sys.argv[3]
+plain = getattr(os, step)
+
+def ended(*given):
+    os.kill(os.getpid(), number)
+    return plain(*given)
+
+signals.catch()
+setattr(os, step, ended)
+atomic.write(sys.argv[1], b"NEW" * 4000)
+print("not ended")
+"""
+
+
+@posix
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", -signal.SIGINT)])
+def test_a_signal_that_ends_the_program_waits_for_the_file(file: Path, name: str, code: int, linked: bool) -> None:
+    others = ["b.py"] if linked else []
+    if linked:
+        os.link(file, file.with_name("b.py"))
+    command = [sys.executable, "-c", ENDED, str(file), name, "fsync" if linked else "replace"]
+
+    ended = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
+
+    assert (code, "") == (ended.returncode, ended.stdout)
+    assert NEW == file.read_bytes()
+    assert is_tidy(file, *others)
+
+
 @posix
 def test_what_is_under_way_is_left_alone(file: Path) -> None:
     """Another process sweeps while this one writes."""

@@ -2,7 +2,8 @@
 
 A new file is put in the place of the old one in one step, with its owner, mode and attributes. Where that would not be the
 same file any more (another name is linked to it, or its owner can't be kept), its bytes are written over, with a backup.
-A note outside of the project says what is under way; the next run takes away what a killed one left, or puts it back.
+Signals that ask the program to end wait for that. A note outside of the project says what is under way; the next run takes
+away what a killed one left, or puts it back.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 
-from . import state
+from . import signals, state
 from .stamp import SIZE, digest, encoded
 
 try:
@@ -28,7 +29,8 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 def put(path: str, data: bytes) -> None:
     """Put a new file in the place of whatever has that name, be it a link. Raises OSError."""
-    _replace(path, data, None, lambda: None)
+    with signals.held():
+        _replace(path, data, None, lambda: None)
 
 
 def write(path: str, data: bytes, *, ready: Callable[[], None] = lambda: None) -> None:
@@ -45,8 +47,9 @@ def write(path: str, data: bytes, *, ready: Callable[[], None] = lambda: None) -
             file.write(data)
         return
     path = os.path.realpath(path)
-    if (before is not None and before.st_nlink > 1) or not _replace(path, data, before, ready):
-        _overwrite(path, data, ready)
+    with signals.held():
+        if (before is not None and before.st_nlink > 1) or not _replace(path, data, before, ready):
+            _overwrite(path, data, ready)
 
 
 def sweep() -> None:

@@ -1,17 +1,23 @@
-"""Signals that ask the program to end: it says so, and ends at once, as what is under way on disk is undone by the next run.
+"""Signals that ask the program to end: it says so, and ends as soon as no file is half made.
 
-An exception would not do: C code that calls Python swallows some.
+What a signal that nobody can catch leaves on disk is undone by the next run. An exception would not do: C code that calls
+Python swallows some.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
 
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGXCPU") if hasattr(signal, name)]
 _interrupted = False
+_holders: list[object] = []
+"""Who has a file half made."""
+_waiting: list[int] = []
+"""The signals that came meanwhile."""
 
 
 def catch() -> None:
@@ -31,12 +37,30 @@ def leave() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
+@contextmanager
+def held() -> Iterator[None]:
+    """A signal that comes meanwhile takes effect afterwards: for what takes a moment, such as putting a file in its place."""
+    holder = object()
+    _holders.append(holder)
+    try:
+        yield
+    finally:
+        _holders.remove(holder)
+        if _waiting and not _holders:
+            number = _waiting[0]
+            _waiting.clear()
+            signal.raise_signal(number)
+
+
 def was_interrupted() -> bool:
     """Whether Ctrl-C was pressed: what fails since then need not be anybody's fault."""
     return _interrupted
 
 
-def _end(number: int, frame: FrameType | None) -> NoReturn:
+def _end(number: int, frame: FrameType | None) -> None:
+    if _holders:
+        _waiting.append(number)
+        return
     try:
         os.write(2, f"torchlint was ended by {signal.Signals(number).name}\n".encode())
     finally:
@@ -46,4 +70,7 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     global _interrupted
     _interrupted = True
+    if _holders:
+        _waiting.append(number)
+        return
     signal.default_int_handler(number, frame)
