@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from torchlint.facts import runs, training
+from torchlint.facts import names, runs, training
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.layers import WITHOUT_WEIGHTS
@@ -37,6 +37,8 @@ _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "b
 _LOSS = regex(r"loss|criterion", re.IGNORECASE)
 _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"))
 """Modules that have no parameters but those of what they are given."""
+_TO_HOST = regex(r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|detach")
+"""What helpers are called that take a tensor to the host: `to_np(x)`."""
 _NO_GRAD = (0, 4)
 """The first torch that has `no_grad()`."""
 _DEPTH = 4
@@ -57,6 +59,7 @@ _EVALUATES = frozenset((".eval()", ".train()"))
         "$x.argmax(...)",
         "torch.argmax(...)",
         "$x.backward(...)",
+        "$gives(...)",
     ],
     fix="unsafe",
     numbers="rounding",
@@ -120,9 +123,13 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval
     - https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
     """
+    if site.name == "call" and not _TO_HOST.search(names.last(site.call.func)):
+        return
     if site.role == "test" or (site.torch is not None and site.torch.high <= _NO_GRAD):
         return
-    if site.name == ".backward()":
+    if site.name == "call":
+        yield from _handed(site)
+    elif site.name == ".backward()":
         yield from _by_flag(site)
     elif site.name in _EVALUATES:
         yield from _evaluated(site, trains=_asks(site))
@@ -130,7 +137,6 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
         yield from _read(site)
     elif site.value(_dropped(site)).kind in ("tensor", "unknown"):
         yield from _unused(site)
-        yield from _handed(site)
 
 
 def _is_repeated(site: Site) -> bool:
@@ -383,7 +389,7 @@ def _run_by_test(site: Site, call: ast.Call, model: list[str]) -> Iterator[tuple
         around = target.flow.parents[target.flow.statement(inner)]
         runs = isinstance(inner.func, ast.Name) or _is_model(within, inner) or _is_method_of_models(within, inner)
         repeated = bool(target.flow.loops(inner)) or _repeated(site, call)
-        if not runs or not repeated or around in told:
+        if not runs or not repeated or around in told or target.module is not site.module:
             continue
         if site.analysis.steps.hot(target, inner) is None and not _frozen(within, inner):
             told.add(around)
@@ -619,19 +625,22 @@ def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
 
 
 def _handed(site: Site) -> Iterator[Finding]:
-    """What callers give a helper that drops the graph: `to_np(self.network(x))`, of `def to_np(t): return t.detach().cpu().numpy()`."""
-    name = _drops(site.function)
-    if name is None or _says_so(_dropped(site)):
+    """What is given to a helper that drops the graph: `to_np(self.network(x))`, of `def to_np(t): return t.detach().cpu().numpy()`."""
+    given = next(_given_to_drop(site, site.call), None)
+    if given is not None and not _evaluates(site):
+        yield from _told(site, list(dict.fromkeys(_models_in(site, given))))
+
+
+def _given_to_drop(site: Site, call: ast.Call) -> Iterator[ast.expr]:
+    """What a call gives a helper of the project that drops its graph."""
+    if not (call.args or call.keywords) or (site.resolve(call.func) or "").startswith("torch."):
         return
-    told: set[ast.Call] = set()
-    for one in itertools.islice(site.callers(site.function), _CALLERS):
-        given = site.function.argument(one.call, name)
-        if given is None:
-            continue
-        caller = site.at(one.function, one.call)
-        calls = () if _evaluates(caller) else dict.fromkeys(_models_in(caller, given))
-        yield from _told(caller, [call for call in calls if call not in told])
-        told.update(calls)
+    targets = site.project.targets(site.function, call) if site.value(call.func).kind == "function" else []
+    for target in targets:
+        name = _drops(target)
+        given = target.argument(call, name) if name is not None else None
+        if given is not None:
+            yield given
 
 
 def _drops(function: Function) -> str | None:
@@ -756,14 +765,14 @@ def _models_in(site: Site, node: ast.expr) -> Iterator[ast.Call]:
 
 def _made_by_models(site: Site, name: str) -> Iterator[ast.Call]:
     """The calls of models in what a name is given, or the names in that: `q = net(x)`, `target = r + q.max(1)[0]`."""
-    names, seen = [name], {name}
+    wanted, seen = [name], {name}
     for _ in range(_DEPTH):
-        made = [value for name in names for value in _given(site, name)]
+        made = [value for one in wanted for value in _given(site, one)]
         parts = [part for value in made for part in ast.walk(value)]
         yield from (part for part in parts if isinstance(part, ast.Call) and _is_model(site, part))
         loaded = (part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
-        names = [one for one in dict.fromkeys(loaded) if one not in seen]
-        seen.update(names)
+        wanted = [one for one in dict.fromkeys(loaded) if one not in seen]
+        seen.update(wanted)
 
 
 def _given(site: Site, name: str) -> Iterator[ast.expr]:
@@ -888,7 +897,11 @@ def _goes_nowhere(site: Site, node: ast.expr, seen: set[ast.AST]) -> bool:
             return True
         if isinstance(parent, ast.Call) and child is not parent.func:
             name = site.resolve(parent.func) or ""
-            if name in _SINK_CALLS or carries_no_graph(name) or _is_given_to_drop(site, parent, child):
+            if (
+                name in _SINK_CALLS
+                or carries_no_graph(name)
+                or any(given is child for given in _given_to_drop(site, parent))
+            ):
                 return True
             if (grown := _grown(site, parent)) is not None:
                 return _name_goes_nowhere(site, grown, site.flow.loads.get(grown, ()), seen)
@@ -928,14 +941,6 @@ def _grows(site: Site, statement: ast.AST, node: ast.AST) -> bool:
         and isinstance(call.func, ast.Attribute)
         and call.func.value is node
         and _grown(site, call) is not None
-    )
-
-
-def _is_given_to_drop(site: Site, call: ast.Call, given: ast.AST) -> bool:
-    """Whether a helper of the project drops the graph of what a call gives it."""
-    targets = site.project.targets(site.function, call) if site.value(call.func).kind == "function" else []
-    return bool(targets) and all(
-        (name := _drops(target)) is not None and target.argument(call, name) is given for target in targets
     )
 
 

@@ -3,12 +3,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, host_needs, logging_calls, loop_ends
+from torchlint.facts import frequency, host_needs, logging_calls, loop_ends, names, type_tested
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Site, rule
 
 _STACK = 3
 """So many reads of one block are worth stacking."""
+
+_KEEPERS = "update record track store push put report add_batch_value".split()
+"""What methods are called that keep a number, and read it where it is a tensor."""
 
 
 @rule(
@@ -22,6 +25,7 @@ _STACK = 3
         "bool(...)",
         "complex(...)",
         *(f"math.{name}(...)" for name in reads.MATH),
+        *(f"$keeper.{name}(...)" for name in _KEEPERS),
     ],
     scope="any",
     fix="unsafe",
@@ -40,6 +44,9 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory, in the
     innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in evaluation
     and generation loops and in what these call. There is one finding a statement.
+
+    What a method of the project reads where it is given a tensor (`if isinstance(v, torch.Tensor): v = v.item()`) is told of
+    at the calls that give it one: `meters.update(loss=loss)`.
 
     The scale of a GradScaler is read in the same way, by `scaler.get_scale()` and `scaler.state_dict()["scale"]`.
 
@@ -101,6 +108,9 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html>
     """
+    if site.name.removeprefix(".").removesuffix("()") in _KEEPERS:
+        yield from _read_by_callee(site)
+        return
     tensor = reads.scalar_read(site, site.call)
     level = frequency.severity(site) if tensor is not None else None
     if level is None or logging_calls.is_logged(site, site.call) or reads.per_element(site, site.call):
@@ -118,3 +128,32 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     elif len(reads.scalar_reads(site, site.statement)) > 1:
         message += ", and so does another read of this statement"
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _read_by_callee(site: Site) -> Iterator[Finding]:
+    """A tensor that is given to a function which reads it if it is one: `meters.update(loss=loss)`."""
+    if (
+        not (site.call.args or site.call.keywords)
+        or not site.accelerator
+        or site.value(site.call.func).kind != "function"
+    ):
+        return
+    for target in site.project.targets(site.function, site.call):
+        for given, read in type_tested.read_of(target, site.call):
+            if not _holds_tensor(site, given) or (level := frequency.severity(site)) is None:
+                continue
+            if not type_tested.is_of_rest(target, read) and reads.scalar_read(site.at(target, read), read) is not None:
+                continue  # told there
+            why = site.related(target, read, "read here, as it is a tensor")
+            message = f"`{site.short(given)}` is read from the device {frequency.how_often(site)} by `{names.last(site.call.func)}()`"
+            yield site.finding(message, severity=level, related=(why, *site.why_hot()))
+            return
+
+
+def _holds_tensor(site: Site, given: ast.expr) -> bool:
+    """Whether something is a tensor of the device, or a dictionary of such."""
+    value = site.value(given)
+    if value.kind != "dict":
+        return reads.device_tensor(site, given) is not None
+    held = [one for one in (value.element, *(value.entries or {}).values()) if one is not None]
+    return any(one.is_tensor and one.proven and not one.on_cpu and not one.from_loader for one in held)

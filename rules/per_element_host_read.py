@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, host_needs, logging_calls
+from torchlint.facts import frequency, host_needs, logging_calls, type_tested
 from torchlint.facts import host_reads as reads
 from torchlint.rule import Finding, Severity, Site, rule
 
@@ -77,6 +77,8 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     tensor = reads.scalar_read(site, site.call) if repeated is not None else None
     if tensor is None or logging_calls.is_logged(site, site.call) or site.role == "test":
         return
+    if type_tested.is_of_rest(site.function, site.call):
+        return  # told where it is given
     level = frequency.severity(site) or _anywhere(site, tensor)
     if level is None or host_needs.for_environment(site, site.call):
         return

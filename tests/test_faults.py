@@ -144,6 +144,22 @@ def test_nothing_fails_by_itself() -> None:
 # Rules and fixers
 
 
+def test_a_rule_has_nothing_to_say_of_another_file(changed: Any) -> None:
+    """Neither the comments nor the settings of the file that is looked at hold there."""
+
+    def made(rule: Rule) -> Callable[[Any], Iterator[Finding]]:
+        def check(site: Site) -> Iterator[Finding]:
+            yield from (replace(finding, path="train.py") for finding in rule.check(site))
+
+        return check
+
+    changed("TL202", made)
+    result = run()
+    assert without("model.py:5 TL202") == told(result)
+    (error,) = errors(result)
+    assert error.startswith("model.py:5: TL202 failed: ValueError: a finding in another file, train.py")
+
+
 @pytest.mark.parametrize("kind", [KeyError, LookupError, RecursionError, AssertionError, ValueError])
 def test_a_rule_that_fails_costs_itself_at_that_place(failing: Fail, kind: type[Exception]) -> None:
     failing("TL101", "train.py", kind)

@@ -28,6 +28,8 @@ from torchlint.text.source import Source
         "n = x.sum()  # notif it",
         "print(x.max(), n if n else 0)",
         "for i in range(n):",  # and nothing is indexed by it
+        "q = to_numpy",
+        "q = x.to_numpy()",
     ],
 )
 @pytest.mark.parametrize("before", ["", "names = x > 0\nseven = x.sum()\n", "x.n = seven\n"])
@@ -50,6 +52,7 @@ def test_nothing_is_read(line: str, before: str) -> None:
         "y = x[: n[0]]",
         "y = x[i, : lengths[i]]",
         "y = x[n[0] : n[1]]",
+        "q = to_np(net(x))",
         "if n[0] > 0:",
         "while n[i]:",
         "if not n[0] > 0:",

@@ -376,6 +376,10 @@ class _Run:
         rule: Rule = site.rule  # type: ignore[assignment]
         try:
             for finding in rule.check(site):
+                if finding.path != site.module.path:
+                    raise ValueError(
+                        f"a finding in another file, {finding.path}: its comments and settings are not those"
+                    )
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
                 if site.torch is not None and rule.torch.intersects(site.torch) and site.confirmed:
                     yield self._with_fix(site, finding)

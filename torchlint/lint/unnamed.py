@@ -52,6 +52,8 @@ _BOOLEAN = regex(
 _ELEMENT = regex(
     rb"\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\][ \t\r]*$"
 )
+_TO_HOST = regex(rb"to_?(?:np|numpy|array|host|cpu)\((?!\))")
+"""`to_np(model(x))`: a helper that takes a tensor to the host by its name"""
 _BODY = 2000
 """How many bytes of a loop are looked through for its index."""
 _LONG = 300
@@ -74,7 +76,7 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at in part.compared]
         found += [start + at for at, name in (*part.indices, *part.keyed, *part.of_rows) if text.may_be_mask(name)]
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
-        found += [start + at for at in part.tested]
+        found += [start + at for at in (*part.tested, *part.to_host)]
         found += [start + at for at, value in part.taken if text.has_element(value)]
         found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
     return frozenset(bisect_right(source.lines, offset) for offset in found)
@@ -92,6 +94,7 @@ class _Part:
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
         self.tested = [match.start() for match in _REDUCED.finditer(data) if self._is_tested(match.start())]
+        self.to_host = [match.start() for match in _TO_HOST.finditer(data)]
         self.loops = [(match.start(), match.end(), match[1]) for match in _ROWS.finditer(data)]
 
     def _is_tested(self, offset: int) -> bool:

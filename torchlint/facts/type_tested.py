@@ -1,0 +1,102 @@
+"""Reads of tensors behind a test of their type: who gives such a function a tensor of the device waits for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from . import names
+from .flow import Guard
+from .module import Function
+from .nodes import conjuncts, elements, without_not
+
+_READS = frozenset(("item", "tolist"))
+_CASTS = frozenset(("float", "int"))
+_TENSORS = frozenset(("Tensor", "Variable", "FloatTensor"))
+_GOES_THROUGH = frozenset(("items", "values"))
+
+
+def read_of(function: Function, call: ast.Call) -> list[tuple[ast.expr, ast.Call]]:
+    """What a call gives a function that it reads on the host where it is a tensor, each with the read.
+
+    `if isinstance(value, torch.Tensor): value = value.item()` reads the parameter, and
+    `for k, v in kwargs.items(): if isinstance(v, torch.Tensor): v = v.item()` what is given by names that are no parameters.
+    """
+    found: list[tuple[ast.expr, ast.Call]] = []
+    for name, read in _tested(function):
+        if name != _rest(function):
+            given = function.argument(call, name)
+            found += [(given, read)] if given is not None else []
+        else:
+            found += [
+                (one.value, read) for one in call.keywords if one.arg is None or one.arg not in function.positions
+            ]
+    return found
+
+
+def is_of_rest(function: Function, read: ast.Call) -> bool:
+    """Whether a function reads what it is given by names that are no parameters, one after the other."""
+    return any(name == _rest(function) and one is read for name, one in _tested(function))
+
+
+def _rest(function: Function) -> str:
+    """`kwargs` of `**kwargs`; "" where there is none."""
+    node = function.node
+    return node.args.kwarg.arg if not isinstance(node, ast.Module) and node.args.kwarg is not None else ""
+
+
+def _tested(function: Function) -> Iterator[tuple[str, ast.Call]]:
+    """The parameters that a function reads behind a test of their type, or whose values it goes through so."""
+    for call in (*function.flow.calls_named("isinstance"), *function.flow.calls_named("is_tensor")):
+        tested = call.args[0] if call.args else None
+        if not isinstance(tested, ast.Name) or not all(map(_names_tensor, call.args[1:])):
+            continue
+        name, read = _parameter(function, tested), _read(function, tested.id, call)
+        if name is not None and read is not None:
+            yield name, read
+
+
+def _names_tensor(types: ast.expr) -> bool:
+    """Whether a test asks for tensors, among others."""
+    return any(names.last(one) in _TENSORS for one in elements(types))
+
+
+def _parameter(function: Function, tested: ast.Name) -> str | None:
+    """The parameter that a name is, or through whose values it goes: `for k, v in kwargs.items()`."""
+    if tested.id in function.positions:
+        return tested.id
+    rest = _rest(function)
+    for store in function.flow.stores.get(tested.id, ()):
+        loop = function.flow.statement(store)
+        through = loop.iter if isinstance(loop, ast.For) else None
+        called = names.chain(through.func) if isinstance(through, ast.Call) and not through.args else None
+        if called is not None and len(called) == 2 and called[0] == rest and called[1] in _GOES_THROUGH:
+            return rest
+    return None
+
+
+def _read(function: Function, name: str, test: ast.Call) -> ast.Call | None:
+    """The read of a name in what runs where a test holds."""
+    for load in function.flow.loads.get(name, ()):
+        read = _reader(function, load)
+        if read is not None and any(_holds(guard, test) for guard in function.flow.guards(read)):
+            return read
+    return None
+
+
+def _holds(guard: Guard, test: ast.Call) -> bool:
+    """Whether a test, or one of several, has to hold for a condition."""
+    condition, true = without_not(guard.test, guard.true)
+    return true and any(part is test for part in conjuncts(condition))
+
+
+def _reader(function: Function, load: ast.Name) -> ast.Call | None:
+    """`x.item()`, `x.mean().item()`, `float(x)` of a load of x."""
+    for child, parent in function.flow.upwards(load):
+        if isinstance(parent, ast.Call) and parent.func is not child:
+            return parent if names.last(parent.func) in _CASTS and isinstance(parent.func, ast.Name) else None
+        if isinstance(parent, ast.Call) and isinstance(child, ast.Attribute) and child.attr in _READS:
+            return parent
+        if not isinstance(parent, ast.Attribute | ast.Call):
+            return None
+    return None
