@@ -37,16 +37,24 @@ def _variable(site: Site) -> Fix | None:
         return None
     given = site.call.args[0]
     text = operand(site, given, Place.RECEIVER)
-    value = site.value(given)
-    note = _PLAIN if value.is_tensor else "something else than a tensor may come here"
-    if (
-        value.proven
-        and isinstance(value.made_by, ast.Call)
-        and site.resolve(value.made_by.func) in _FACTORIES
-        and value.made_in is site.module
-    ):
+    if _is_plain(site, given):
         note = ""
+    else:
+        note = _PLAIN if site.value(given).is_tensor else "something else than a tensor may come here"
     return Fix("Use `detach()`", _detached(site, text), "unsafe" if note else "safe", note)
+
+
+def _is_plain(site: Site, given: ast.expr) -> bool:
+    """Whether a tensor is made right here, or bound to a name of this function, by what makes no subclass.
+
+    What an object or a list holds may be changed elsewhere, what a function gives by a decorator or a method of the same name.
+    """
+    given = given.value if isinstance(given, ast.NamedExpr) else given
+    value = site.value(given)
+    made = value.made_by
+    if not (value.proven and isinstance(made, ast.Call) and site.resolve(made.func) in _FACTORIES):
+        return False
+    return given is made or (isinstance(given, ast.Name) and made in site.flow.parents)
 
 
 def _detached(site: Site, text: str) -> tuple[Edit, ...]:

@@ -13,9 +13,6 @@ from torchlint.rule import Finding, Site, chain, plain, rule
 
 _MOVES = {".to()", ".cuda()", ".xpu()"}
 
-_NOT_COPIED = frozenset(("module", "number", "none"))
-"""What a helper that moves batches may be given besides."""
-
 
 @rule(
     "TL402",
@@ -93,7 +90,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers
     - https://github.com/pytorch/pytorch/issues/189690
     """
-    if not (site.hot or site.warm) or site.spread or site.role == "test":
+    if not (site.hot or site.warm or site.warm_caller) or site.spread or site.role == "test":
         return
     batch = site.receiver
     if not batch and _moves_to_device(site) and (other := _beside(site)) is not None:
@@ -104,7 +101,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         return
     if batch.device == "accelerator" or not _moves_to_device(site):
         return
-    if batch.pinned and (batch.proven or batch.other_kinds <= _NOT_COPIED):
+    if batch.pinned:
         message = f"`{site.short()}` copies a pinned batch and waits for it on every step"
         cast = _cast(site)
         if cast is not None:

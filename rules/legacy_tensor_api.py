@@ -73,7 +73,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     `Variable(x)` becomes `x.detach()`, which is the same for a tensor, but for a subclass of `torch.Tensor`, which
-    `Variable` makes a plain one: the fix is safe where it is seen how `x` was made.
+    `Variable` makes a plain one: the fix is safe where `x` is made in the same function by what makes no subclass.
     A typed constructor of a list of numbers becomes `torch.tensor(..., dtype=..., device=...)`: with the device, because
     the old one does not care about `with torch.device(...)`. `torch.Tensor(list)` becomes the same, which is unsafe: it
     follows the default type that some program may set. So is that of `torch.cuda.FloatTensor(list)` and the like, which

@@ -344,6 +344,27 @@ def test_the_torch_that_a_pinned_companion_is_made_for(
     assert project_torch(project) == (Range.stated(expected) if expected else None)
 
 
+def test_an_environment_in_a_folder_counts_where_nothing_else_says_any(project: Path) -> None:
+    for folder in ("scripts", "setup", "configs"):
+        (project / folder).mkdir()
+    (project / "configs" / "env.yml").write_text("dependencies:\n  - pytorch=1.4\n")
+
+    assert project_torch(project) is None
+
+    (project / "scripts" / "rome.yml").write_text("dependencies:\n  - pytorch=1.10.2\n")
+    (project / "scripts" / "train.yml").write_text("model:\n  - torch\n")
+
+    assert Range((1, 10), (1, 11)) == project_torch(project)
+
+    (project / "setup" / "env.yaml").write_text("dependencies:\n  - pytorch=1.13\n")
+
+    assert Range((1, 10), (1, 14)) == project_torch(project)
+
+    (project / "setup.sh").write_text("pip install torch==2.1\n")
+
+    assert Range((2, 1), (2, 2)) == project_torch(project)
+
+
 def test_the_readme_of_a_folder_says_nothing_of_a_project_that_asks_for_some(project: Path) -> None:
     folder = project / "examples"
     folder.mkdir()

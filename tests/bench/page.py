@@ -191,6 +191,9 @@ def _bounds(data: Data) -> Iterator[Bound]:
     for name, one in data.get("hook", {}).items():
         yield Bound(f"five files of {name} in a hook, cold", one["rows"]["cold"]["wall"], 0.35, "s")
         yield Bound(f"five files of {name} in a hook, cached", one["rows"]["cached"]["wall"], 0.05, "s")
+        for run, most in (("of a repository, cold", 0.2), ("of a repository, behind an edit", 0.5)):
+            if run in one["rows"]:
+                yield Bound(f"five files of {name} in a hook, {run}", one["rows"][run]["wall"], most, "s")
     for size, most, typed in (("1000", 0.30, 30), ("5000", 0.40, 60)):
         if size in data.get("file", {}):
             one = data["file"][size]

@@ -144,7 +144,7 @@ def most_imported(folder: Path, files: Files) -> Path:
 
 
 def hook(plan: Plan) -> Data:
-    """Five files of a repository by their names, as a commit hook gives them."""
+    """Five files of a repository by their names, as a commit hook gives them: alone, and with the repository around them."""
     found: Data = {}
     for name, folder in plan.repositories.items():
         files = python_files(folder)
@@ -159,8 +159,33 @@ def hook(plan: Plan) -> Data:
             rows = in_turn(chosen, {tool.name: given for tool in chosen}, root, plan.repeat + 2)
             bare = [sys.executable, "-c", "pass"]
             rows["Python alone"] = [run(bare, root, Path(place)) for _ in range(plan.repeat + 2)]
+            rows |= _in_repository(root, given, plan.repeat)
         found[name] = {"lines": lines(five), "rows": {tool: figures(costs) for tool, costs in rows.items()}}
     return found
+
+
+def _in_repository(root: Path, given: Sequence[str], repeat: int) -> dict[str, list[Cost]]:
+    """The same files where all others are of one project with them: cold, and behind an edit of one of them."""
+    (root / ".git").mkdir()
+    edited = root / given[0]
+    text = edited.read_text()
+    cold, changed = [], []
+    for _ in range(repeat):
+        edited.write_text(text)
+        with tempfile.TemporaryDirectory() as place:
+            command = [*tools.torchlint(*tools.ALL, "--cache-dir", str(Path(place) / "cache")), *given]
+            cold.append(run(command, root, Path(place)))
+            edited.write_text(_with_line(text))
+            changed.append(run(command, root, Path(place)))
+    return {"of a repository, cold": cold, "of a repository, behind an edit": changed}
+
+
+def _with_line(text: str) -> str:
+    """A file with one line more in its last function."""
+    start = max(text.rfind("\n    def "), text.rfind("\ndef "))
+    returned = text.find("        return ", start)
+    at = returned if returned >= 0 else len(text)
+    return f"{text[:at]}{' ' * 8 * (returned >= 0)}added = 1\n{text[at:]}"
 
 
 def file(plan: Plan) -> Data:

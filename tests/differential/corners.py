@@ -566,6 +566,30 @@ def caught(n):
 s = torch.ones(1).as_subclass(Sub)
 print([f(n) for f in (broken, went_on, while_true, comprehended, matched, caught) for n in (0, 1, 9)], matched([s]), matched({"t": s}), torch.FloatTensor([1]))
 """,
+    "variables of what others hold": r"""
+import torch
+from torch.autograd import Variable
+class Sub(torch.Tensor): pass
+def of(t): return type(t).__name__
+held = [torch.ones(1)]
+held[0] = held[0].as_subclass(Sub)
+class Base:
+    def __init__(self): self.t = torch.ones(1)
+    def made(self): return torch.ones(1)
+    def given(self): return of(Variable(self.made())), of(Variable(self.t))
+class Derived(Base):
+    def made(self): return torch.ones(1).as_subclass(Sub)
+def wrapped(function): return lambda: function().as_subclass(Sub)
+@wrapped
+def decorated(): return torch.ones(1)
+def changed():
+    one = Base()
+    one.t = torch.ones(1)
+    def change(): one.t = one.t.as_subclass(Sub)
+    change()
+    return of(Variable(one.t))
+print(of(Variable(held[0])), Base().given(), Derived().given(), of(Variable(decorated())), changed(), Variable(torch.ones(1)))
+""",
     "memory that out= resizes": r"""
 import numpy as np
 import torch

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from ..lint.run import Checked, Result, may_be_torch
+from ..lint.run import Checked, Result, may_be_torch, prepared
 from ..program.files import normal
 from ..program.stated import demanded_by, manifests, packages
 from ..settings.config import Settings, compiled_in
@@ -60,7 +60,8 @@ def lint(
     A cache that can't be written is told to `warn`, once; the result is the same. `witness` is told what was looked at.
     """
     run = _Run(files, settings, cache, context)
-    result = run.result(inner, options)
+    with prepared():  # step loops are looked for before anything is linted
+        result = run.result(inner, options)
     if witness is not None:
         run.testify(witness)
     try:

@@ -49,6 +49,12 @@ class Arguments:
         more = len(plain) < len(node.args) or bool(rest)
         return cls(_Positional(plain, read), keywords, more, starred, bool(rest))
 
+    def beside(self, given: Mapping[str, Value] | None) -> Arguments:
+        """The arguments of a call of something that was given others by name before."""
+        if not given:
+            return self
+        return Arguments(self.positional, {**given, **self.keywords}, self.open, self.starred, self.named)
+
     def get(self, position: int, keyword: str) -> Value | None:
         if keyword in self.keywords:
             return self.keywords[keyword]

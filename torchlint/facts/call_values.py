@@ -81,10 +81,17 @@ def _called(values: Evaluator, node: ast.Call) -> Value:
     function = node.func
     name = values.dotted(function)
     if name is not None:
-        return _by_name(values, name, node, values.arguments(node))
+        return _by_name(values, name, node, values.arguments(node).beside(_given_before(values, function)))
     if isinstance(function, ast.Attribute):
         return _method(values, values.expr(function.value), function, node, values.arguments(node))
     return _of_value(values, values.expr(function), node, values.arguments(node), function)
+
+
+def _given_before(values: Evaluator, function: ast.expr) -> dict[str, Value] | None:
+    """What `functools.partial` gave by name to what a local name stands for."""
+    binding = values.reach.get(function) if isinstance(function, ast.Name) else None
+    bound = values.bound(binding) if binding is not None else UNKNOWN
+    return bound.entries if bound.kind == "name" else None
 
 
 def _result_of(
@@ -157,7 +164,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
     if root in _LIBRARIES:
         return library(values, name, node, args)
     if name in ("functools.partial",):
-        return args.first
+        named = dict(args.keywords) if args.first.kind == "name" else {}
+        return replace(args.first, entries=named) if args.first.kind == "name" and named else args.first
     if name in ("collections.namedtuple", "typing.NamedTuple"):
         return operations.named_tuple_class(node)
     if name in _OPTION_PARSERS and args.first.class_ is not None:
@@ -340,7 +348,7 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
             return Tensor(LIKELY, device=callee.device, grad=True)
         return module_calls.module_result(callee)
     if callee.kind == "name":
-        return _by_name(values, callee.class_name, node, args)
+        return _by_name(values, callee.class_name, node, args.beside(callee.entries))
     if callee.kind == "instance" and callee.any_class:
         methods = [values.world.method(klass, "__call__") for klass in callee.any_class]
         known = [_result_of(values, method, node, args) for method in methods if method is not None]

@@ -81,7 +81,7 @@ def wrapped(values: Evaluator, value: Value, klass: Class) -> Value:
     returned = values.world.returns(following)
     if following.name == "__next__":
         return returned
-    return element(values, returned, None) if returned.kind == "list" else UNKNOWN
+    return element(values, returned, None) if returned.kind in ("list", "loader") else UNKNOWN
 
 
 def moved_part(values: Evaluator, base: Value, index: ast.expr | None) -> Value:

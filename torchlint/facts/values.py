@@ -335,6 +335,8 @@ class Callee(NotTensor):
     function: Function | None = None
     choices: tuple[FunctionValue | ImportedName, ...] = ()
     """The functions, or imported names, that it is one of."""
+    entries: dict[str, Value] | None = None
+    """What `functools.partial` has given it by name."""
     compiled: bool = False
 
     @property
@@ -702,8 +704,8 @@ _MOST_CHOICES = 8
 
 def _choices(a: Callee, b: Callee) -> tuple[Any, ...]:
     """The functions that one of two is, where each of them is known."""
-    found: list[Callee] = list(a.choices or (a,))
-    found += [one for one in b.choices or (b,) if one not in found]
+    each = [replace(one, entries=None) for one in (*(a.choices or (a,)), *(b.choices or (b,)))]
+    found = [one for at, one in enumerate(each) if one not in each[:at]]
     if len(found) > _MOST_CHOICES or not all(one.is_known for one in found):
         return ()
     return tuple(sorted(found, key=_order))

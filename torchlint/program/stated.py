@@ -201,13 +201,14 @@ def _included(path: str) -> Iterator[str]:
 def _statements(files: list[tuple[str, Reader]]) -> list[str]:
     """The version specifiers for torch in the files of one directory.
 
-    What a script installs counts where nothing else says any.
+    What a script installs counts where nothing else says any, and then an environment below a folder for such things.
     """
     for readers in (set(_READERS.values()) - _INSTALLING, {_installed}):
         stated = list(_read("torch", [one for one in files if one[1] in readers]))
         if any(stated):
             return stated
-    return []
+    # Of several environments any may be the one.
+    return list(_either(filter(None, _read("torch", [one for one in files if one[1] is _environment_aside]))))
 
 
 def _python(files: list[tuple[str, Reader]]) -> Range:
@@ -368,6 +369,7 @@ def _setup_cfg_python(text: str) -> Iterator[str]:
 
 
 _environment = functools.partial(_of_conda, _CONDA)
+_environment_aside = functools.partial(_of_conda, _CONDA)
 _environment_python = functools.partial(_of_conda, _CONDA_PYTHON)
 
 
@@ -443,13 +445,14 @@ _READERS: dict[str, Reader] = {
     r"setup\.cfg": _setup_cfg,
     r"setup\.py": _setup_py,
     r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|requirements?\.ya?ml": _environment,
+    r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
     r"(?i:README|(?:docs?/|readme/)?install(?:ation)?|training|tutorial|usage)(?:\.(?:md|rst|txt))?": _told,
     r"Dockerfile": _nothing,
 }
 _PINNING = (_requirements, _environment)
 """What reads files that may pin packages made for one torch."""
-_INSTALLING = {_installed, _told}
+_INSTALLING = {_installed, _told, _environment_aside}
 _PYTHON_READERS: dict[Reader, Reader] = {
     _pyproject: _pyproject_python,
     _setup_cfg: _setup_cfg_python,

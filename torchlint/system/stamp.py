@@ -29,6 +29,8 @@ _MANIFESTS = tuple(
 _ENVIRONMENTS = (".yml", ".yaml")
 _PAGES = frozenset(("doc", "docs", "readme"))
 """The folders that a page on installing may lie in."""
+_ASIDE = frozenset(("conda", "env", "envs", "environment", "environments", "scripts", "setup"))
+"""The folders that an environment may lie in."""
 SIZE = 16
 """Bytes of a digest."""
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -118,6 +120,9 @@ def manifests(directory: str) -> list[str]:
     for folder in _PAGES.intersection(listed):
         names = _listed(os.path.join(directory, folder))
         found += [f"{folder}/{name}" for name in names if name.lower().startswith("install")]
+    for folder in _ASIDE.intersection(listed):
+        names = _listed(os.path.join(directory, folder))
+        found += [f"{folder}/{name}" for name in names if name.endswith(_ENVIRONMENTS)]
     return sorted(found)
 
 
