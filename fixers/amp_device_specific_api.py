@@ -9,7 +9,7 @@ from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site, chain
 from torchlint.rule.rewrite import call_node, older_torch, spelled
 
-_PRINTS = rb"\b(?:print|type|str|repr)\(\s*[\w.]*scaler\s*[,)]|\{[\w.]*scaler[}!:=]"
+_PRINTS = rb"\b(?:print|type|str|repr)\(\s*[\w.]*%(name)s\s*[,)]|\{[\w.]*%(name)s[}!:=]|\b%(name)s\.__class__"
 _CACHE = rb"cache_enabled"
 _HIDDEN = "what `**` hides may leave out the dtype, which is then that of an autocast around this one"
 _DEFAULT = {"cuda": "float16", "cpu": "bfloat16"}
@@ -43,7 +43,10 @@ def _risk(site: Site, member: str) -> str:
     context = site.analysis.context
     if member not in amp.DECORATORS and _is_asked_for(site, member):
         return note or "what checks the class of the object sees another one"
-    if member == "GradScaler" and (context.switched_on(_PRINTS, word=b"caler") or not _is_kept(site)):
+    printed = _PRINTS % {b"name": rb"\w*scaler"}
+    if member == "GradScaler" and (
+        context.switched_on(printed, word=b"caler") or not _is_kept(site) or _is_shown(site)
+    ):
         return note or "what prints the object, or checks its class, sees another one"
     return note
 
@@ -70,6 +73,14 @@ def _is_kept(site: Site) -> bool:
             called = site.flow.parents[node]
             return isinstance(inner, ast.Call) and isinstance(called, ast.Call) and called.func is node
     return isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr)
+
+
+def _is_shown(site: Site) -> bool:
+    """Whether the file prints what an object is bound to, or asks for its class."""
+    statement = site.flow.statement(_expression(site))
+    targets = [one for one in getattr(statement, "targets", ()) if isinstance(one, ast.Name | ast.Attribute)]
+    names = {one.id if isinstance(one, ast.Name) else one.attr for one in targets}
+    return any(re.search(_PRINTS % {b"name": re.escape(name.encode())}, site.source.data) for name in names)
 
 
 def _alone(site: Site) -> _Rewritten | None:

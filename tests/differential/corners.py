@@ -566,6 +566,21 @@ def caught(n):
 s = torch.ones(1).as_subclass(Sub)
 print([f(n) for f in (broken, went_on, while_true, comprehended, matched, caught) for n in (0, 1, 9)], matched([s]), matched({"t": s}), torch.FloatTensor([1]))
 """,
+    "scalers by other names": r"""
+import torch
+from torch.cuda.amp import GradScaler
+s = GradScaler(enabled=False)
+class Trainer:
+    def __init__(self): self.grow = GradScaler(enabled=False)
+    def shown(self): return self.grow.__class__.__module__
+print(type(s).__module__, Trainer().shown(), torch.FloatTensor([1]))
+""",
+    "scalers that nobody looks at": r"""
+import torch
+from torch.cuda.amp import GradScaler
+s = GradScaler(enabled=False)
+print(s.is_enabled(), s.state_dict(), s.scale(torch.ones(1)))
+""",
     "variables of what others hold": r"""
 import torch
 from torch.autograd import Variable
