@@ -607,7 +607,7 @@ def _dropped(site: Site) -> ast.expr:
 def _unused(site: Site) -> Iterator[Finding]:
     if site.function.name == "forward" and site.function.cls is not None:
         return  # whoever calls the model decides
-    yield from _told(site, [] if _evaluates(site) else list(_sources(site)))
+    yield from _told(site, [] if _evaluates(site) else _sources(site))
 
 
 def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
@@ -615,13 +615,19 @@ def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
     # Whether it runs again and again takes longest to tell.
     if not calls or not _is_repeated(site) or not (site.warm or _runs_often(site)):
         return
-    for call in calls:
-        if not _repeated(site, call) or _off(site, call) or _frozen(site, call) or _is_array(site, call):
-            continue
-        if _is_made_on_steps(site, call) or _is_told_of_script(site, call):
-            continue
-        if _goes_nowhere(site, call, set()):
-            yield _wasted(site.at(site.function, call))
+    # Many places that drop a graph ask of the same calls.
+    key = ("wasted", site.function, tuple(calls))
+    for wasted in site.once(key, lambda: [call for call in calls if _is_wasted(site, call)]):
+        yield _wasted(site.at(site.function, wasted))
+
+
+def _is_wasted(site: Site, call: ast.Call) -> bool:
+    """Whether a call of a model runs again and again, and its result loses its graph everywhere."""
+    if not _repeated(site, call) or _off(site, call) or _frozen(site, call) or _is_array(site, call):
+        return False
+    if _is_made_on_steps(site, call) or _is_told_of_script(site, call):
+        return False
+    return _goes_nowhere(site, call, set())
 
 
 def _handed(site: Site) -> Iterator[Finding]:
@@ -748,19 +754,21 @@ def _around_grad(text: str) -> Iterator[str]:
         at = text.find("requires_grad", end)
 
 
-def _sources(site: Site) -> Iterator[ast.Call]:
+def _sources(site: Site) -> list[ast.Call]:
     """The calls of models that the dropped value comes from: in the expression, or through names."""
-    yield from _models_in(site, _dropped(site))
+    return _models_in(site, _dropped(site))
 
 
-def _models_in(site: Site, node: ast.expr) -> Iterator[ast.Call]:
+def _models_in(site: Site, node: ast.expr) -> list[ast.Call]:
     """The calls of models in an expression, and in what its names are given."""
+    found: list[ast.Call] = []
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and _is_model(site, part):
-            yield part
+            found.append(part)
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             key = ("made by models", site.function, part.id)
-            yield from site.once(key, lambda: list(_made_by_models(site, part.id)))  # noqa: B023
+            found += site.once(key, lambda: list(_made_by_models(site, part.id)))  # noqa: B023
+    return found
 
 
 def _made_by_models(site: Site, name: str) -> Iterator[ast.Call]:

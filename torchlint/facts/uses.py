@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..system.cached import kept
 from . import bindings
 from .nodes import root_of
 
@@ -15,26 +16,41 @@ if TYPE_CHECKING:
 
 def readers(function: Function, name: str, value: ast.expr) -> Iterator[ast.Name]:
     """The reads of a name in a function that may find the value of `name = value`; what is not known counts."""
-    for read in function.flow.loads.get(name, ()):
-        if _may_find(function, read, value):
-            yield read
+    known: dict[str, tuple[dict[ast.expr, list[int]], list[int]]] = kept(function, "readers", dict)
+    if name not in known:
+        known[name] = _found_by_reads(function, name)
+    by_value, always = known[name]
+    reads = function.flow.loads.get(name, ())
+    yield from (reads[at] for at in sorted({*by_value.get(value, ()), *always}))
 
 
-def _may_find(function: Function, read: ast.Name, value: ast.expr) -> bool:
-    """Whether a read may find a value, through joined paths and what changes an object in place."""
+def _found_by_reads(function: Function, name: str) -> tuple[dict[ast.expr, list[int]], list[int]]:
+    """The reads of a name by the values that they may find, and those that may find anything."""
+    by_value: dict[ast.expr, list[int]] = {}
+    always: list[int] = []
+    for at, read in enumerate(function.flow.loads.get(name, ())):
+        found = _values_of(function, read)
+        for value in found or ():
+            by_value.setdefault(value, []).append(at)
+        always += [at] * (found is None)
+    return by_value, always
+
+
+def _values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
+    """The values that a read may find, through joined paths and what changes an object in place; None where that is not known."""
+    values: list[ast.expr] = []
     seen: set[bindings.Binding] = set()
     todo: list[bindings.Binding | None] = [function.bindings.reach.get(read)]
     while todo:
         binding = todo.pop()
         if binding is None:
-            return True
+            return None
         if binding in seen:
             continue
         seen.add(binding)
         match binding:
             case bindings.Assigned():
-                if binding.node is value:
-                    return True
+                values.append(binding.node)
             case bindings.Joined():
                 todo += [binding.one, binding.other]
             case bindings.Part():
@@ -49,5 +65,5 @@ def _may_find(function: Function, read: ast.Name, value: ast.expr) -> bool:
             case bindings.Iterated() | bindings.Defined() | bindings.Parameter() | bindings.Around() | bindings.Rest():
                 pass
             case _:
-                return True
-    return False
+                return None
+    return values
