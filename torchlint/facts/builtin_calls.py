@@ -81,14 +81,22 @@ def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
 
 
 def _mapped(values: Evaluator, function: ast.Lambda, each: Value) -> Value:
-    """`map(lambda x: x.to(device), batch)` moves each part of a batch."""
-    body, parameters = function.body, function.args.args
-    if not isinstance(body, ast.Call) or not isinstance(body.func, ast.Attribute) or body.func.attr not in moves.MOVES:
+    """`map(lambda x: x.long().to(device), batch)` moves each part of a batch."""
+    made = _called_on(values, function.body, function.args.args, each) if each.kind == "tensor" else UNKNOWN
+    return sequence(made) if made.kind == "tensor" else UNKNOWN
+
+
+def _called_on(values: Evaluator, node: ast.expr, parameters: list[ast.arg], each: Value) -> Value:
+    """What a chain of methods makes of the one parameter of a lambda."""
+    if isinstance(node, ast.Name):
+        return each if [parameter.arg for parameter in parameters] == [node.id] else UNKNOWN
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return UNKNOWN
-    moved = body.func.value
-    if each.kind != "tensor" or [p.arg for p in parameters] != [moved.id if isinstance(moved, ast.Name) else ""]:
+    owner, attr = _called_on(values, node.func.value, parameters, each), node.func.attr
+    if owner.kind != "tensor":
         return UNKNOWN
-    return sequence(moves.move(each, body.func.attr, values.arguments(body)))
+    args = values.arguments(node)
+    return moves.move(owner, attr, args) if attr in moves.MOVES else calls.tensor_method(owner, attr, node, args)
 
 
 def _transposed(values: Evaluator, value: Value) -> Value:
