@@ -30,12 +30,15 @@ _BETWEEN |= frozenset("unsqueeze squeeze view reshape repeat t transpose permute
 _TURNED = frozenset(("T", "mT"))
 _NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
+_CALCULATE = frozenset(("torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad"))
+_PAIRS = frozenset(("torch.triu_indices", "torch.tril_indices"))
 _STEPS = 8
 """How many operations on a filled tensor are looked through."""
 _SIZED_BY = frozenset(("start", "end", "step", "steps", "size", "n", "m"))
 _NUMPY = frozenset(f"numpy.{name}" for name in ("zeros", "ones", "eye", "identity", "arange", "full", "linspace"))
 _NUMPY_RANDOM = frozenset(
-    f"numpy.random.{name}" for name in "normal rand randn random random_sample standard_normal uniform".split()
+    f"numpy.random.{name}"
+    for name in "normal permutation rand randint randn random random_sample standard_normal uniform".split()
 )
 _USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
@@ -403,7 +406,9 @@ def _looked_into(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
         return _calculated(site, node.elt, steps)
     if isinstance(node, ast.Call):
         factory = _factory(site, node) or (
-            node if _of_numpy(site, node) or _counts(site, node) or _by_sizes(site, node) else None
+            node
+            if _of_numpy(site, node) or _counts(site, node) or _by_sizes(site, node) or _by_numbers(site, node)
+            else None
         )
         factory = factory or _given_by_function(site, node, steps)
         if factory is not None:
@@ -417,12 +422,18 @@ def _looked_into(site: Site, node: ast.expr, steps: int) -> ast.Call | None:
 
 def _given_by_function(site: Site, made: ast.expr, steps: int) -> ast.Call | None:
     """A call, on steps, of a function of the project that gives what it fills: `self.sample_timesteps(n)`; None for any other."""
-    if not steps or not isinstance(made, ast.Call) or (site.hot is None and site.warm is None):
-        return None  # modules of data transforms have a forward, too
+    if not steps or not isinstance(made, ast.Call) or not _is_asked_often(site, made):
+        return None
     if site.value(made).device != "cpu":
         return None
     found = site.may_run(made)
     return made if found and all(_fills(site, function, steps - 1) for function in found) else None
+
+
+def _is_asked_often(site: Site, made: ast.Call) -> bool:
+    """Whether a function is called on steps, or a method by the forward of its module; data transforms have a forward, too."""
+    own = site.in_forward and syntax.own_attribute(site.function, made.func) is not None
+    return own or site.hot is not None or site.warm is not None
 
 
 def _fills(site: Site, function: Function, steps: int) -> bool:
@@ -459,7 +470,7 @@ def _parts(site: Site, node: ast.expr) -> list[ast.expr]:
         if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
             return [node.func.value, *given]
         plain = name is not None and name.startswith("torch.") and name.count(".") == 1
-        return given if plain or name == "torch.autograd.Variable" else []
+        return given if plain or name in _CALCULATE else []
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.UnaryOp):
@@ -549,6 +560,16 @@ def _moved_as_made(site: Site, made: ast.Call) -> bool:
     while node is not made and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
     return node is made
+
+
+def _by_numbers(site: Site, call: ast.Call) -> bool:
+    """`torch.triu_indices(n, n)`, `torch.normal(0, 1, size=(n, 3))`: what other factories there are."""
+    name = site.resolve(call.func)
+    if keyword_of(call, *_KEEPS) is not None:
+        return False
+    if name == "torch.normal":
+        return keyword_of(call, "size") is not None and all(_is_number(site, one) for one in given_to(call))
+    return name in _PAIRS
 
 
 def _by_sizes(site: Site, call: ast.Call) -> bool:
