@@ -41,6 +41,8 @@ _TO_HOST = regex(r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|detach")
 """What helpers are called that take a tensor to the host: `to_np(x)`."""
 _NO_GRAD = (0, 4)
 """The first torch that has `no_grad()`."""
+_SETS = r"requires_grad(?:_\w*)?(?:\(|\s*=(?!=))"
+"""`requires_grad = False`, `requires_grad_(False)`; `if p.requires_grad` freezes nothing."""
 _DEPTH = 4
 _CALLERS = 20
 _EVALUATES = frozenset((".eval()", ".train()"))
@@ -506,7 +508,9 @@ def _by_flag(site: Site) -> Iterator[Finding]:
         return
 
 
-_SWITCHES = regex(r"no_grad|set_grad_enabled|inference_mode|enable_grad|autograd\.grad|requires_grad|\.grad\b")
+_SWITCHES = regex(
+    r"(?:(?<!with torch\.)no_grad|(?<!with torch\.)inference_mode)|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b"
+)
 
 
 class _Flag(NamedTuple):
@@ -613,7 +617,7 @@ def _unused(site: Site) -> Iterator[Finding]:
 def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
     """Of calls of models those that run again and again, and whose results lose their graph everywhere."""
     # Whether it runs again and again takes longest to tell.
-    if not calls or not _is_repeated(site) or not (site.warm or _runs_often(site)):
+    if not calls or not _is_repeated(site) or not (site.warm or _runs_often(site) or not _asks(site)):
         return
     # Many places that drop a graph ask of the same calls.
     key = ("wasted", site.function, tuple(calls))
@@ -719,7 +723,7 @@ def _is_made_on_steps(site: Site, call: ast.Call) -> bool:
 def _is_frozen(site: Site, name: str) -> bool:
     name = re.escape(name)
     frozen = re.compile(
-        rf"\b{name}\b[^\n]*requires_grad|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*requires_grad"
+        rf"\b{name}\b[^\n]*{_SETS}|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*{_SETS}"
         rf"|\b(?:de|dis|un|no|turn_off|freeze)\w*requires_grad\w*\([^\n]*\b{name}\b"
     )
     given = re.compile(rf"requires_grad\w*\((?=[^\n]*\b{name}\b)[^\n]*\b(True|False)\b")
