@@ -90,7 +90,9 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers
     - https://github.com/pytorch/pytorch/issues/189690
     """
-    if not (site.hot or site.warm or site.warm_caller) or site.spread or site.role == "test":
+    if site.spread or site.role == "test":
+        return
+    if not (site.hot or site.warm or _is_handed(site)):
         return
     batch = site.receiver
     if not batch and _moves_to_device(site) and (other := _beside(site)) is not None:
@@ -112,6 +114,13 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     elif batch.pinned is None and (option := _option(batch.loader_calls)) is not None:
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _is_handed(site: Site) -> bool:
+    """Whether an evaluation loop calls the function, which moves a part of a batch: what takes longest to tell is asked last."""
+    if not _moves_to_device(site) or site.receiver.kind not in ("tensor", "batch"):
+        return False
+    return bool(site.receiver.loader_calls) and site.warm_caller is not None
 
 
 def _cast(site: Site) -> Cast | None:
