@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .values import PROVEN, UNKNOWN, Tensor, Unknown, Value, replace
+from .values import PROVEN, UNKNOWN, Batch, FromLoader, Tensor, Unknown, Value, replace
 
 
 def kept(value: Value, asked: Value) -> Value:
@@ -10,10 +10,32 @@ def kept(value: Value, asked: Value) -> Value:
     if asked.kind == "tensor" and value.kind != "tensor":
         # Nothing but the test says that it may be one, and nobody knows where it lives.
         return replace(asked, other_kinds=asked.other_kinds | {"unknown"})
+    if asked.kind in _HOLDS and (held := _held(value)) is not None:
+        return held
     if value.kind != asked.kind or (asked.class_ is not None and value.class_ is not asked.class_):
         return asked or value
     known = replace(value, certainty=PROVEN, other_kinds=frozenset())
     return replace(known, parameter=True) if known.kind == "tensor" and asked.parameter else known
+
+
+_HOLDS = frozenset(("dict", "list", "tuple"))
+
+
+def _held(value: Value) -> Value | None:
+    """A part of a loader's batch that holds tensors: those are the loader's as well. None where it is none of a loader."""
+    if not isinstance(value, FromLoader) or not value.from_loader:
+        return None
+    if value.kind == "batch":
+        return value
+    return Batch(
+        value.certainty,
+        value.other_kinds,
+        device=value.device,
+        from_loader=True,
+        pinned=value.pinned,
+        managed=value.managed,
+        loader_calls=value.loader_calls,
+    )
 
 
 def may_be_tensor(value: Value) -> bool:
@@ -33,7 +55,7 @@ def kept_of(value: Value, kinds: frozenset[str]) -> Value:
     """A value where it is of one of several kinds that were asked for."""
     if value.kind in kinds:
         return replace(value, other_kinds=value.other_kinds & kinds)
-    return UNKNOWN
+    return (_held(value) if kinds <= _HOLDS else None) or UNKNOWN
 
 
 def left(value: Value, asked: Value) -> Value:
