@@ -117,6 +117,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if host_needs.for_environment(site, site.call) or loop_ends.decides(site, site.call):
         return
+    if type_tested.is_of_rest(site.function, site.call):
+        return  # told where it is given
     if site.call not in reads.told_reads(site, site.statement):
         return
     message = f"`{site.short()}` waits for the device {frequency.how_often(site)}"
