@@ -39,8 +39,6 @@ _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Se
 """Modules that have no parameters but those of what they are given."""
 _TO_HOST = regex(r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|detach")
 """What helpers are called that take a tensor to the host: `to_np(x)`."""
-_NO_GRAD = (0, 4)
-"""The first torch that has `no_grad()`."""
 _SETS = r"requires_grad(?:_\w*)?(?:\(|\s*=(?!=))"
 """`requires_grad = False`, `requires_grad_(False)`; `if p.requires_grad` freezes nothing."""
 _DEPTH = 4
@@ -63,6 +61,7 @@ _EVALUATES = frozenset((".eval()", ".train()"))
         "$x.backward(...)",
         "$gives(...)",
     ],
+    torch=">=0.4",
     fix="unsafe",
     numbers="rounding",
     impact="high",
@@ -127,7 +126,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     """
     if site.name == "call" and not _TO_HOST.search(names.last(site.call.func)):
         return
-    if site.role == "test" or (site.torch is not None and site.torch.high <= _NO_GRAD):
+    if site.role == "test":
         return
     if site.name == "call":
         yield from _handed(site)
@@ -796,11 +795,6 @@ def _given(site: Site, name: str) -> Iterator[ast.expr]:
     for call in site.flow.calls_named("append"):
         if _grown(site, call) == name:
             yield from call.args
-
-
-def _innermost(node: ast.expr | None) -> ast.Call | None:
-    """The call that methods and indices work on: `model(x)` of `model(x)["scores"].mean(-1)`."""
-    return next((part for part in reversed([*_steps(node)]) if isinstance(part, ast.Call)), None)
 
 
 def _is_model(site: Site, call: ast.Call) -> bool:

@@ -70,25 +70,15 @@ class Batch:
     def _origins(self, read: ast.Name) -> set[str] | None:
         """The names that what is read has come from, out of a loader; None where something else may hold it, too."""
         found: set[str] = set()
-        seen: set[bindings.Binding] = set()
         todo = [self._binding(read)]
-        while todo:
-            binding = todo.pop()
+        for binding in bindings.leaves(todo):
             if binding is None:
                 return None
-            if binding in seen:
-                continue
-            seen.add(binding)
-            if isinstance(binding, bindings.Joined):
-                todo += [binding.one, binding.other]
-            elif isinstance(binding, bindings.Part):
-                todo.append(binding.whole)
-            else:
-                for name in self._sources(binding):
-                    if name is None:
-                        return None
-                    found.add(name.id)
-                    todo.append(self._binding(name))
+            for name in self._sources(binding):
+                if name is None:
+                    return None
+                found.add(name.id)
+                todo.append(self._binding(name))
         return found
 
     def _binding(self, read: ast.Name) -> bindings.Binding | None:

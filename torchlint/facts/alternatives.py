@@ -10,7 +10,7 @@ from typing import NamedTuple
 from . import names
 from .flow import Flow, Loop
 from .module import Function
-from .nodes import none_test, spreads
+from .nodes import given_to, none_test, spreads
 from .syntax import required
 
 
@@ -74,10 +74,7 @@ def _tested(flow: Flow) -> Iterator[ast.Name]:
 
 
 def _handed(flow: Flow) -> Iterator[ast.Name]:
-    for call in flow.calls:
-        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
-            if isinstance(value, ast.Name):
-                yield value
+    return (value for call in flow.calls for value in given_to(call) if isinstance(value, ast.Name))
 
 
 def _as_given(flow: Flow, name: str, reads: Iterable[ast.Name]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from .arguments import Arguments
 from .values import LIKELY, STR, UNKNOWN, Batch, Loader, Tensor, Tuple, Value, join_all, replace, sequence
@@ -46,14 +47,23 @@ def batch_entry(batch: Batch, key: object) -> Value:
 
 def batch_tensor(batch: Batch) -> Tensor:
     """One tensor of a batch."""
-    return Tensor(
-        batch.certainty,
-        device=batch.device,
-        from_loader=batch.from_loader,
-        pinned=batch.pinned,
-        loader_calls=batch.loader_calls,
-        managed=batch.managed,
-    )
+    return Tensor(batch.certainty, **_as_given(batch))
+
+
+def batch_held(part: Tensor) -> Batch:
+    """A part of a batch that turns out to hold tensors: those are the loader's as well."""
+    return Batch(part.certainty, part.other_kinds, **_as_given(part))
+
+
+def _as_given(part: Batch | Tensor) -> dict[str, Any]:
+    """How a loader gave it, and where it is."""
+    return {
+        "device": part.device,
+        "from_loader": part.from_loader,
+        "pinned": part.pinned,
+        "loader_calls": part.loader_calls,
+        "managed": part.managed,
+    }
 
 
 def view_of_mapping(mapping: Value, attr: str, key: Value = STR) -> Value:

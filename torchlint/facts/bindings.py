@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import names
@@ -191,6 +191,26 @@ class Rest(Binding):
     """`**kwargs` of the function itself."""
 
     __slots__ = ()
+
+
+def leaves(todo: list[Binding | None]) -> Iterator[Binding | None]:
+    """What bindings come to through joined paths and unpacked wholes, each once; None for what is not known.
+
+    More may be put on the list while it is gone through.
+    """
+    seen: set[Binding] = set()
+    while todo:
+        binding = todo.pop()
+        if binding in seen:
+            continue
+        if binding is not None:
+            seen.add(binding)
+        if isinstance(binding, Joined):
+            todo += [binding.one, binding.other]
+        elif isinstance(binding, Part):
+            todo.append(binding.whole)
+        else:
+            yield binding
 
 
 class Bindings:

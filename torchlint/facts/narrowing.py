@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .values import PROVEN, UNKNOWN, Batch, FromLoader, Tensor, Unknown, Value, replace
+from .batches import batch_held
+from .values import PROVEN, UNKNOWN, Tensor, Unknown, Value, replace
 
 
 def kept(value: Value, asked: Value) -> Value:
@@ -22,20 +23,10 @@ _HOLDS = frozenset(("dict", "list", "tuple"))
 
 
 def _held(value: Value) -> Value | None:
-    """A part of a loader's batch that holds tensors: those are the loader's as well. None where it is none of a loader."""
-    if not isinstance(value, FromLoader) or not value.from_loader:
-        return None
-    if value.kind == "batch":
-        return value
-    return Batch(
-        value.certainty,
-        value.other_kinds,
-        device=value.device,
-        from_loader=True,
-        pinned=value.pinned,
-        managed=value.managed,
-        loader_calls=value.loader_calls,
-    )
+    """What of a loader's batch holds tensors; None for what is none of a loader's."""
+    if value.kind == "tensor" and value.from_loader:
+        return batch_held(value)
+    return value if value.kind == "batch" and value.from_loader else None
 
 
 def may_be_tensor(value: Value) -> bool:

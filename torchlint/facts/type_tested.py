@@ -48,7 +48,7 @@ def _rest(function: Function) -> str:
 def _tested(function: Function) -> Iterator[tuple[str, ast.Call]]:
     """The parameters that a function reads behind a test of their type, or whose values it goes through so."""
     for call in (*function.flow.calls_named("isinstance"), *function.flow.calls_named("is_tensor")):
-        tested = call.args[0] if call.args else None
+        tested = names.type_tested(call)
         if not isinstance(tested, ast.Name) or not all(map(_names_tensor, call.args[1:])):
             continue
         name, read = _parameter(function, tested), _read(function, tested.id, call)

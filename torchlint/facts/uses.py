@@ -39,22 +39,11 @@ def _found_by_reads(function: Function, name: str) -> tuple[dict[ast.expr, list[
 def _values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
     """The values that a read may find, through joined paths and what changes an object in place; None where that is not known."""
     values: list[ast.expr] = []
-    seen: set[bindings.Binding] = set()
     todo: list[bindings.Binding | None] = [function.bindings.reach.get(read)]
-    while todo:
-        binding = todo.pop()
-        if binding is None:
-            return None
-        if binding in seen:
-            continue
-        seen.add(binding)
+    for binding in bindings.leaves(todo):
         match binding:
             case bindings.Assigned():
                 values.append(binding.node)
-            case bindings.Joined():
-                todo += [binding.one, binding.other]
-            case bindings.Part():
-                todo.append(binding.whole)
             case bindings.Augmented() | bindings.Narrowed():
                 todo.append(binding.before)
             case bindings.Changed() | bindings.Stored():

@@ -55,7 +55,6 @@ _ARGUMENT = regex(r"ARG\s+(\w+)=[\"']?([^\s\"']+)")
 
 _INCLUDED = regex(r"\s*(?:-[rc]|--requirement|--constraint)[\s=]*([^\s#-][^\s#]*)")
 """A line of a file of requirements that names another one, or one of constraints."""
-_PACKAGE = "__init__.py"
 _POETRY = ("tool", "poetry")
 """Where a `pyproject.toml` has what Poetry reads."""
 
