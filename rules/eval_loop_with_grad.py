@@ -618,10 +618,22 @@ def _told(site: Site, calls: list[ast.Call]) -> Iterator[Finding]:
     # Whether it runs again and again takes longest to tell.
     if not calls or not _is_repeated(site) or not (site.warm or _runs_often(site) or not _asks(site)):
         return
+    if isinstance(site.loop(), ast.While) and site.once(
+        ("left to callers", site.function), lambda: _is_left_to_callers(site, site.function, _DEPTH)
+    ):
+        return  # it generates: a loop over batches evaluates, whoever calls it
     # Many places that drop a graph ask of the same calls.
     key = ("wasted", site.function, tuple(calls))
     for wasted in site.once(key, lambda: [call for call in calls if _is_wasted(site, call)]):
         yield _wasted(site.at(site.function, wasted))
+
+
+def _is_left_to_callers(site: Site, function: Function, steps: int) -> bool:
+    """Whether a function is a method of a model that nobody calls here, or what such methods alone call: whoever uses the model decides."""
+    callers = [one.function for one in itertools.islice(site.callers(function), _CALLERS)]
+    if not callers:
+        return function.cls is not None and site.project.is_module(function.cls)
+    return steps > 0 and all(_is_left_to_callers(site, one, steps - 1) for one in callers)
 
 
 def _is_wasted(site: Site, call: ast.Call) -> bool:
