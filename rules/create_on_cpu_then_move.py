@@ -28,7 +28,6 @@ _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", 
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
 _BETWEEN |= frozenset("unsqueeze squeeze view reshape repeat t transpose permute expand flatten expand_as".split())
 _TURNED = frozenset(("T", "mT"))
-_NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
 _CALCULATE = frozenset(("torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad"))
 _PAIRS = frozenset(("torch.triu_indices", "torch.tril_indices"))
@@ -377,7 +376,7 @@ def _filled(site: Site, value: ast.expr) -> ast.expr | None:
         elif isinstance(value, ast.BinOp):  # `torch.ones(2) * float("inf")`
             left = site.value(value.left).kind == "tensor"
             value, other = (value.left, value.right) if left else (value.right, value.left)
-            if not _is_number(site, other) and site.resolve(other) not in _NUMBERS:
+            if not _is_number(site, other):
                 return None
         elif isinstance(value, ast.Call) and len(value.args) == 1 and site.resolve(value.func) in _OF_ELEMENTS:
             value = value.args[0]

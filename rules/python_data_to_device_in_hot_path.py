@@ -10,11 +10,11 @@ from torchlint.facts.indices import indexed
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.facts.nodes import indices, keyword_of, names_in, root_of
 from torchlint.facts.on_call import is_tensor_by_use, on_call
+from torchlint.facts.torch_table import NUMBERS
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 from torchlint.torch_api.operators import operator
 
-_NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 _LEGACY = [f"{name}()" for name, (_, device) in CONSTRUCTORS.items() if not device]
 _BETWEEN = frozenset(
     """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand t transpose permute
@@ -231,7 +231,7 @@ def _constant(site: Site, node: ast.expr) -> bool:
         return _constant(site, node.operand)
     if isinstance(node, ast.Call):
         return site.resolve(node.func) == "float" and all(isinstance(given, ast.Constant) for given in node.args)
-    return isinstance(node, ast.Constant) or site.resolve(node) in _NUMBERS
+    return isinstance(node, ast.Constant) or site.resolve(node) in NUMBERS
 
 
 def _is_written_out(node: ast.expr) -> bool:

@@ -21,6 +21,7 @@ from .values import (
     LIKELY_NUMBER,
     LIKELY_TENSOR,
     NONE,
+    NUMBER,
     PROVEN,
     UNKNOWN,
     Batch,
@@ -243,6 +244,8 @@ class Evaluator:
         """The value of an import or builtin."""
         if name in table.DTYPES:
             return Dtype(class_name=name)
+        if name in table.NUMBERS:
+            return NUMBER
         definition = self.definition(name)
         if isinstance(definition, Function):
             return FunctionValue(function=definition, class_name=name)

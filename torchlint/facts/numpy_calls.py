@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .arguments import Arguments
-from .values import NDARRAY, NUMBER, UNKNOWN, Value
+from .values import ARRAY_OR_NUMBER, NDARRAY, NUMBER, UNKNOWN, Value
 
 _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
 _NUMPY_ELEMENTWISE = frozenset(
@@ -32,13 +32,10 @@ def numpy_call(name: str, args: Arguments) -> Value:
     last = name.rpartition(".")[2]
     if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
         return NUMBER
-    if (
-        last in _NUMPY_ELEMENTWISE
-        and not (args.open or args.keywords)
-        and args.positional
-        and all(one.kind == "number" for one in args.positional)
-    ):
-        return NUMBER
+    if last in _NUMPY_ELEMENTWISE and not (args.open or args.keywords) and args.positional:
+        kinds = {one.kind for one in args.positional}
+        if kinds <= {"number", "unknown"}:  # what is not known may be either
+            return NUMBER if kinds == {"number"} else ARRAY_OR_NUMBER
     if last in NUMPY_REDUCES and len(args) == 1 and not args.open:
         return NUMBER
     if last in ("load", "savez", "save", "savez_compressed"):

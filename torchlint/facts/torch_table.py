@@ -87,6 +87,8 @@ PASS_THROUGH = frozenset(
 )
 # Calls that give another one of what they were given, whatever it is.
 COPIES = frozenset(("copy.copy", "copy.deepcopy"))
+NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
+"""Constants: `math.pi`, `torch.inf`."""
 DTYPES = frozenset(
     f"torch.{name}"
     for name in """float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 uint16 uint32 uint64
