@@ -138,9 +138,7 @@ def _missing(site: Site) -> Iterator[str]:
 
 def _is_explained(site: Site) -> bool:
     """Whether a comment beside the call speaks of workers: who writes `num_workers=0` and says why has a reason."""
-    first, last = site.call.lineno, site.call.end_lineno or site.call.lineno
-    start, end = site.module.text.span(first, last)
-    return _ABOUT_WORKERS.search(site.module.text.data, start, end) is not None
+    return site.module.says(site.call, _ABOUT_WORKERS)
 
 
 def _option(site: Site, name: str, position: int) -> Value | None:

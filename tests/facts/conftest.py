@@ -10,6 +10,10 @@ import pytest
 from torchlint.facts.module import Function, Module
 from torchlint.facts.values import LIKELY, Value
 from torchlint.program.project import Project
+from torchlint.rule import load
+from torchlint.rule.analysis import Analysis
+from torchlint.rule.site import Site
+from torchlint.settings.config import Settings
 from torchlint.text.source import Source
 
 PRELUDE = """\
@@ -96,3 +100,17 @@ def value_of() -> Callable[[str], str]:
 def last_in() -> Callable[[str], tuple[Function, ast.expr]]:
     """The last expression of a snippet, and the function that it stands in."""
     return lambda code: _last(_module(PRELUDE + code))
+
+
+@pytest.fixture
+def site_of() -> Callable[[str], Site]:
+    """The place that is the last expression of a snippet, in a project of that one file."""
+
+    def site(code: str) -> Site:
+        project = Project({"example.py": lambda: (PRELUDE + code).encode()})
+        module = project.module("example.py")
+        assert module is not None
+        analysis = Analysis(project, Settings(frozenset(), frozenset()))
+        return Site(analysis, *_last(module), next(iter(load().values())))
+
+    return site

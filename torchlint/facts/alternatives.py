@@ -53,6 +53,21 @@ def said(test: ast.expr, true: bool) -> Iterator[Said]:
                 yield Said(part.left.id, value, holds is isinstance(op, ast.Eq | ast.Is))
 
 
+def left_to_callers(function: Function, node: ast.AST, loop: Loop) -> Iterator[Said]:
+    """What the conditions in front of a place in a loop say of parameters, which the function itself never makes so."""
+    for one in behind(function.flow, node, loop):
+        stores = function.flow.stores.get(one.name, ())
+        if one.name in function.positions and all(_unmade(function.flow.parents.get(store), one) for store in stores):
+            yield one
+
+
+def _unmade(statement: ast.AST | None, wanted: Said) -> bool:
+    """Whether a statement gives a name a constant that excludes what is said of it: `train = False` of `if train:`."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    made = value.value if isinstance(value, ast.Constant) else ...
+    return isinstance(made, str | bool | None) and Said(wanted.name, made, True).excludes(wanted)
+
+
 def decisive(function: Function) -> frozenset[str]:
     """The parameters that conditions of a function ask for, as they were given, and those that it hands on, for others to ask."""
     flow = function.flow

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 
 from ..system.cached import kept
+from . import alternatives
 from .arguments import Arguments
 from .module import Function
-from .nodes import without_not
 
 Choice = tuple[tuple[str, bool], ...]
 """Parameters, and what a call gives for them, sorted."""
@@ -46,9 +46,4 @@ def _find_flags(function: Function) -> frozenset[str]:
 
 def _conditions(function: Function, node: ast.expr) -> list[tuple[str, bool]]:
     """The names that have to be true, or false, on the way to an expression."""
-    found = []
-    for guard in function.flow.guards(node):
-        test, true = without_not(guard.test, guard.true)
-        if isinstance(test, ast.Name):
-            found.append((test.id, true))
-    return found
+    return [(one.name, one.equal) for one in alternatives.behind(function.flow, node) if one.value is True]

@@ -125,8 +125,7 @@ def _waits_in_text() -> re.Pattern[bytes]:
 
 def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
     """Whether a function, or what it calls, speaks of reading values or waiting."""
-    source = function.module.source
-    if _waits_in_text().search(source.data, *source.span(function.first_line, function.last_line)):
+    if function.says(_waits_in_text()):
         return True
     return depth > 0 and any(
         _reads(target, targets_of, depth - 1) for call in function.flow.calls for target in targets_of(function, call)

@@ -15,6 +15,8 @@ from . import generators, scope
 from .nodes import argument_of, callee, string
 
 if TYPE_CHECKING:
+    import re
+
     from ..text.source import Source
     from .bindings import Bindings
     from .flow import Flow
@@ -302,6 +304,12 @@ class Function:
             return max((statement.end_lineno or 0 for statement in self.node.body), default=1)
         return self.node.end_lineno or self.node.lineno
 
+    def says(self, pattern: re.Pattern[bytes]) -> bool:
+        """Whether the lines of the function hold what a pattern matches; those of decorators stand above them."""
+        if isinstance(self.node, ast.Module):
+            return pattern.search(self.module.source.data) is not None
+        return self.module.says(self.node, pattern)
+
     @property
     def header_line(self) -> int:
         """The last line before the body: decorators, defaults and annotations stand above it."""
@@ -543,6 +551,17 @@ class Module:
         """The text of the file, for who looks at no lines but those of a node."""
         self.look_at(node)
         return self.text
+
+    def lines_of(self, node: ast.stmt) -> str:
+        """The text of the lines of a statement."""
+        source = self.text_of(node)
+        start, end = source.span(node.lineno, node.end_lineno or node.lineno)
+        return source.data[start:end].decode()
+
+    def says(self, node: ast.stmt | ast.expr, pattern: re.Pattern[bytes]) -> bool:
+        """Whether the lines of a node hold what a pattern matches."""
+        source = self.text_of(node)
+        return pattern.search(source.data, *source.span(node.lineno, node.end_lineno or node.lineno)) is not None
 
     def whole_tree(self) -> ast.Module:
         """The tree of the file, for who looks at all of it."""

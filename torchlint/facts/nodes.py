@@ -146,6 +146,14 @@ def root_of(node: ast.expr, *through: type[ast.expr]) -> ast.Name | None:
     return node if isinstance(node, ast.Name) else None
 
 
+def steps(node: ast.expr | None) -> Iterator[ast.expr]:
+    """What a chain of attributes, indices and calls is made of, outermost first: `f(x).a[0]`, `f(x).a`, `f(x)`, `f`."""
+    while node is not None:
+        yield node
+        inner = node.func if isinstance(node, ast.Call) else None
+        node = inner or (node.value if isinstance(node, ast.Attribute | ast.Subscript) else None)
+
+
 def receiver_of(call: ast.Call) -> ast.expr:
     """`x` of `x.f(...)`; of other calls, what is called."""
     return call.func.value if isinstance(call.func, ast.Attribute) else call.func

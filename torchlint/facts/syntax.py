@@ -112,6 +112,14 @@ def method_calls(flow: Flow, name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
             yield call, call.func.value
 
 
+def appended_to(flow: Flow, call: ast.Call) -> str | None:
+    """The name of the list that a call puts its argument into: `outs.append(out)`, alone in its statement."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "append" or not isinstance(func.value, ast.Name):
+        return None
+    return func.value.id if isinstance(flow.parents.get(call), ast.Expr) else None
+
+
 def calls_anything(node: ast.AST) -> bool:
     """Whether to evaluate an expression once or twice may make a difference: it calls, awaits, yields or binds something."""
     return any(

@@ -16,6 +16,10 @@ from .place import Place
 INSIDE = regex(rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad")
 """What a forward asks of autograd."""
 TRAINS = regex(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad|\.step\(")
+ASKS = regex(
+    rb"(?i)backward\(|autograd\.grad|requires_grad|enable_grad|\.grad\b|attack|advers|salienc|attribut|gradcam|pgd|fgsm"
+)
+"""What code says that asks for gradients, or for none, by other means than to train."""
 _BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
 _CALLERS = 3
 """How many calls away results are followed."""
@@ -27,8 +31,7 @@ _MOST = 30
 
 def trains(function: Function) -> bool:
     """Whether the text of a function speaks of gradients."""
-    source = function.module.source
-    return TRAINS.search(source.data, *source.span(function.first_line, function.last_line)) is not None
+    return function.says(TRAINS)
 
 
 def differentiates(place: Place, call: ast.Call) -> bool:
@@ -65,8 +68,7 @@ def _take_gradients(place: Place, run: list[Function]) -> bool:
         if function in seen:
             continue
         seen.add(function)
-        lines = function.module.source.span(function.first_line, function.last_line)
-        if _ALLOWS.search(function.module.source.data, *lines) is not None:
+        if function.says(_ALLOWS):
             continue
         calls = [one for one in function.flow.calls if not only_trains(function, one)]
         if any(_takes_gradients(place, function, one) for one in calls):

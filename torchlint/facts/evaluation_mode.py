@@ -1,0 +1,147 @@
+"""The model that a call switches to evaluation, and the calls of a function that run it afterwards."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..system.regex import regex
+from . import alternatives, training
+from .module import Class, Function
+from .names import chain
+from .nodes import given_to
+from .place import Place
+from .trainable import NO_RUN, is_method_of_models, runs_trainable, switches_off
+
+_IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
+"""Methods of a module that give the module again."""
+_PART = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|forward)$")
+
+Model = list[str]
+"""The parts of the dotted name that a model has where it is switched."""
+
+
+def switched(place: Place, call: ast.Call) -> Model | None:
+    """The model that is switched, by its name: `net` of `net.eval()`, `net.cuda().eval()`, `net = load().eval().cuda()`."""
+    node: ast.expr = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _IN_PLACE:
+        node = node.func.value
+    model = chain(node)
+    if model is not None:
+        return model
+    whole: ast.AST = call
+    around = place.flow.parents.get(whole)
+    while isinstance(around, ast.Attribute) and around.attr in _IN_PLACE:
+        whole = place.flow.parents[around]
+        around = place.flow.parents.get(whole)
+    kept = around.targets if isinstance(around, ast.Assign) and around.value is whole else ()
+    return chain(kept[0]) if len(kept) == 1 else None
+
+
+def switched_between(place: Place, model: Model, first: ast.Call, last: ast.Call) -> bool:
+    """Whether the model is switched again before it runs: to training, or once more to evaluation, which tells of it then."""
+    return any(
+        first.lineno < call.lineno < last.lineno
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("train", "eval")
+        and chain(call.func.value) == model
+        for call in place.flow.calls
+    )
+
+
+def switches(function: Function) -> bool:
+    """Whether a function calls `model.eval()`."""
+    return any(isinstance(c.func, ast.Attribute) and not c.args for c in function.flow.calls_named("eval"))
+
+
+def runs(place: Place, call: ast.Call, model: Model) -> bool:
+    """Whether a call runs the model: itself, as the argument of a function of the project that does, or in a method beside it."""
+    called = chain(call.func)
+    if called == model:
+        return True
+    if is_part(place, call, model):
+        return runs_trainable(place, call) or is_method_of_models(place, call)
+    if called is not None and called[0] == place.function.own_name == model[0]:
+        return any(_runs_own(place, target, model[1:]) for target in place.project.targets(place.function, call))
+    return next(runs_of_given(place, call, model), None) is not None
+
+
+def is_part(place: Place, call: ast.Call, model: Model) -> bool:
+    """Whether something is called of the model, `model.encoder(x)`, that is not the method's own object."""
+    called = chain(call.func) or []
+    return len(called) > len(model) and called[: len(model)] == model != [place.function.own_name]
+
+
+def _runs_own(place: Place, method: Function, part: Model) -> bool:
+    """Whether a method runs a part of its own object, and neither switches autograd off nor asks for gradients."""
+    if not method.is_method or method.says(training.ASKS) or place.analysis.context.function_off(method):
+        return False
+    model = [method.own_name, *part]
+    return any(chain(inner.func) == model and _may_record(place, method, inner) for inner in method.flow.calls)
+
+
+def _may_record(place: Place, function: Function, run: ast.Call) -> bool:
+    """Whether autograd may be on at a call, which does not run in training alone."""
+    return not place.analysis.context.off_where_called(function, run) and not training.only_trains(function, run)
+
+
+def runs_of_given(place: Place, call: ast.Call, model: Model) -> Iterator[tuple[Function, ast.Call]]:
+    """Where a function of the project runs the model that a call gives it, and asks for no gradients."""
+    if not any(chain(given) == model for given in given_to(call)):
+        return
+    for target in place.project.targets(place.function, call):
+        passed = ((name, target.argument(call, name)) for name in target.positions)
+        name = next((name for name, given in passed if given is not None and chain(given) == model), None)
+        if name is None or target.cls is not None or place.analysis.context.function_off(target):
+            return
+        for inner in target.flow.calls:
+            if not _is_run(inner, name) or not _may_record(place, target, inner):
+                continue
+            if not switches_off(place.at(target, inner), inner) and not _asks_with(target, inner, call):
+                yield target, inner
+
+
+def _is_run(call: ast.Call, name: str) -> bool:
+    """`model(x)`, `model.generate(x)`; `model.parameters()` and `model.scale.item()` run nothing, `model.parse_no_grad(x)` no autograd."""
+    parts = chain(call.func) or [""]
+    if parts[0] != name or "config" in parts or (len(parts) > 2 and not (call.args or call.keywords)):
+        return False
+    return len(parts) == 1 or not (parts[-1] in NO_RUN or "no_grad" in parts[-1])
+
+
+def _asks_with(function: Function, run: ast.Call, call: ast.Call) -> bool:
+    """Whether a function deals in gradients around a run, where a call chooses the branch: `step(model, x, train=False)`."""
+    if not function.says(training.ASKS):
+        return False
+    for guard in function.flow.guards(run):
+        said = list(alternatives.said(guard.test, guard.true))
+        given = alternatives.given(function, call, {one.name for one in said} & function.positions.keys())
+        if given and guard.block is not None and not alternatives.excluded(given, said):
+            return any(function.module.says(statement, training.ASKS) for statement in guard.block)
+    return True
+
+
+def keepers(place: Place, klass: Class, model: Model) -> Iterator[str]:
+    """The attributes that hold the model: `self.model.eval()` of a constructor, or what the method returns to another one that keeps it."""
+    function = place.function
+    if len(model) == 2 and model[0] == function.own_name and function.name == "__init__":
+        yield model[1]
+    returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None)
+    if not any(chain(value) == model for value in returned):
+        return
+    for method in klass.methods.values():
+        for call in method.flow.calls_named(function.name):
+            parent = method.flow.parents.get(call)
+            kept = chain(parent.targets[0]) if isinstance(parent, ast.Assign) else None
+            if kept is not None and len(kept) == 2 and kept[0] == method.own_name:
+                yield kept[1]
+
+
+def runs_kept(place: Place, method: Function, call: ast.Call, name: str) -> bool:
+    """Whether a loop of a method runs what an attribute holds, or a part of it, with autograd on."""
+    called = chain(call.func)
+    if called is None or called[:2] != [method.own_name, name] or len(called) > 3:
+        return False
+    if not call.args or (len(called) == 3 and not _PART.search(called[2])) or not method.flow.loops(call):
+        return False
+    return _may_record(place, method, call)

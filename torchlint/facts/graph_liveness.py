@@ -1,0 +1,137 @@
+"""Whether the graph that autograd records for a value is live: whether anything is made of the value that carries it on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from . import syntax
+from .module import Function
+from .nodes import steps
+from .operator_calls import carries_no_graph
+from .place import Place
+from .uses import readers
+
+_KEEPS = frozenset(("cpu", "float", "flatten", "permute", "reshape", "squeeze", "to", "transpose", "unsqueeze", "view"))
+"""Methods that an array comes behind: `x.squeeze(0).cpu().numpy()`."""
+_DROPS = frozenset(("detach", "data", "shape", "dtype", "device", "ndim"))
+_NUMBERS = frozenset(("float", "int", "bool", "len"))
+"""Functions of Python that give a number of what they are given."""
+
+
+def is_dead(place: Place, node: ast.expr) -> bool:
+    """Whether everything that the place's function makes of a value loses its graph; what leaves the function may carry it."""
+    return _is_dead(place, node, set())
+
+
+def _is_dead(place: Place, node: ast.expr, seen: set[ast.AST]) -> bool:
+    """The same; `seen` are the reads that are asked about already."""
+    if node in seen:
+        return True
+    seen.add(node)
+    for child, parent in place.flow.upwards(node):
+        match parent:
+            case ast.Attribute(attr=attr) if attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}"):
+                return True
+            case ast.Compare():
+                return True
+            case ast.Call() if child is not parent.func:
+                if _drops(place, parent, child):
+                    return True
+                if (grown := syntax.appended_to(place.flow, parent)) is not None:
+                    return _is_dead_name(place, grown, place.flow.loads.get(grown, ()), seen)
+                if not _is_tracked(place, parent):
+                    return False
+        if isinstance(parent, ast.Call | ast.BinOp) and _is_off(place, parent):
+            return True  # made of it where autograd is off
+        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and child is parent.value:
+            return True  # filled in place
+        if isinstance(parent, ast.Assign):
+            return all(_is_dead_target(place, target, parent.value, seen) for target in parent.targets)
+        if isinstance(parent, ast.stmt | ast.Lambda | ast.comprehension):
+            return _only_appends(place, parent, node)
+    return False
+
+
+def _drops(place: Place, call: ast.Call, given: ast.AST) -> bool:
+    """Whether what a call gives has no graph of one of its arguments."""
+    name = place.resolve(call.func) or ""
+    return name in _NUMBERS or carries_no_graph(name) or any(one is given for one in given_to_drop(place, call))
+
+
+def _is_tracked(place: Place, call: ast.Call) -> bool:
+    """Whether a call gives what it is followed into: a function of torch, a method of a tensor, a model or a method of one."""
+    func = call.func
+    if (place.resolve(func) or "").startswith("torch.") or place.value(func).kind == "module":
+        return True
+    return isinstance(func, ast.Attribute) and place.value(func.value).kind in ("module", "tensor")
+
+
+def _is_off(place: Place, node: ast.AST) -> bool:
+    return bool(place.analysis.context.off_where_called(place.function, node))
+
+
+def _only_appends(place: Place, statement: ast.AST, node: ast.AST) -> bool:
+    """Whether a statement does no more than put something into the list that the node names."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.value is not node:
+        return False
+    return syntax.appended_to(place.flow, call) is not None
+
+
+def _is_dead_target(place: Place, target: ast.expr, value: ast.expr, seen: set[ast.AST]) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(_is_dead_target(place, element, value, seen) for element in target.elts)
+    if not isinstance(target, ast.Name):
+        return False
+    return _is_dead_name(place, target.id, readers(place.function, target.id, value), seen)
+
+
+def _is_dead_name(place: Place, name: str, reads: Iterable[ast.Name], seen: set[ast.AST]) -> bool:
+    """Whether all of these reads of a name of the function lose its graph."""
+    if name in place.flow.globals or name not in place.flow.stores:
+        return False
+    if any(name in inner.flow.loads for inner in place.function.nested.values()):
+        return False
+    return all(place.value(read).kind in ("ndarray", "number") or _is_dead(place, read, seen) for read in reads)
+
+
+def given_to_drop(place: Place, call: ast.Call) -> Iterator[ast.expr]:
+    """What a call gives a helper of the project that drops its graph: `x` of `to_np(x)`."""
+    if not (call.args or call.keywords) or (place.resolve(call.func) or "").startswith("torch."):
+        return
+    targets = place.project.targets(place.function, call) if place.value(call.func).kind == "function" else []
+    for target in targets:
+        name = dropped_parameter(target)
+        given = target.argument(call, name) if name is not None else None
+        if given is not None:
+            yield given
+
+
+def dropped_parameter(function: Function) -> str | None:
+    """The parameter whose graph a function of one statement drops, `return t.cpu().detach()`; None where it does anything else."""
+    if isinstance(function.node, ast.Module) or len(function.node.body) > 2:  # a docstring, and what is returned
+        return None
+    body = function.telling
+    parts = list(steps(body[0].value)) if len(body) == 1 and isinstance(body[0], ast.Return) else []
+    name = next((part.id for part in parts if isinstance(part, ast.Name)), None)
+    drops = any(isinstance(part, ast.Attribute) and part.attr in ("detach", "data", "numpy") for part in parts)
+    return name if drops and name in function.positions else None
+
+
+def becomes_array(place: Place, call: ast.Call) -> bool:
+    """`model(x).cpu().numpy()`, at once or under a name: it raises where there is a graph, so that there is none."""
+    target = syntax.target(place.flow, call)
+    loads = place.flow.loads.get(target.id, ()) if isinstance(target, ast.Name) else ()
+    return any(_is_read_by_numpy(place, node) for node in (call, *loads))
+
+
+def _is_read_by_numpy(place: Place, node: ast.AST) -> bool:
+    """`x.squeeze(0).cpu().numpy()`: methods that keep a graph, and the one that refuses it."""
+    for child, parent in place.flow.upwards(node):
+        if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
+            return True
+        keeps = isinstance(parent, ast.Attribute) and parent.attr in _KEEPS
+        if not keeps and not (isinstance(parent, ast.Call) and parent.func is child):
+            return False
+    return False

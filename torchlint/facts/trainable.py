@@ -1,0 +1,149 @@
+"""Calls that run a model with something to train: where autograd is on, it records a graph of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..system.regex import regex
+from . import names, syntax, training
+from .layers import WITHOUT_WEIGHTS
+from .module import Class, Function
+from .place import Place
+from .values import Value
+
+NO_RUN = frozenset(
+    """eval train to cuda cpu parameters named_parameters state_dict load_state_dict zero_grad modules children buffers
+    half float""".split()
+)
+"""Methods of every module that run nothing of it."""
+_NO_GRAD = regex(rb"no_grad")
+_LOSS = regex(r"(?i)loss|criterion")
+_HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"))
+"""Modules that have no parameters but those of what they are given."""
+_DEPTH = 4
+
+
+def runs_trainable(place: Place, call: ast.Call) -> bool:
+    """Whether a call runs a module that may have parameters, or a method of one that runs modules; a loss is none."""
+    if any(keyword.arg == "training" for keyword in call.keywords):
+        return False  # a model of Keras is told so
+    called, func = place.value(call.func), call.func
+    if called.kind == "module":
+        if called.class_name in WITHOUT_WEIGHTS or _LOSS.search(names.last(func)):
+            return False
+        return not called.class_name.endswith("Loss") and (called.class_ is None or has_weights(place, called.class_))
+    if not isinstance(func, ast.Attribute) or func.attr in NO_RUN:
+        return False
+    owner = place.value(func.value)
+    if owner.kind != "module" or owner.class_ is None or not has_weights(place, owner.class_):
+        return False
+    method = place.project.method(owner.class_, func.attr)
+    return method is not None and records(place, method)
+
+
+def is_method_of_models(place: Place, call: ast.Call) -> bool:
+    """`model.predict(x)` of a model whose class is not known, where all methods of that name in the project run a model with autograd on."""
+    if not isinstance(call.func, ast.Attribute) or not call.args or place.value(call.func.value).class_ is not None:
+        return False
+    methods = place.may_run(call)
+    return bool(methods) and all(records(place, method) for method in methods)
+
+
+def records(place: Place, method: Function) -> bool:
+    """Whether a method runs a module, and neither switches autograd off nor asks for gradients."""
+    return (
+        method.cls is not None
+        and place.runs_module(method)
+        and not place.analysis.context.function_off(method)
+        and not method.says(_NO_GRAD)
+        and not method.says(training.ASKS)
+    )
+
+
+def switches_off(place: Place, call: ast.Call) -> bool:
+    """Whether all methods that a call of a model may run switch autograd off somewhere in them: `model.reverse(z)`."""
+    methods = place.may_run(call) if isinstance(call.func, ast.Attribute) else []
+    return bool(methods) and all(method.says(_NO_GRAD) for method in methods)
+
+
+def has_weights(place: Place, klass: Class, around: frozenset[Class] = frozenset()) -> bool:
+    """Whether a module may have parameters: it makes layers that have some, or calls what it was given.
+
+    `around` are the modules that it is a part of.
+    """
+    if any(place.project.resolve(klass.parent, base) != "torch.nn.Module" for base in klass.bases):
+        return True
+    calls = ((method, call) for method in klass.methods.values() for call in method.flow.calls)
+    return any(_may_train(place, method, call, around | {klass}) for method, call in calls)
+
+
+def _may_train(place: Place, method: Function, call: ast.Call, around: frozenset[Class]) -> bool:
+    """Whether a call in a method makes, or runs, what may have parameters."""
+    name = place.project.resolve(method, call.func) or ""
+    called = place.project.value(method, call.func)
+    if name in WITHOUT_WEIGHTS or name in _HOLDERS or called.class_name in WITHOUT_WEIGHTS:
+        return False
+    if isinstance(method.flow.parents.get(call), ast.Raise):
+        return False
+    made = place.project.value(method, call)
+    if parts := _parts(made if called.kind == "class" else called):
+        return any(part not in around and has_weights(place, part, around) for part in parts)
+    words = names.chain(call.func) or ["", ""]
+    if name.startswith("torch.nn.") and not name.startswith("torch.nn.functional."):
+        return True
+    if "Parameter" in words[-1] or isinstance(call.func, ast.Subscript) or _is_held(place, method, call, words):
+        return True
+    return made.kind in ("module", "unknown") and words[-1][:1].isupper()
+
+
+def _parts(value: Value) -> tuple[Class, ...]:
+    """The classes of the project that a module may be of."""
+    if value.kind != "module":
+        return ()
+    return value.classes or ((value.class_,) if value.class_ is not None else ())
+
+
+def _is_held(place: Place, method: Function, call: ast.Call, words: list[str]) -> bool:
+    """Whether a method calls what its object holds: no method of its own, nor one of a tensor."""
+    assert method.cls is not None
+    if words[0] != method.own_name or len(words) < 2 or words[1] == "register_buffer":
+        return False
+    if len(words) == 2:
+        return words[1] not in method.cls.methods
+    return not (isinstance(call.func, ast.Attribute) and place.project.value(method, call.func.value).kind == "tensor")
+
+
+def sources(place: Place, node: ast.expr) -> list[ast.Call]:
+    """The calls of models that an expression is made of: those in it, and those in what its names are given."""
+    found: list[ast.Call] = []
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and runs_trainable(place, part):
+            found.append(part)
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            key = ("made by models", place.function, part.id)
+            found += place.once(key, lambda: list(_sources_of(place, part.id)))  # noqa: B023
+    return found
+
+
+def _sources_of(place: Place, name: str) -> Iterator[ast.Call]:
+    """The calls of models in what a name is given, or the names in that: `q = net(x)`, `target = r + q.max(1)[0]`."""
+    wanted, seen = [name], {name}
+    for _ in range(_DEPTH):
+        made = [value for one in wanted for value in _given(place, one)]
+        parts = [part for value in made for part in ast.walk(value)]
+        yield from (part for part in parts if isinstance(part, ast.Call) and runs_trainable(place, part))
+        loaded = (part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+        wanted = [one for one in dict.fromkeys(loaded) if one not in seen]
+        seen.update(wanted)
+
+
+def _given(place: Place, name: str) -> Iterator[ast.expr]:
+    """The values that a name is given by assignments, and what the list of that name is given."""
+    for store in place.flow.stores.get(name, ()):
+        statement = place.flow.statement(store)
+        if isinstance(statement, ast.Assign):
+            yield statement.value
+    for call in place.flow.calls_named("append"):
+        if syntax.appended_to(place.flow, call) == name:
+            yield from call.args
