@@ -5,10 +5,12 @@ from collections.abc import Iterator
 
 from torchlint.facts import arguments, empties, frequency, names, operator_results, syntax
 from torchlint.facts import host_reads as reads
+from torchlint.facts.argparse_defaults import argparse_defaults
 from torchlint.facts.bindings import Assigned, Part, Stored
 from torchlint.facts.flow import Guard, Loop
 from torchlint.facts.host_constants import is_written, kept_on_host
 from torchlint.facts.indices import gets_number, indexed, is_number_put
+from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import given_to, keyword_of, names_in, none_test
 from torchlint.facts.on_call import is_tensor_by_use, on_call, precedes_runs
@@ -57,6 +59,7 @@ _BY_NUMBERS = _BETWEEN | {"normal_", "uniform_", "random_", "exponential_"}
     shape=[
         *(f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as", "type")),
         *(f"torch.{name}(...)" for name in _SEEN),
+        "$type($array)",
     ],
     fix="safe",
     impact="medium",
@@ -72,7 +75,8 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
     `randn`, `randint`, `randperm`, `hann_window`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
-    they were given and do a little with it; arrays that NumPy fills, or draws, by numbers alone; what a function fills and its caller moves, what a helper moves
+    they were given and do a little with it; arrays that NumPy fills, or draws, by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(np.ones(n))`, `Tensor(...)` of
+    `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills and its caller moves, what a helper moves
     as it is given (`to_gpu(torch.randn(n))`), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
     that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
@@ -125,6 +129,9 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#create-tensors-directly-on-the-target-device
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
     """
+    if site.pattern == "$type($array)":
+        yield from _by_type(site, site.part("type"), site.part("array"))
+        return
     if site.name.startswith("torch."):
         yield from _elsewhere(site)
         return
@@ -197,6 +204,22 @@ def _elsewhere(site: Site) -> Iterator[Finding]:
         yield from _moved_there(site, mover)
     else:
         yield from _index(site)
+
+
+def _by_type(site: Site, made_by: ast.expr, array: ast.expr) -> Iterator[Finding]:
+    """`torch.cuda.FloatTensor(np.ones((n, 1)))`: the type of a device copies what NumPy fills."""
+    made = _made_array(site, array)
+    if (
+        made is None
+        or not _fills_array(site, made)
+        or site.role in ("test", "benchmark")
+        or not makes_on_device(site.value(made_by))
+    ):
+        return
+    often = _often(site, None) if site.accelerator and not site.in_compiled else ""
+    if often:
+        message = f"`{site.short(array)}` is filled on the host and copied to the device {often}"
+        yield site.finding(message, related=site.why_hot(), told=CALCULATED)
 
 
 def _index(site: Site) -> Iterator[Finding]:
@@ -503,6 +526,10 @@ def _is_scalar(site: Site, node: ast.expr, steps: int) -> bool:
         return _is_scalar(site, node.left, steps) and _is_scalar(site, node.right, steps)
     if site.value(node).kind == "number":
         return True
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        default = argparse_defaults(site.module).get(node.attr)
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            return True  # `args.classes`
     klass, attribute = site.function.cls, syntax.own_attribute(site.function, node)
     if klass is not None and attribute is not None:
         return not site.value(node) and site.project.is_option(klass, attribute)
@@ -527,17 +554,29 @@ def _is_size(site: Site, load: ast.Name) -> bool:
 
 def _of_numpy(site: Site, call: ast.Call) -> bool:
     """`torch.from_numpy(np.eye(k).flatten())`, and of an array that is written out, or of random numbers."""
-    made = call.args[0] if len(call.args) == 1 and site.resolve(call.func) in _OF_ARRAYS else None
-    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and site.resolve(made.func) is None:
-        made = made.func.value
-    if not isinstance(made, ast.Call) or keyword_of(call, "device") is not None:
+    if len(call.args) != 1 or site.resolve(call.func) not in _OF_ARRAYS or keyword_of(call, "device") is not None:
         return False
+    made = _made_array(site, call.args[0])
+    if made is None or site.resolve(made.func) != "numpy.array" or site.resolve(call.func) != "torch.from_numpy":
+        return made is not None and _fills_array(site, made)
+    return bool(made.args) and not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(made.args[0]))
+
+
+def _made_array(site: Site, node: ast.expr) -> ast.Call | None:
+    """`np.eye(k)` of `np.eye(k).flatten()`"""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and site.resolve(node.func) is None:
+        node = node.func.value
+    return node if isinstance(node, ast.Call) else None
+
+
+def _fills_array(site: Site, made: ast.Call) -> bool:
+    """Whether NumPy fills an array, or draws it, by numbers alone."""
     name = site.resolve(made.func)
     if name in _NUMPY_RANDOM:
-        return bool(made.args or made.keywords) and all(_is_number(site, given) for given in given_to(made))
-    if name != "numpy.array" or site.resolve(call.func) != "torch.from_numpy":
-        return name in _NUMPY
-    return bool(made.args) and not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(made.args[0]))
+        given = given_to(made)
+        # A tuple that is written out is the shape.
+        return bool(given) and all(isinstance(one, ast.Tuple) or _is_number(site, one) for one in given)
+    return name in _NUMPY
 
 
 def _counts(site: Site, call: ast.Call) -> bool:
@@ -644,8 +683,7 @@ def _type_of(site: Site, given: ast.expr | None) -> ast.expr | str | None:
     if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "type":
         other = given.func.value
         return other if not given.args and not given.keywords and _is_where(site, other) else ""
-    there = given is not None and (site.resolve(given) or "").startswith("torch.cuda.")
-    return None if there else ""
+    return None if given is not None and makes_on_device(site.value(given)) else ""
 
 
 def _is_where(site: Site, node: ast.expr) -> bool:

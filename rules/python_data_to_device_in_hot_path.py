@@ -7,7 +7,7 @@ from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.indices import indexed
-from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.legacy_tensors import CONSTRUCTORS, makes_on_device
 from torchlint.facts.nodes import indices, keyword_of, names_in, root_of
 from torchlint.facts.on_call import is_tensor_by_use, on_call
 from torchlint.facts.torch_table import NUMBERS
@@ -24,6 +24,8 @@ _BETWEEN = frozenset(
 _MOVES = frozenset(("to", "cuda", "type_as"))
 _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
+_BY_TYPE = "$type($list)"
+"""A type of the device, or one that a program chooses: `torch.cuda.LongTensor([0, 1])`."""
 _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 
 
@@ -36,6 +38,7 @@ _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "le
         *plain(*_LEGACY),
         "$x.new_tensor(...)",
         "$x[$i]",
+        _BY_TYPE,
     ],
     severity="info",
     impact="medium",
@@ -50,7 +53,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 
     Finds `torch.tensor(...)`, `torch.as_tensor(...)` and the typed constructors (`torch.FloatTensor(...)`) of Python numbers, lists and NumPy arrays with an
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
-    `torch.from_numpy(...).to(device)`), in step loops, in what they call, in evaluation and generation loops and in
+    `torch.from_numpy(...).to(device)`), and lists given to a type of the device (`torch.cuda.LongTensor([0, 1])`), in step loops, in what they call, in evaluation and generation loops and in
     what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
     that it was given, whoever calls it, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers and
@@ -109,8 +112,10 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     data = site.call.args[0]
     if empties.no_data(data) or (site.name in _LEGACY and not _is_data(site, data)):
         return
+    if site.pattern == _BY_TYPE and not (isinstance(data, ast.List | ast.Tuple) and _is_data(site, data)):
+        return
     stored = _stored(site) if site.name == "torch.tensor()" else None
-    moved = stored is not None or (_on_device(site) if site.name == ".new_tensor()" else _moved(site))
+    moved = stored is not None or _is_sent(site)
     if not moved or (site.hot is None and site.rare):
         return
     value = site.value(data)
@@ -129,6 +134,13 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if value.kind == "number" and not constant and frequency.behind_type_test(site):
         return  # a path for tensors of what is a number in most programs
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _is_sent(site: Site) -> bool:
+    """Whether what is made is made on the device, or sent there at once."""
+    if site.pattern == _BY_TYPE:
+        return makes_on_device(site.value(site.call.func)) and not _is_read(site)
+    return _on_device(site) if site.name == ".new_tensor()" else _moved(site)
 
 
 def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, *, constant: bool) -> str:

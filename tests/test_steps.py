@@ -1783,6 +1783,40 @@ def test_loops_beside_one_that_runs_a_model() -> None:
     assert {"once": None, "often": "run", "rarely": None} == {name: found[name] for name in ("once", "often", "rarely")}
 
 
+def test_a_few_runs_of_a_model_for_each_batch() -> None:
+    """What scales and flips a model sees is part of an evaluation of batches: what stands beside them runs for each batch."""
+    text = (
+        "# model.eval()\n"
+        "def windows(net: nn.Module, x):\n"
+        "    starts = []\n    starts.append(0)\n"
+        "    for start in starts:\n        y = net(x)\n    of_windows(y)\n"
+        "def given(net: nn.Module, x, scales):\n"
+        "    for scale in scales:\n        y = net(x)\n    of_given(y)\n"
+        "def steps(net: nn.Module, x):\n"
+        "    for step in range(9):\n        for flip in (0, 1):\n            y = net(x)\n    of_steps(y)\n"
+        "def rounds(net: nn.Module, x):\n"
+        "    for scale in (1, 2):\n        y = net(x)\n    of_rounds(y)\n"
+        "def scales(net: nn.Module, x, twice):\n"
+        "    flips = [0, 1] if twice else [0]\n    sizes = [1.0]\n    sizes.append(2.0)\n"
+        "    for flip in flips:\n        for size in sizes:\n            y = net(x)\n    of_scales(y)\n"
+        "def run(net: nn.Module, loader):\n"
+        "    for x in loader:\n"
+        "        windows(net, net(x))\n        given(net, x, [1.0])\n        steps(net, x)\n        scales(net, x, True)\n"
+        "    while x:\n        rounds(net, net(x))\n"
+    )
+    steps = steps_of({"train.py": text})
+    module = steps.project.module("train.py")
+    assert module is not None
+    found = {}
+    for function in module.functions:
+        for call in function.flow.calls:
+            if isinstance(call.func, ast.Name) and call.func.id.startswith("of_"):
+                loop = WarmLoops(steps).warm_caller(function, call)
+                found[call.func.id] = loop and loop[0].name
+
+    assert {"of_windows": None, "of_given": None, "of_steps": None, "of_rounds": None, "of_scales": "run"} == found
+
+
 def test_what_other_loops_call_is_not() -> None:
     assert [] == whole("def f(x):\n    pass\nfor x in y:\n    f(x)\n")
 

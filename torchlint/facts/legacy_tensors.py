@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .values import Value
+
 _TYPES = {
     "FloatTensor": "float32",
     "DoubleTensor": "float64",
@@ -20,3 +22,11 @@ CONSTRUCTORS: dict[str, tuple[str, str]] = {
     **{f"torch.cuda.{name}": (dtype, "cuda") for name, dtype in _TYPES.items()},
 }
 """The name of the dtype and the device that each constructor gives; `torch.Tensor` follows the default type."""
+
+
+def makes_on_device(constructor: Value) -> bool:
+    """Whether a typed constructor makes tensors of the device: `torch.cuda.FloatTensor if use_cuda else torch.FloatTensor`."""
+    if constructor.kind != "name":
+        return False
+    devices = [CONSTRUCTORS.get(one.class_name, ("", None))[1] for one in constructor.choices or (constructor,)]
+    return None not in devices and "cuda" in devices

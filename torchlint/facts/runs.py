@@ -110,6 +110,24 @@ def over_settings(function: Function, loop: Loop) -> bool:
     return _is_named_settings(_definition(function, node))
 
 
+def of_few(function: Function, loop: Loop) -> bool:
+    """Whether a loop goes through a list that is written out: `for flip in flips:` of `flips = [0, 1] if twice else [0]`."""
+    if not isinstance(loop, ast.For):
+        return False
+    node = loop.iter
+    if not isinstance(node, ast.Name):
+        return _is_written_out(node)
+    stores = () if node.id in function.flow.parameters else function.flow.stores.get(node.id, ())
+    made = [function.flow.parents.get(store) for store in stores]
+    return bool(made) and all(isinstance(one, ast.Assign) and _is_written_out(one.value) for one in made)
+
+
+def _is_written_out(node: ast.expr) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _is_written_out(node.body) and _is_written_out(node.orelse)
+    return isinstance(node, ast.List | ast.Tuple) and bool(node.elts)
+
+
 def _elements(target: ast.expr) -> list[ast.expr]:
     """The names that a loop binds first: `seed` of `for seed in`, `run` of `for run, seed in enumerate(...)`."""
     return list(target.elts) if isinstance(target, ast.Tuple) else [target]

@@ -124,8 +124,18 @@ class WarmLoops:
         return None
 
     def _above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
-        """The evaluation or generation loop that calls a function, and the functions that call it on each of their calls."""
-        return (None, ()) if self.holds_warm_loop(function) else self._find_above(function)
+        """The evaluation or generation loop that calls a function, and the functions that call it on each of their calls.
+
+        What runs a model a few times (for each scale) does so for a batch, where a loop over a loader calls it.
+        """
+        if not self.holds_warm_loop(function):
+            return self._find_above(function)
+        around = [loop for loop in function.own_loops if self._calls_model(function, loop)]
+        around += [outer for loop in around for outer in function.flow.loops(loop)]
+        if not around or not all(runs.of_few(function, loop) for loop in around):
+            return None, ()
+        loop, _ = self._find_above(function)
+        return (loop if loop is not None and self._is_over_batches(*loop) else None), ()
 
     @question("above", (None, ()))
     def _find_above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
@@ -233,6 +243,10 @@ class WarmLoops:
         # `model.validate()`, of an object that was given the batch before.
         is_bare = isinstance(call.func, ast.Attribute) and not (call.args or call.keywords)
         return is_bare and self._goes_over_batches(function, loop) and runs_module_once(self.project, function, call)
+
+    def _is_over_batches(self, function: Function, loop: Loop | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """Whether what calls something on each iteration is a loop over a loader."""
+        return isinstance(loop, ast.For) and self._goes_over_batches(function, loop)
 
     def _goes_over_batches(self, function: Function, loop: Loop) -> bool:
         """Whether a loop goes through what a loader gives."""
