@@ -79,12 +79,14 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
         return
     if type_tested.is_of_rest(site.function, site.call):
         return  # told where it is given
-    level = frequency.severity(site) or _anywhere(site, tensor)
+    often = frequency.severity(site)
+    level = often or _anywhere(site, tensor)
     if level is None or host_needs.for_environment(site, site.call):
         return
     if site.call not in reads.told_reads(site, site.statement):
         return
-    what = "element of this comprehension" if not isinstance(repeated, ast.For) else "iteration of the inner loop"
+    loop = "iteration of the inner loop" if often is not None else "iteration of this loop"
+    what = loop if isinstance(repeated, ast.For) else "element of this comprehension"
     message = f"`{site.short()}` waits for the device once for each {what}: read them all at once"
     yield site.finding(message, severity=level, related=site.why_hot())
 

@@ -140,7 +140,7 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return args.first if args.first.kind == "tensor" else TENSOR  # a tensor, since torch 0.4
     if root == "torch":
         value = calls.torch_call(name, node, args)
-        if value.device == "cpu" and values.sets_device and operator_results.hangs_on_default(name, args):
+        if value.device == "cpu" and _is_made_elsewhere(values, name, args):
             value = replace(value, device="")
         value = pinned_by_option(values, value, node) if value.kind == "loader" else value
         return replace(value, made_in=values.function.module) if value.made_by is not None else value
@@ -174,6 +174,15 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
     bound = values.named(name)  # what another file of the project binds the name to
     return _of_value(values, bound, node, args, node.func) if bound.kind in ("class", "function", "module") else UNKNOWN
+
+
+def _is_made_elsewhere(values: Evaluator, name: str, args: Arguments) -> bool:
+    """Whether a tensor that is given no device may be made on another one than the host, since the program says so."""
+    if operator_results.hangs_on_default(name, args):
+        return values.sets_device or values.sets_type
+    return (
+        name == "torch.Tensor" and "device" not in args.keywords and values.sets_type
+    )  # `torch.LongTensor` names its own
 
 
 def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: Class | None = None) -> Value:

@@ -67,6 +67,7 @@ class World(Protocol):
     def is_distribution(self, klass: Class) -> bool: ...
     def is_loader(self, klass: Class) -> bool: ...
     def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T: ...
+    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool: ...
 
 
 _STEPS = table.EVALUATION_STEPS | {"training_step"}
@@ -347,6 +348,11 @@ class Evaluator:
     def sets_device(self) -> bool:
         """Whether the file says where tensors are made that are given no device."""
         return self.function.module.source.holds(operator_results.DEFAULT_DEVICE)
+
+    @property
+    def sets_type(self) -> bool:
+        """Whether a file of the project has tensors made on an accelerator that are given no device."""
+        return self.world.any_holds(operator_results.DEFAULT_TYPE, word=operator_results.SETS_TYPE)
 
     @functools.cached_property
     def on_graphs(self) -> bool:

@@ -14,6 +14,8 @@ from .place import Place
 _PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
 _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
 _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
+_FOR_EXPORT = regex(r"(?:^|[a-z\d_])O(?:nnx|NNX)(?![a-z])")
+"""What modules are called that are there to be exported, and run once for that, while they are traced: `SamOnnxModel`."""
 _FUNCTION = "torch.autograd.Function"
 _TRACERS = frozenset(
     ("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance", "is_tensor")
@@ -90,7 +92,7 @@ def _is_forward(place: Place, function: Function) -> bool:
     if function.cls is None:
         return _is_attention(place, function)
     if function.name == "forward" and place.project.is_module(function.cls):
-        return True
+        return _FOR_EXPORT.search(function.cls.name) is None
     if function.name in ("forward", "backward"):
         return any(place.project.base_name(function.cls, base) == _FUNCTION for base in function.cls.bases)
     return (

@@ -37,6 +37,7 @@ _MAKING = frozenset(("factory", "host"))
 _OF_FIRST = frozenset(("self", "view", "maybe"))
 """What gives its first tensor, or a part of it: `x.add_(y)`, `x.expand_as(y)`."""
 DEFAULT_DEVICE = b"set_default_device("
+SETS_TYPE = b"set_default_tensor_type"
 DEFAULT_TYPE = rb"(?m)^[ \t]*(?:torch\.)?set_default_tensor_type\([^\n]*cuda"
 """A statement that has tensors made on an accelerator, in whatever file."""
 _PLAIN: dict[str, Value] = {

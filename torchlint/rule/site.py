@@ -12,7 +12,7 @@ from ..facts.flow import Flow, Loop
 from ..facts.guards import RARE, Meaning
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import argument_of, spreads
-from ..facts.operator_results import DEFAULT_TYPE
+from ..facts.operator_results import DEFAULT_TYPE, SETS_TYPE
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
@@ -374,7 +374,7 @@ class Site:
     @property
     def makes_on_accelerator(self) -> bool:
         """Whether a script of the project has tensors made there by default: `torch.set_default_tensor_type(torch.cuda.FloatTensor)`."""
-        return self.project.any_holds(DEFAULT_TYPE, word=b"set_default_tensor_type")
+        return self.project.any_holds(DEFAULT_TYPE, word=SETS_TYPE)
 
     @property
     def made_on_accelerator(self) -> bool:
