@@ -601,6 +601,13 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(x: float):\n    if isinstance(x, int):\n        return\n    x", "number"),
         ("def f(x):\n    x = [1]\n    if isinstance(x, list):\n        x", "list(number = 1)"),
         ("class A: pass\ndef f(x):\n    if isinstance(x, A):\n        x", "instance example.A"),
+        # A function that is a default is called where nobody is seen to give another one.
+        ("def g(): return torch.zeros(3)\ndef f(h=g):\n    h()", "tensor @cpu"),
+        ("f(h=torch.rand_like)\ndef g(): return torch.zeros(3)\ndef f(h=g):\n    h", "name torch.rand_like"),
+        ("def f(h=torch.zeros):\n    h(3)", "tensor @cpu"),
+        ("def g(): return torch.zeros(3)\ndef f(h=None):\n    h()", "unknown"),
+        ("def g(): return 1\ndef f(g=g):\n    g()", "unknown"),
+        ("def f(h=a.b):\n    h()", "unknown"),
         ("class A: pass\ndef f(x: A):\n    if not isinstance(x, A):\n        x", "instance example.A"),
         # And in the rest of the same expression.
         ("def f(x: nn.Module):\n    if not isinstance(x, nn.Module):\n        x", "unknown"),

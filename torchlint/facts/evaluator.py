@@ -14,6 +14,7 @@ from .arguments import Arguments
 from .bindings import Binding
 from .chosen import Choice, may_return
 from .module import Class, Function, Module, key_of
+from .nodes import root_of
 from .promises import promised
 from .values import (
     DEVICE,
@@ -294,10 +295,14 @@ class Evaluator:
         return named if named else self.by_default(name)
 
     def by_default(self, name: str) -> Value:
-        """What a parameter is that nobody is seen to give: as its default a number or a list of them, `sizes=(32, 64)`."""
+        """What a parameter is that nobody is seen to give: as its default a number, a list of them, a function or a class."""
         default = self.function.defaults.get(name)
         if isinstance(default, ast.List | ast.Tuple) and default.elts and all(map(_is_number, default.elts)):
             return List(LIKELY, element=LIKELY_NUMBER)
+        root = root_of(default, ast.Attribute) if isinstance(default, ast.Name | ast.Attribute) else None
+        if default is not None and root is not None and root.id not in self.parameters:
+            value = self.expr(default)
+            return replace(value, certainty=LIKELY) if value.kind in ("function", "class", "name") else UNKNOWN
         return LIKELY_NUMBER if default is not None and _is_number(default) else UNKNOWN
 
     def is_given_batches(self) -> bool:

@@ -25,8 +25,32 @@ _ENVIRONMENT = regex(r"(?:^|_)(?:env|envs|robot)$")
 
 
 def host_needs(place: Place, node: ast.expr) -> bool:
-    """Whether the value goes to something that works on the host: an environment, a file, a picture, a decoder."""
-    return place.consumed_by(_NEEDS_HOST, node) or _is_action(place, node) or _is_told_environment(place)
+    """Whether the value goes to something that works on the host: an environment, a file, a picture, a decoder.
+
+    Numbers for a file or a chart behind the loop can be gathered on the device.
+    """
+    words = _NEEDS_HOST
+    if _is_number(place, node) and not _is_written_at_once(place, node):
+        words = _NEEDS_HOST - _WRITES - _SHOWS
+    return place.consumed_by(words, node) or _is_action(place, node) or _is_told_environment(place)
+
+
+def _is_written_at_once(place: Place, copy: ast.expr) -> bool:
+    """Whether a copy, or the name that it is assigned to, stands in a call that writes: `np.save(path, loss.cpu())`."""
+    reads = (load for name in assigned_in(place.statement) for load in place.flow.loads.get(name, ()))
+    inside = (load for load in reads if place.flow.loops(load)[:1] == place.flow.loops(copy)[:1])
+    return any(
+        isinstance(call, ast.Call) and names.last(call.func) in _WRITES | _SHOWS
+        for node in (copy, *inside)
+        for call in place.flow.expressions(node)
+    )
+
+
+def _is_number(place: Place, copy: ast.expr) -> bool:
+    """Whether a copy is one of a tensor with a single value: `loss.data.cpu()`."""
+    owner = copy.func.value if isinstance(copy, ast.Call) and isinstance(copy.func, ast.Attribute) else copy
+    value = place.value(owner)
+    return value.is_tensor and value.scalar
 
 
 def _is_told_environment(place: Place) -> bool:
