@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import arguments, copies
-from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.legacy_tensors import OF_HOST
 from torchlint.rule import Finding, Site, rule
 
 
@@ -109,7 +109,7 @@ def _moved_by_cast(site: Site) -> Iterator[Finding]:
     """`x.type(torch.LongTensor)`"""
     given = site.argument("dtype", 0)
     name = site.resolve(given) if given is not None else None
-    if name not in CONSTRUCTORS or name.startswith("torch.cuda"):
+    if name not in OF_HOST:
         return
     if _runs_often(site) and site.receiver.device == "accelerator":
         yield site.finding(f"`{site.short()}` moves the tensor to the host; `.to(dtype)` leaves it on the device")

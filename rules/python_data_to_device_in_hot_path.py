@@ -7,7 +7,7 @@ from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Loop
 from torchlint.facts.indices import indexed
-from torchlint.facts.legacy_tensors import CONSTRUCTORS, makes_on_device
+from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.nodes import indices, keyword_of, names_in, root_of
 from torchlint.facts.on_call import is_tensor_by_use, on_call
 from torchlint.facts.torch_table import NUMBERS
@@ -15,7 +15,7 @@ from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 from torchlint.torch_api.operators import operator
 
-_LEGACY = [f"{name}()" for name, (_, device) in CONSTRUCTORS.items() if not device]
+_LEGACY = [f"{name}()" for name in OF_HOST]
 _BETWEEN = frozenset(
     """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand t transpose permute
     contiguous flatten""".split()

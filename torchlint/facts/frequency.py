@@ -8,7 +8,9 @@ from typing import Literal
 
 from ..system.regex import regex
 from . import names
+from .flow import Guard, Loop
 from .module import Class, Function
+from .nodes import names_in, none_test
 from .place import Place
 
 _PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
@@ -156,3 +158,39 @@ def _is_attention(place: Place, function: Function) -> bool:
 def shows(function: Function) -> bool:
     """Whether a function checks, draws or prepares something, by its name, and so may be slow."""
     return _CHECKS.search(function.name) is not None
+
+
+def on_most_iterations(place: Place, loop: Loop) -> bool:
+    """Whether the conditions between a loop and the place leave out few of its iterations.
+
+    Behind a condition it may be a rare iteration, but not behind an option, nor `x is not None` of what the one before made.
+    """
+    guards = place.flow.guards(place.target, loop)
+    return all(_is_made(place, one, loop) or _stays(place, one, loop) or _but_once(one, loop) for one in guards)
+
+
+def _but_once(guard: Guard, loop: Loop) -> bool:
+    """`if i > 1:` of what the loop counts, up or down: all iterations but the first or the last."""
+    test = guard.test
+    if not guard.true or not isinstance(test, ast.Compare) or not isinstance(loop, ast.For):
+        return False
+    least = test.comparators[0]
+    above = isinstance(test.ops[0], ast.Gt) and isinstance(least, ast.Constant) and least.value in (0, 1)
+    return above and isinstance(test.left, ast.Name) and test.left.id in names_in(loop.target)
+
+
+def _stays(place: Place, guard: Guard, loop: Loop) -> bool:
+    """`if args.use_meta:`, which is the same on each iteration; what may be None is mostly an option that is not given."""
+    if any(isinstance(part, ast.Call | ast.Subscript | ast.Is | ast.IsNot) for part in ast.walk(guard.test)):
+        return False
+    asked = names_in(guard.test)
+    last = loop.end_lineno or loop.lineno
+    return bool(asked) and not any(place.flow.stores_between(name, loop.lineno, last) for name in asked)
+
+
+def _is_made(place: Place, guard: Guard, loop: Loop) -> bool:
+    """`if x is not None:`, where the loop itself makes x."""
+    name, is_none = none_test(guard.test) or (None, False)
+    if not guard.true or is_none or not isinstance(name, ast.Name):
+        return False
+    return bool(place.flow.stores_between(name.id, loop.lineno, loop.end_lineno or loop.lineno))

@@ -23,6 +23,9 @@ CONSTRUCTORS: dict[str, tuple[str, str]] = {
 }
 """The name of the dtype and the device that each constructor gives; `torch.Tensor` follows the default type."""
 
+OF_HOST = tuple(name for name, (_, device) in CONSTRUCTORS.items() if not device)
+"""Those that make tensors of the host, where the default type is none of the device."""
+
 
 def makes_on_device(constructor: Value) -> bool:
     """Whether a typed constructor makes tensors of the device: `torch.cuda.FloatTensor if use_cuda else torch.FloatTensor`."""

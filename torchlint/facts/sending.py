@@ -1,13 +1,16 @@
-"""Calls that send what they are given to the device, and what is on the host until then."""
+"""Calls that send what they are given to the device, where to, and what is on the host until then."""
 
 from __future__ import annotations
 
 import ast
 
 from ..system.regex import regex
-from . import names
+from . import arguments, names
 from .flow import Flow
-from .nodes import root_of
+from .legacy_tensors import makes_on_device
+from .nodes import argument_of, keyword_of, root_of
+from .on_call import is_tensor_by_use
+from .place import Place
 from .syntax import called
 
 SENDS = regex(
@@ -42,3 +45,35 @@ def _is_sent(flow: Flow, load: ast.Name) -> bool:
         if not isinstance(parent, ast.Call):
             return False
     return False
+
+
+def target_of(move: ast.Call) -> ast.expr | None:
+    """What says where a move goes, a device or a tensor that is there: `x` of `.to(x)`, `.type_as(x.data)` and `.type(x.type())`."""
+    assert isinstance(move.func, ast.Attribute)
+    if move.func.attr == "type_as":
+        given = argument_of(move, "other", 0)
+        return given.value if isinstance(given, ast.Attribute) and given.attr == "data" else given
+    if move.func.attr != "type":
+        return argument_of(move, "device", 0) or keyword_of(move, "other")
+    match argument_of(move, "dtype", 0):
+        case ast.Call(func=ast.Attribute(value=other, attr="type"), args=[], keywords=[]):
+            return other
+    return None
+
+
+def goes_to_device(place: Place, move: ast.Call) -> bool:
+    """Whether a move of a tensor of the host goes to an accelerator, or may do so; a cast moves nothing."""
+    assert isinstance(move.func, ast.Attribute)
+    method, target = move.func.attr, target_of(move)
+    if target is None:
+        given = argument_of(move, "dtype", 0) if method == "type" else None
+        if given is not None:
+            return makes_on_device(place.value(given))
+        return method not in ("to", "type", "type_as")
+    value = place.value(target)
+    if value.kind == "tensor" or is_tensor_by_use(place, target):
+        there = (value.kind == "tensor" and not value.on_cpu) or is_tensor_by_use(place, target)
+        return there or (method in ("type", "type_as") and value.device == "accelerator")
+    if method in ("type", "type_as"):  # only a tensor is given: it is enough to know where that is
+        return value.device == "accelerator"
+    return value.device != "cpu" and arguments.is_device(value) and value.const not in ("cpu", "meta")

@@ -1,0 +1,397 @@
+"""Tensors that are filled on the host by numbers alone, which a factory with `device=` fills on the device as well."""
+
+from __future__ import annotations
+
+import ast
+from typing import Literal, NamedTuple
+
+from . import empties, syntax
+from .argparse_defaults import argparse_defaults
+from .bindings import Assigned, Part, Stored
+from .indices import gets_number, is_number_put
+from .legacy_tensors import OF_HOST
+from .module import Function
+from .nodes import given_to, keyword_of
+from .place import Place
+
+_FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
+_FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
+_RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
+_LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
+# Methods between the factory and the move that keep the tensor dense.
+_BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
+_BETWEEN |= frozenset("unsqueeze squeeze view reshape repeat t transpose permute expand flatten expand_as".split())
+_TURNED = frozenset(("T", "mT"))
+_OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
+_CALCULATE = frozenset(("torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad"))
+_PAIRS = frozenset(("torch.triu_indices", "torch.tril_indices"))
+_STEPS = 8
+"""How many operations on a filled tensor are looked through."""
+_SIZED_BY = frozenset(("start", "end", "step", "steps", "size", "n", "m"))
+_NUMPY = frozenset(f"numpy.{name}" for name in ("zeros", "ones", "eye", "identity", "arange", "full", "linspace"))
+_NUMPY_RANDOM = frozenset(
+    f"numpy.random.{name}"
+    for name in "normal permutation rand randint randn random random_sample standard_normal uniform".split()
+)
+_USES = 20
+"""A name that stands in more places is more than a tensor that is filled and moved."""
+# Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
+_KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out", "memory_format"))
+_OF_DATA = frozenset((*OF_HOST, "torch.from_numpy"))
+_OF_ARRAYS = _OF_DATA | {"torch.tensor", "torch.as_tensor"}
+_FILLS = frozenset(("zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"))
+_BY_NUMBERS = _BETWEEN | {"normal_", "uniform_", "random_", "exponential_"}
+"""Methods that are given numbers, sizes, and the order of dimensions, and nothing else."""
+
+
+class Filled(NamedTuple):
+    """What fills a tensor on the host: a factory, what is calculated of one, or a cast of a tensor by a host type."""
+
+    node: ast.expr
+    how: Literal["factory", "calculated", "cast"]
+
+
+def filled(place: Place, moved: ast.expr) -> Filled | None:
+    """What fills on the host what is moved at a place; None where that is made of more than numbers."""
+    made = _made_before(place, moved) if isinstance(moved, ast.Name) else _by_numbers_alone(place, moved)
+    if isinstance(made, ast.Call):
+        if (found := factory(place, made)) is not None:
+            return Filled(found, "factory")
+        if made is moved and _is_host_cast(place, made):
+            return Filled(made, "cast")
+    calculated = _calculated(place, moved, _STEPS)
+    if calculated is None or place.value(moved).device != "cpu":
+        return None
+    return Filled(calculated, "calculated")
+
+
+def factory(place: Place, made: ast.Call) -> ast.Call | None:
+    """The factory at the root of `torch.zeros(2).long()`, where it makes a host tensor."""
+    while isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call) and is_between(place, made):
+        made = made.func.value
+    name = place.resolve(made.func) or ""
+    last = name.removeprefix("torch.")
+    if name == last or last not in _FILLED | _RANDOM | _LIKE:
+        return None
+    if any(keyword.arg is None or keyword.arg in _KEEPS for keyword in made.keywords):
+        return None
+    if empties.no_sizes(last, made):
+        return None
+    if last in _LIKE and (not made.args or place.value(made.args[0]).device != "cpu"):
+        return None
+    return made
+
+
+def _is_factory(place: Place, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and factory(place, node) is not None
+
+
+def is_between(place: Place, call: ast.Call) -> bool:
+    """Whether a method gives a dense tensor of the host again; `.to(torch.long)` casts and moves nothing."""
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr in ("to", "type"):
+        return len(call.args) == 1 and not call.keywords and place.value(call.args[0]).kind == "dtype"
+    return call.func.attr in _BETWEEN
+
+
+def _is_host_cast(place: Place, made: ast.Call) -> bool:
+    """`x.type(torch.FloatTensor)` of something that is not proven to be on the host already."""
+    if not (isinstance(made.func, ast.Attribute) and made.func.attr == "type" and len(made.args) == 1):
+        return False
+    if place.resolve(made.args[0]) not in OF_HOST:
+        return False
+    return place.value(made.func.value).device == "accelerator"
+
+
+def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
+    """The call that fills the tensor of a name on the host, where it gets but numbers before it is moved."""
+    flow = place.flow
+    moved = place.statement
+    if len(flow.loads.get(name.id, ())) + len(flow.stores.get(name.id, ())) > _USES:
+        return None
+    stores = [store for store in flow.stores.get(name.id, ()) if flow.statement(store) is not moved]
+    made: ast.AST | None = None
+    if len(stores) == 1 and name.id not in flow.parameters:
+        made = flow.parents[stores[0]]
+    elif stores:
+        bound = place.function.bindings.reach.get(name)
+        made = flow.parents[bound.node] if isinstance(bound, Assigned) else None
+    if not isinstance(made, ast.Assign) or len(made.targets) > 1 or made.targets[0] not in stores:
+        return None
+    if made.lineno > moved.lineno or not any(_is_factory(place, part) for part in ast.walk(made.value)):
+        return None
+    if flow.loops(made) != flow.loops(moved) or not {*flow.guards(made)} <= {*flow.guards(moved)}:
+        return None
+    end = made.end_lineno or made.lineno
+    between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
+    if not all(gets_number(place, load) and flow.loops(load) == flow.loops(moved) for load in between):
+        return None
+    value = _by_numbers_alone(place, made.value)
+    return value if value is not None and _is_factory(place, value) else None
+
+
+def _by_numbers_alone(place: Place, value: ast.expr) -> ast.expr | None:
+    """What is calculated with numbers, and by functions of each element: `torch.exp(torch.arange(2) * -scale)`."""
+    for _ in range(_STEPS):
+        if isinstance(value, ast.UnaryOp):
+            value = value.operand
+        elif isinstance(value, ast.BinOp):  # `torch.ones(2) * float("inf")`
+            left = place.value(value.left).kind == "tensor"
+            value, other = (value.left, value.right) if left else (value.right, value.left)
+            if not _is_number(place, other):
+                return None
+        elif isinstance(value, ast.Call) and len(value.args) == 1 and place.resolve(value.func) in _OF_ELEMENTS:
+            value = value.args[0]
+        else:
+            return value
+    return None
+
+
+def _calculated(place: Place, node: ast.expr, steps: int) -> ast.Call | None:
+    """A factory in what is calculated on the host of factories and numbers alone; None where it is made of more."""
+    if not isinstance(node, ast.Call):
+        return _looked_into(place, node, steps)
+    # The calls of a chain of methods are places, too.
+    key = ("calculated", node, steps, place.statement, tuple(place.flow.loops(place.target)))
+    return place.once(key, lambda: _looked_into(place, node, steps))
+
+
+def _looked_into(place: Place, node: ast.expr, steps: int) -> ast.Call | None:
+    """The same, worked out."""
+    if isinstance(node, ast.Name):
+        made = _assigned(place, node) if steps and node.id not in place.flow.globals else None
+        if made is None or place.flow.loops(made) != place.flow.loops(place.target) or _is_fed(place, node, steps):
+            return None
+        return _calculated(place, made, steps - 1)
+    if isinstance(node, ast.ListComp):
+        return _calculated(place, node.elt, steps)
+    if isinstance(node, ast.Call):
+        if (made := factory(place, node)) is not None:
+            return made
+        if any(says(place, node) for says in (_of_numpy, _counts, _by_sizes, _by_numbers)):
+            return node
+        if _given_by_function(place, node, steps):
+            return node
+    found = [(part, _calculated(place, part, steps)) for part in _parts(place, node)]
+    if all(made is None for _, made in found):
+        return None  # most are calculated from nothing that was made here: what is a number takes longer to tell
+    others = [made for part, made in found if not _is_number(place, part)]
+    return others[0] if others and None not in others else None
+
+
+def _given_by_function(place: Place, made: ast.Call, steps: int) -> bool:
+    """Whether a call, on steps, is of a function of the project that gives what it fills: `self.sample_timesteps(n)`."""
+    if not steps or not _is_asked_often(place, made) or place.value(made).device != "cpu":
+        return False
+    found = place.may_run(made)
+    return bool(found) and all(_fills(place, function, steps - 1) for function in found)
+
+
+def _is_asked_often(place: Place, made: ast.Call) -> bool:
+    """Whether a function is called on steps, or a method by the forward of its module; data transforms have a forward, too."""
+    own = place.in_forward and syntax.own_attribute(place.function, made.func) is not None
+    return own or place.hot is not None or place.warm is not None
+
+
+def _fills(place: Place, function: Function, steps: int) -> bool:
+    """Whether a function gives what it fills on the host, of numbers alone, on its only way out."""
+    end = function.telling[-1] if function.telling and not function.decorators else None
+    given = end.value if isinstance(end, ast.Return) else None
+    if given is None or any(isinstance(node, ast.Return) and node is not end for node in function.flow.nodes):
+        return False
+    inner = place.at(function, given)
+    return inner.value(given).device == "cpu" and _calculated(inner, given, steps) is not None
+
+
+def _assigned(place: Place, name: ast.Name) -> ast.expr | None:
+    """What a name was assigned, whatever was written into parts of it afterwards; None where there is more than one way to it."""
+    bound = place.function.bindings.reach.get(name)
+    while isinstance(bound, Stored):
+        part: ast.expr = bound.node
+        while isinstance(part, ast.Subscript):
+            part = part.value
+        bound = place.function.bindings.reach.get(part)
+    if isinstance(bound, Part) and isinstance(bound.whole, Assigned) and isinstance(bound.whole.node, ast.Tuple):
+        several = bound.whole.node.elts  # `a, b = x, y`
+        return several[bound.at] if bound.count == len(several) else None
+    return bound.node if isinstance(bound, Assigned) else None
+
+
+def _parts(place: Place, node: ast.expr) -> list[ast.expr]:
+    """What an expression calculates with; nothing where that is not known."""
+    if isinstance(node, ast.Call):
+        name = place.resolve(node.func)
+        given = given_to(node)
+        if name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _BY_NUMBERS:
+            return [node.func.value]
+        if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
+            return [node.func.value, *given]
+        plain = name is not None and name.startswith("torch.") and name.count(".") == 1
+        return given if plain or name in _CALCULATE else []
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.List | ast.Tuple):
+        return list(node.elts)
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.Attribute):
+        return [node.value] if node.attr in _TURNED else []
+    return [node.value] if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Name) else []
+
+
+def _is_number(place: Place, node: ast.expr) -> bool:
+    """A number, a word, a dtype, or several numbers: what says how a calculation goes."""
+    value = place.value(node)
+    if value.items is not None or value.element is not None:
+        return all(one is not None and one.kind == "number" for one in value.items or (value.element,))
+    if value.kind in ("number", "str", "none", "dtype"):
+        return not value.other_kinds
+    return not value and _is_scalar(place, node, _STEPS)
+
+
+def _is_scalar(place: Place, node: ast.expr, steps: int) -> bool:
+    """Whether something unknown is a number, since it is calculated of numbers and of what sizes are given by."""
+    if isinstance(node, ast.UnaryOp):
+        return _is_scalar(place, node.operand, steps)
+    if isinstance(node, ast.BinOp):
+        return _is_scalar(place, node.left, steps) and _is_scalar(place, node.right, steps)
+    if place.value(node).kind == "number":
+        return True
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        default = argparse_defaults(place.function.module).get(node.attr)
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            return True  # `args.classes`
+    klass, attribute = place.function.cls, syntax.own_attribute(place.function, node)
+    if klass is not None and attribute is not None:
+        return not place.value(node) and place.project.is_option(klass, attribute)
+    if not isinstance(node, ast.Name) or place.value(node) or not steps:
+        return False
+    if any(_is_size(place, load) for load in place.flow.loads.get(node.id, ())[:_USES]):
+        return True
+    bound = place.function.bindings.reach.get(node)
+    return (
+        isinstance(bound, Assigned) and isinstance(bound.node, ast.BinOp) and _is_scalar(place, bound.node, steps - 1)
+    )
+
+
+def _is_size(place: Place, load: ast.Name) -> bool:
+    """`torch.arange(n)`, `range(n)`"""
+    call = place.flow.parents.get(load)
+    named = isinstance(call, ast.keyword) and call.arg in _SIZED_BY
+    call = place.flow.parents.get(call) if named and call is not None else call
+    if not isinstance(call, ast.Call) or not (named or load in call.args):
+        return False
+    name = place.resolve(call.func) or ""
+    return name == "range" or name.removeprefix("torch.") in ("arange", "zeros", "ones", "empty", "randperm", "eye")
+
+
+def _of_numpy(place: Place, call: ast.Call) -> bool:
+    """`torch.from_numpy(np.eye(k).flatten())`, and of an array that is written out, or of random numbers."""
+    if len(call.args) != 1 or place.resolve(call.func) not in _OF_ARRAYS or keyword_of(call, "device") is not None:
+        return False
+    made = _made_array(place, call.args[0])
+    if made is None or place.resolve(made.func) != "numpy.array" or place.resolve(call.func) != "torch.from_numpy":
+        return is_filled_by_numpy(place, call.args[0])
+    return bool(made.args) and not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(made.args[0]))
+
+
+def is_filled_by_numpy(place: Place, array: ast.expr) -> bool:
+    """Whether NumPy fills an array, or draws it, by numbers alone: `np.eye(k).flatten()`."""
+    made = _made_array(place, array)
+    name = place.resolve(made.func) if made is not None else None
+    if made is None or name not in _NUMPY_RANDOM:
+        return name in _NUMPY
+    given = given_to(made)
+    # A tuple that is written out is the shape.
+    return bool(given) and all(isinstance(one, ast.Tuple) or _is_number(place, one) for one in given)
+
+
+def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
+    """`np.eye(k)` of `np.eye(k).flatten()`"""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and place.resolve(node.func) is None:
+        node = node.func.value
+    return node if isinstance(node, ast.Call) else None
+
+
+def _counts(place: Place, call: ast.Call) -> bool:
+    """`torch.LongTensor(range(n))`, `torch.from_numpy(np.array(range(n)))`: an `arange`.
+
+    TL113 tells of what no array is made of in between, where it is moved as it is made.
+    """
+    if len(call.args) != 1 or place.resolve(call.func) not in _OF_DATA:
+        return False
+    given = call.args[0]
+    if syntax.is_counted(place.resolve, given, ("list",)):
+        return not _moved_as_made(place, call)
+    return syntax.is_counted(place.resolve, given, ("list", "numpy.array"))
+
+
+def _moved_as_made(place: Place, made: ast.Call) -> bool:
+    """Whether the move is a method of what a call makes, or of what methods make of that: `made(...).view(-1).cuda()`."""
+    node = place.target
+    while node is not made and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return node is made
+
+
+def _by_numbers(place: Place, call: ast.Call) -> bool:
+    """`torch.triu_indices(n, n)`, `torch.normal(0, 1, size=(n, 3))`: what other factories there are."""
+    name = place.resolve(call.func)
+    if keyword_of(call, *_KEEPS) is not None:
+        return False
+    if name == "torch.normal":
+        return keyword_of(call, "size") is not None and all(_is_number(place, one) for one in given_to(call))
+    return name in _PAIRS
+
+
+def _by_sizes(place: Place, call: ast.Call) -> bool:
+    """`torch.FloatTensor(n, 3)`, `torch.Tensor(*x.shape)`, `torch.Tensor(x.size())`: memory of the host, by how much of it; what it shall hold is one thing."""
+    if call.keywords or place.resolve(call.func) not in OF_HOST or not call.args:
+        return False
+    if len(call.args) > 1:
+        return True
+    given = call.args[0]
+    value = place.value(given.value if isinstance(given, ast.Starred) else given)
+    return value.kind == "size" or (value.kind == "number" and value.integer and not value.other_kinds)
+
+
+def _writes(method: ast.Attribute) -> bool:
+    """Whether a method writes into its tensor, other than numbers that it makes itself: `x.zero_()`."""
+    return method.attr.endswith("_") and method.attr not in _FILLS
+
+
+def _is_fed(place: Place, name: ast.Name, steps: int) -> bool:
+    """Whether something is written into a tensor before the place, or it is given to what may do so."""
+    loads = place.flow.loads.get(name.id, ())
+    for load in loads:
+        if load is name or load.lineno > place.statement.lineno:
+            continue
+        part, parent = _part(place, load)
+        if isinstance(getattr(part, "ctx", None), ast.Store) and not is_number_put(place, part):
+            put = place.flow.parents[part]
+            made = put.value if isinstance(put, ast.Assign) and put.targets == [part] and steps else None
+            if made is None or (_calculated(place, made, steps - 1) is None):
+                return True
+        if isinstance(parent, ast.Attribute) and _writes(parent):
+            return True
+        if isinstance(parent, ast.Call) and not _is_of_torch(place, parent):
+            return True
+    return len(loads) > _USES
+
+
+def _is_of_torch(place: Place, call: ast.Call) -> bool:
+    """Whether a call calculates a tensor, by a function of torch: `torch.save(x, path)` reads it."""
+    return (place.resolve(call.func) or "").startswith("torch.") and place.value(call).kind == "tensor"
+
+
+def _part(place: Place, load: ast.Name) -> tuple[ast.expr, ast.AST]:
+    """`x[i][1:]` of `x`, and what that stands in."""
+    part: ast.expr = load
+    parent = place.flow.parents[load]
+    while isinstance(parent, ast.Subscript) and parent.value is part:
+        part, parent = parent, place.flow.parents[parent]
+    return part, parent
