@@ -5,28 +5,21 @@ from collections.abc import Iterator
 
 from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
-from torchlint.facts.flow import Loop
 from torchlint.facts.indices import indexed
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
-from torchlint.facts.nodes import indices, keyword_of, names_in, root_of
-from torchlint.facts.on_call import is_tensor_by_use, on_call
-from torchlint.facts.torch_table import NUMBERS
+from torchlint.facts.loop_data import collected_in, only_grows, stays_same
+from torchlint.facts.nodes import indices, keyword_of
+from torchlint.facts.on_call import on_call
+from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, target_of
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 from torchlint.torch_api.operators import operator
 
 _LEGACY = [f"{name}()" for name in OF_HOST]
-_BETWEEN = frozenset(
-    """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand t transpose permute
-    contiguous flatten""".split()
-)
-"""Methods between a constructor and its move: `torch.tensor(0).float().cuda()`."""
-_MOVES = frozenset(("to", "cuda", "type_as"))
 _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
 _BY_TYPE = "$type($list)"
 """A type of the device, or one that a program chooses: `torch.cuda.LongTensor([0, 1])`."""
-_READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 
 
 @rule(
@@ -119,7 +112,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if not moved or (site.hot is None and site.rare):
         return
     value = site.value(data)
-    constant = _constant(site, data)
+    constant = is_constant_data(site, data)
     if value.kind == "tensor" or (value.element is not None and value.element.kind == "tensor"):
         return
     level: Severity = "warning" if constant else "info"
@@ -128,7 +121,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if not message or not site.accelerator or _leaves_early(site):
         return
     if not frequency.repeated(site):
-        if not (_on_call(site) if constant else _grows(site, data)):
+        if not (_on_call(site) if constant else only_grows(site, data)):
             return
         level = "info"
     if value.kind == "number" and not constant and frequency.behind_type_test(site):
@@ -154,11 +147,11 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         )
     if site.name == ".new_tensor()":
         return ""
-    if _same(site, data):
+    if stays_same(site, data):
         return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
-    if _grows(site, data):
+    if only_grows(site, data):
         return f"`{site.short(data)}` grows in this loop, and all of it is copied to the device each time"
-    if (buffer := _collected(site)) is not None:
+    if (buffer := collected_in(site, site.call)) is not None:
         return f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
     if syntax.is_counted(site.resolve, data, ("list", "tuple")):
         return f"`{site.short(data)}` is counted on the host and copied to the device each time; `torch.arange` counts there"
@@ -235,17 +228,6 @@ def _stored(site: Site) -> ast.expr | None:
     return target.value if proven else None
 
 
-def _constant(site: Site, node: ast.expr) -> bool:
-    """A number that is written out, `-math.inf`, `float("inf")`, or a list of them."""
-    if isinstance(node, ast.List | ast.Tuple):
-        return all(_constant(site, element) for element in node.elts)
-    if isinstance(node, ast.UnaryOp):
-        return _constant(site, node.operand)
-    if isinstance(node, ast.Call):
-        return site.resolve(node.func) == "float" and all(isinstance(given, ast.Constant) for given in node.args)
-    return isinstance(node, ast.Constant) or site.resolve(node) in NUMBERS
-
-
 def _is_written_out(node: ast.expr) -> bool:
     """A list that stands there, or one that an object or the module holds; what was gathered before has to be sent."""
     if isinstance(node, ast.BinOp):
@@ -290,107 +272,6 @@ def _leaves_early(site: Site) -> bool:
     )
 
 
-def _same(site: Site, data: ast.expr) -> bool:
-    """Whether the data is a name, or an attribute of one, that the loop around the place only reads."""
-    root, loop = root_of(data, ast.Attribute), site.loop()
-    if loop is None or root is None or root.id == "self" or root.id in site.flow.globals:
-        return False
-    if any(_within(loop, store) for store in site.flow.stores.get(root.id, ())):
-        return False
-    return not any(_may_change(site, load) for load in site.flow.loads.get(root.id, ()) if _within(loop, load))
-
-
-def _grows(site: Site, data: ast.expr) -> bool:
-    """Whether the data is a list that the loop around the place only adds to: `rewards.append(r)`, `tokens += [token]`."""
-    while isinstance(data, ast.List) and len(data.elts) == 1:
-        data = data.elts[0]  # `[tokens]`, a batch of one
-    loop = site.loop()
-    if loop is None or not isinstance(data, ast.Name) or data.id in site.flow.globals:
-        return False
-    if any(guard.block is not None for guard in site.flow.guards(site.target, loop)):
-        return False  # from time to time
-    stores = site.flow.stores.get(data.id, ())
-    inside = [store for store in stores if _within(loop, store)]
-    if len(inside) == len(stores) or not all(_is_extended(site, store) for store in inside):
-        return False
-    if not all(_begins_list(site, store) for store in stores if store not in inside):
-        return False
-    called = [
-        method for load in site.flow.loads.get(data.id, ()) if _within(loop, load) and (method := _method(site, load))
-    ]
-    return bool(inside or called) and all(method in ("append", "extend") for method in called)
-
-
-def _begins_list(site: Site, store: ast.Name) -> bool:
-    """`rewards = []`, `state, tokens = begin(), [start]`"""
-    target = site.flow.parents[store]
-    statement = site.flow.parents[target] if isinstance(target, ast.Tuple) else target
-    made = statement.value if isinstance(statement, ast.Assign) else None
-    if isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple) and len(made.elts) == len(target.elts):
-        made = made.elts[target.elts.index(store)]
-    return isinstance(made, ast.List)
-
-
-def _is_extended(site: Site, store: ast.Name) -> bool:
-    """`tokens += [token]`"""
-    statement = site.flow.parents[store]
-    return isinstance(statement, ast.AugAssign) and isinstance(statement.value, ast.List)
-
-
-def _method(site: Site, load: ast.Name) -> str:
-    """`append` of `tokens.append(token)`, `del` of `del tokens[0]`; "" of what only reads."""
-    use = site.flow.parents[load]
-    if isinstance(use, ast.Subscript) and not isinstance(use.ctx, ast.Load):
-        return "del"
-    return use.attr if isinstance(use, ast.Attribute) else ""
-
-
-def _within(loop: Loop, name: ast.Name) -> bool:
-    return loop.lineno <= name.lineno <= (loop.end_lineno or loop.lineno)
-
-
-def _may_change(site: Site, name: ast.Name) -> bool:
-    """Whether a use of a name may change what it holds: a method of it, a write to a part of it, a call that takes it."""
-    node: ast.AST = name
-    for parent in site.flow.ancestors(name):
-        if isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
-            if not isinstance(parent.ctx, ast.Load):
-                return True
-        elif isinstance(parent, ast.Call):
-            return site.resolve(parent.func) not in _READERS
-        else:
-            return isinstance(parent, ast.AugAssign) and parent.target is node
-        node = parent
-    return False
-
-
-def _collected(site: Site) -> str | None:
-    """The tensor of the device that gets one element on each iteration, and that the loop does not read."""
-    statement, loop = site.statement, site.loop((ast.For,))
-    if not isinstance(statement, ast.Assign) or not isinstance(loop, ast.For) or len(statement.targets) != 1:
-        return None
-    target = statement.targets[0]
-    if not (
-        isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and _chained(site, statement.value)
-    ):
-        return None
-    counters = names_in(loop.target)
-    index = target.slice.elts[0] if isinstance(target.slice, ast.Tuple) and target.slice.elts else target.slice
-    if not (isinstance(index, ast.Name) and index.id in counters) or site.value(target.value).device != "accelerator":
-        return None
-    read = [load for load in site.flow.loads.get(target.value.id, ()) if _within(loop, load)]
-    return target.value.id if read == [target.value] else None
-
-
-def _chained(site: Site, node: ast.expr) -> bool:
-    """`torch.tensor(x).to(device).view(-1)`: the place and methods of what it gives."""
-    while node is not site.call:
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            return False
-        node = node.func.value
-    return True
-
-
 def _moved(site: Site) -> bool:
     """Whether the tensor is made for the accelerator, or moved there in the same expression."""
     given = site.argument("device")
@@ -399,13 +280,12 @@ def _moved(site: Site) -> bool:
         if value.kind == "device" and value.by_default_host and not (site.hot or site.warm):
             return False
         return value.device != "cpu" and value.const != "cpu"
-    call = _mover(site)
+    call = move_of(site, site.call)
     if call is None:
         return site.name in _BY_DEFAULT and site.made_on_accelerator and not _is_read(site)
-    if any(keyword.arg == "non_blocking" for keyword in call.keywords):
+    if keyword_of(call, "non_blocking") is not None:
         return False
-    target = _target(call)
-    return site.value(call).device == "accelerator" or (target is not None and _is_there(site, target))
+    return site.value(call).device == "accelerator" or goes_to_device(site, call)
 
 
 def _is_read(site: Site) -> bool:
@@ -414,57 +294,12 @@ def _is_read(site: Site) -> bool:
     return isinstance(method, ast.Attribute) and method.attr in ("cpu", "numpy", "tolist", "item", "type", "shape")
 
 
-def _mover(site: Site) -> ast.Call | None:
-    """The call that moves what is made in the same expression: `torch.tensor([0, 1]).view(1, 2).to(device)`."""
-    node: ast.expr = site.call
-    while isinstance(parent := site.flow.parents.get(node), ast.expr):
-        call = site.flow.parents.get(parent)
-        if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call):
-            if parent.attr in _MOVES:
-                return call
-            if parent.attr not in _BETWEEN:
-                return None
-            node = call
-        elif _is_part(site, parent, node) or _is_wrapped(site, parent):
-            node = parent
-        else:
-            return None
-    return None
-
-
-def _is_part(site: Site, parent: ast.expr, node: ast.expr) -> bool:
-    """`x[None, :]`, `x / 3.0`"""
-    if isinstance(parent, ast.Subscript):
-        return parent.value is node and not isinstance(parent.slice, ast.Name)
-    other = parent.right if isinstance(parent, ast.BinOp) and parent.left is node else None
-    return other is not None and _constant(site, other)
-
-
-def _is_wrapped(site: Site, parent: ast.expr) -> bool:
-    return isinstance(parent, ast.Call) and site.resolve(parent.func) == "torch.autograd.Variable"
-
-
-def _target(call: ast.Call) -> ast.expr | None:
-    """What a call moves a tensor to: a device, or where another tensor is."""
-    return call.args[0] if call.args else keyword_of(call, "device", "other")
-
-
 def _on_call(site: Site) -> bool:
     """Whether a constant is made anew for each tensor that the function is given, whatever it is like."""
     if any(guard.block is not None for guard in site.flow.guards(site.target)):
         return False
-    call = _mover(site)
-    target = site.argument("device") or (_target(call) if call is not None else None)
+    call = move_of(site, site.call)
+    target = site.argument("device") or (target_of(call) if call is not None else None)
     if target is None or site.function.name == "__init__" or frequency.behind_type_test(site):
         return False
     return on_call(site, target)
-
-
-def _is_there(site: Site, target: ast.expr) -> bool:
-    """`.to(x)` and `.to(x.device)` of a tensor that is not known to be on the host."""
-    value = site.value(target)
-    if value.kind == "tensor":
-        return not value.on_cpu and not value.from_loader
-    if value.kind in ("device", "str"):  # `device="cuda:0"`
-        return value.device != "cpu" and value.const not in ("cpu", "meta")
-    return is_tensor_by_use(site, target)

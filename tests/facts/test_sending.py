@@ -85,3 +85,23 @@ def test_who_moves_what_is_given(site_of: Callable[[str], Site], body: str, name
     move = moved_elsewhere.mover(site.at(site.function, made), made)
 
     assert (move.function.name if move is not None else None) == name
+
+
+@pytest.mark.parametrize(
+    ("expression", "move"),
+    [
+        ("torch.tensor(1) + x.cuda()", None),
+        ("show(torch.tensor(1)).cuda()", None),
+        ("torch.tensor(1).sum().cuda()", None),
+        ("torch.tensor(1).cuda()", "torch.tensor(1).cuda()"),
+        ("torch.tensor(1).float()[None].to(x)", "torch.tensor(1).float()[None].to(x)"),
+        ("(torch.tensor(1) / 255.0).cuda() + x", "(torch.tensor(1) / 255.0).cuda()"),
+        ("torch.autograd.Variable(torch.tensor(1)).cuda()", "torch.autograd.Variable(torch.tensor(1)).cuda()"),
+    ],
+)
+def test_what_moves_a_tensor_as_it_is_made(site_of: Callable[[str], Site], expression: str, move: str | None) -> None:
+    site = site_of(f"def f(x):\n    {expression}\n")
+
+    found = sending.move_of(site, site.flow.calls_named("tensor")[0])
+
+    assert (ast.unparse(found) if found is not None else None) == move

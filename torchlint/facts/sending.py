@@ -12,11 +12,18 @@ from .nodes import argument_of, keyword_of, root_of
 from .on_call import is_tensor_by_use
 from .place import Place
 from .syntax import called
+from .torch_table import NUMBERS
 
 SENDS = regex(
     r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
 )
 """What functions are called that send what they are given: `move_to(batch, device)`."""
+_MOVES = frozenset(("to", "cuda", "type_as"))
+_BETWEEN = frozenset(
+    """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand t transpose permute
+    contiguous flatten""".split()
+)
+"""Methods between a constructor and its move: `torch.tensor(0).float().cuda()`."""
 
 
 def sent_later(flow: Flow, node: ast.expr) -> bool:
@@ -72,8 +79,49 @@ def goes_to_device(place: Place, move: ast.Call) -> bool:
         return method not in ("to", "type", "type_as")
     value = place.value(target)
     if value.kind == "tensor" or is_tensor_by_use(place, target):
-        there = (value.kind == "tensor" and not value.on_cpu) or is_tensor_by_use(place, target)
+        there = (value.kind == "tensor" and not value.on_cpu and not value.from_loader) or is_tensor_by_use(
+            place, target
+        )
         return there or (method in ("type", "type_as") and value.device == "accelerator")
     if method in ("type", "type_as"):  # only a tensor is given: it is enough to know where that is
         return value.device == "accelerator"
     return value.device != "cpu" and arguments.is_device(value) and value.const not in ("cpu", "meta")
+
+
+def move_of(place: Place, made: ast.expr) -> ast.Call | None:
+    """The call that moves what is made in the same expression: `torch.tensor([0, 1]).view(1, 2).to(device)`."""
+    node = made
+    while isinstance(parent := place.flow.parents.get(node), ast.expr):
+        call = place.flow.parents.get(parent)
+        if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call):
+            if parent.attr in _MOVES:
+                return call
+            if parent.attr not in _BETWEEN:
+                return None
+            node = call
+        elif _is_part(place, parent, node):
+            node = parent
+        else:
+            return None
+    return None
+
+
+def _is_part(place: Place, parent: ast.expr, node: ast.expr) -> bool:
+    """`x[None, :]`, `x / 3.0`, `Variable(x)`"""
+    if isinstance(parent, ast.Call):
+        return place.resolve(parent.func) == "torch.autograd.Variable"
+    if isinstance(parent, ast.Subscript):
+        return parent.value is node and not isinstance(parent.slice, ast.Name)
+    other = parent.right if isinstance(parent, ast.BinOp) and parent.left is node else None
+    return other is not None and is_constant_data(place, other)
+
+
+def is_constant_data(place: Place, node: ast.expr) -> bool:
+    """A number that is written out, `-math.inf`, `float("inf")`, or a list of them."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return all(is_constant_data(place, element) for element in node.elts)
+    if isinstance(node, ast.UnaryOp):
+        return is_constant_data(place, node.operand)
+    if isinstance(node, ast.Call):
+        return place.resolve(node.func) == "float" and all(isinstance(given, ast.Constant) for given in node.args)
+    return isinstance(node, ast.Constant) or place.resolve(node) in NUMBERS

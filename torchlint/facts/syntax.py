@@ -71,6 +71,17 @@ def target(flow: Flow, value: ast.expr) -> ast.expr | None:
     return parent.target if isinstance(parent, ast.AnnAssign) and parent.value is value else None
 
 
+def given_to_target(flow: Flow, target: ast.expr) -> ast.expr | None:
+    """What an assignment gives a target, `y` for `b` of `a, b = x, y`; None of other statements, and of what is unpacked."""
+    parent = flow.parents.get(target)
+    if not isinstance(parent, ast.Tuple):
+        return parent.value if isinstance(parent, ast.Assign) else None
+    around = flow.parents.get(parent)
+    whole = around.value if isinstance(around, ast.Assign) else None
+    several = whole.elts if isinstance(whole, ast.Tuple) and len(whole.elts) == len(parent.elts) else None
+    return several[parent.elts.index(target)] if several is not None else None
+
+
 def own_attribute(function: Function, node: ast.expr | None) -> str | None:
     """The `x` of `self.x` in a method."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):

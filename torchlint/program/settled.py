@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..facts import nodes
+from ..facts import nodes, syntax
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..query.question import question
@@ -219,14 +219,4 @@ def _stored_once(project: Project, klass: Class, attr: str) -> ast.expr | None:
 def _stored(method: Function, attr: str) -> Iterator[ast.expr | None]:
     """What a method writes to an attribute of its object; None where that is not told."""
     for target in method.flow.targets.get(f"{method.own_name}.{attr}", ()):
-        parent: ast.AST | None = method.flow.parents.get(target)
-        if isinstance(parent, ast.Tuple):
-            statement = method.flow.parents.get(parent)
-            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Tuple):
-                yield (
-                    statement.value.elts[parent.elts.index(target)]
-                    if len(statement.value.elts) == len(parent.elts)
-                    else None
-                )
-                continue
-        yield parent.value if isinstance(parent, ast.Assign) else None
+        yield syntax.given_to_target(method.flow, target)
