@@ -5,7 +5,7 @@ import ast
 from torchlint.facts import copies
 from torchlint.facts.arguments import is_device
 from torchlint.rule import Edit, Finding, Fix, Site
-from torchlint.rule.rewrite import Place, arguments, operand, place_of, spelled
+from torchlint.rule.rewrite import PERHAPS, Place, arguments, operand, place_of, spelled
 
 _FLOATING = frozenset(
     f"torch.{name}" for name in ("float16", "half", "bfloat16", "float32", "float", "float64", "double")
@@ -20,7 +20,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(func, ast.Attribute)
     if isinstance(finding.told, copies.Needless):
         code = operand(site, finding.told.made, place_of(site, site.call), site.call)
-        note = "" if _is_calculated(site, finding.told.made) else _OTHER_CLASS
+        note = "" if site.surely_tensor(finding.told.made) else _OTHER_CLASS
         return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
     if isinstance(finding.told, copies.Doubled):
         return _copied_once(site, finding.told)
@@ -28,31 +28,18 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     before = func.value
     if site.name == ".contiguous()":
-        return Fix(
-            "Ask once",
-            (site.tree.replace(site.node, operand(site, before, place_of(site, site.call), site.call)),),
-            "safe",
-        )
+        edit = site.tree.replace(site.node, operand(site, before, place_of(site, site.call), site.call))
+        note = "" if site.surely_tensor(site.part("x")) else PERHAPS
+        return Fix("Ask once", (edit,), "unsafe" if note else "safe", note)
     assert isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute)
     first, second = _given(before), _given(site.call)
     device, dtype = (first, second) if _is_device(site, before) else (second, first)
     where, kind = operand(site, device, Place.VALUE), operand(site, dtype, Place.VALUE)
     code = f"{operand(site, before.func, Place.RECEIVER, site.call)}(device={where}, dtype={kind})"
     note = "" if site.resolve(dtype) in _FLOATING else _CAST_ELSEWHERE
+    note = note or ("" if site.surely_tensor(site.part("x")) else PERHAPS)
     return Fix(
         "Move and cast in one call", (site.tree.replace(site.caught(), code),), "unsafe" if note else "safe", note
-    )
-
-
-def _is_calculated(site: Site, node: ast.expr) -> bool:
-    """Whether operators are those of torch: between tensors and numbers. What a function of torch gives is new anyway."""
-    if not isinstance(node, ast.BinOp):
-        return True
-    return all(
-        _is_calculated(site, side)
-        if isinstance(side, ast.BinOp)
-        else site.value(side).is_tensor or site.value(side).kind == "number"
-        for side in (node.left, node.right)
     )
 
 
@@ -71,7 +58,7 @@ def _copied_once(site: Site, found: copies.Doubled) -> Fix | None:
     else:
         given = f'"{method}"'
     code = f"{operand(site, found.tensor, Place.RECEIVER, found.whole)}.to({given}, copy=True)"
-    note = _READ_LATER if _may_not_wait(site, found.cast) else ""
+    note = _READ_LATER if _may_not_wait(site, found.cast) else "" if site.surely_tensor(found.tensor) else PERHAPS
     edits = (site.tree.replace(site.cst(found.whole), code), *imports)
     return Fix("Copy once", edits, "unsafe" if note else "safe", note)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts import arguments
 from torchlint.facts.nodes import given_to
 from torchlint.rule import Edit, Finding, Fix, Site
-from torchlint.rule.rewrite import Place, operand, spelled
+from torchlint.rule.rewrite import Place, cut, operand, spelled
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -51,13 +51,16 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     node = site.cst(factory)
     assert isinstance(node, cst.Call)
     added = site.tree.add_argument(node, *(f"{name}={code}" for name, code in given.items()))
-    if added is None:
+    moved = cut(site, move)
+    if added is None or moved is None:
         return None
     name = (site.resolve(factory.func) or "").removeprefix("torch.")
     note = _risk(site, name, factory, "dtype" in given) or _risk_between(site, name, factory)
     if not note and _goes_to_tensor(site):
         note = "a move to a subclass of Tensor makes one, a factory does not"
-    return Fix("Create the tensor on the device", (added, _cut(site, made)), "unsafe" if note else "safe", note)
+    if not note and not _goes_to_device(site):
+        note = "what is called a device may be a dtype or a tensor"
+    return Fix("Create the tensor on the device", (added, moved), "unsafe" if note else "safe", note)
 
 
 def _is_like_another(made: ast.expr) -> bool:
@@ -111,11 +114,10 @@ def _goes_to_tensor(site: Site) -> bool:
     return target is not None and site.value(target).kind == "tensor"
 
 
-def _cut(site: Site, made: ast.Call) -> Edit:
-    """Take the `.to(device)` off its receiver."""
-    end = site.source.offset(made.end_lineno or 0, made.end_col_offset or 0)
-    last = site.source.offset(site.call.end_lineno or 0, site.call.end_col_offset or 0)
-    return Edit(end, last, b"")
+def _goes_to_device(site: Site) -> bool:
+    """Whether more than a name says that a tensor is moved to a device: a keyword, a method, or where the device comes from."""
+    target = site.argument("device", 0)
+    return target is None or target not in site.call.args or site.surely_device(target)
 
 
 def _risk(site: Site, name: str, factory: ast.Call, cast: bool) -> str:

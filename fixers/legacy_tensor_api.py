@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.rule import Edit, Finding, Fix, Site
-from torchlint.rule.rewrite import Place, call_node, operand, spelled
+from torchlint.rule.rewrite import PERHAPS, Place, call_node, operand, spelled
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -37,10 +37,7 @@ def _variable(site: Site) -> Fix | None:
         return None
     given = site.call.args[0]
     text = operand(site, given, Place.RECEIVER)
-    if _is_plain(site, given):
-        note = ""
-    else:
-        note = _PLAIN if site.value(given).is_tensor else "something else than a tensor may come here"
+    note = "" if _is_plain(site, given) else _PLAIN if site.value(given).is_tensor else PERHAPS
     return Fix("Use `detach()`", _detached(site, text), "unsafe" if note else "safe", note)
 
 

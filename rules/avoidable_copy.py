@@ -76,8 +76,9 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
     It is unsafe where the dtype is not known to be a floating one: a number that an integer can't hold becomes another
     one on the host than on the device, and the cast may happen on either.
-    A clone of a new tensor is left out; that is unsafe where an operator calculates it of a tensor and of something that
-    is not known to be one, whose class may give back something that it keeps.
+    A clone of a new tensor is left out.
+    All of it is unsafe where something else than a tensor may come on another way: what callers give without an
+    annotation, what an attribute holds, what an operator makes of an object whose class may take it over.
     A clone and a cast become `.to(..., copy=True)`: the same values, dtype, device, strides and gradients, and a tensor of
     its own in every case. With `non_blocking` this is unsafe: the host may write to the tensor while it is read.
     The cast by a type of the host gets no fix: the tensor would stay on the device.

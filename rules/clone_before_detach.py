@@ -51,7 +51,9 @@ def clone_before_detach(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Swaps the calls: the same values, dtype, device and strides, and no memory shared with `x`, in both orders. Nothing is
+    Swaps the calls: the same values, dtype, device and strides, and no memory shared with `x`, in both orders. It is
+    unsafe where something else than a tensor may come on another way: what callers give without an annotation, or what
+    an attribute holds. Nothing is
     offered where only its use suggests that the object is a tensor: a class of another library may have both methods.
 
     ## References

@@ -85,7 +85,8 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     draws other numbers from the same seed than the host, and for `linspace`, `logspace` and `arange` of floats, whose
     last bit may differ; for other values whose dtype the move changed, which are rounded once instead of twice; for
     floats whose shape is changed in between (`unsqueeze`, `view`), which become a view instead of a copy; for what
-    `expand` repeats, which the move stores and nothing can be written into without it; for a move to a
+    `expand` repeats, which the move stores and nothing can be written into without it; for what only its name calls a
+    device (`.to(device)` of a parameter without an annotation), since `.to` takes a dtype as well; for a move to a
     tensor (`.to(x)`, `.type_as(x)`), which gives what `x` is where that is a subclass; and for a cast by a host type,
     which becomes `mask.to(device, torch.float32)` and no longer copies what is there already.
     A default device of `meta` is left out of account: what is made there can't be moved, and raises.

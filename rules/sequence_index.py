@@ -60,6 +60,8 @@ def sequence_index(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Takes the inner brackets away, which is what torch does with them today.
+    It is unsafe where an array may come here on another way, or numbers alone stand in the list: what callers give
+    without an annotation, or what an attribute holds.
 
     ## References
 

@@ -636,7 +636,7 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(x):\n    if not isinstance(x, int):\n        raise E\n    x", "number"),
         ("def f(x):\n    if not isinstance(x, int):\n        x = 3.0\n    x", "number"),
         # What a caller gives counts where the function does not set a parameter.
-        ("def f(device):\n    if device is None:\n        device = torch.device('cpu')\n    device", "device"),
+        ("def f(device):\n    if device is None:\n        device = torch.device('cpu')\n    device", "device?"),
         ("def f(x):\n    if a:\n        x = torch.zeros(3)\n    x", "tensor? @cpu or unknown"),
         ("def f(x: torch.Tensor):\n    if a:\n        x = x.cpu()\n    x", "tensor"),
         ("def f(x):\n    for i in y:\n        z = x\n        x = torch.zeros(3)\n    z", "tensor? @cpu or unknown"),
@@ -733,7 +733,7 @@ def test_parameters(value_of: ValueOf, parameter: str, expected: str) -> None:
         ("dataloader_train", "loader?[batch? batch]"),
         ("optimizer", "optimizer?"),
         ("critic_optimizer", "optimizer?"),
-        ("device", "device"),
+        ("device", "device?"),
         ("accelerator", "accelerator?"),
         ("loss", "tensor? scalar"),
         ("logits", "tensor?"),
@@ -791,7 +791,7 @@ def test_names_of_parameters(value_of: ValueOf, name: str, expected: str) -> Non
         ("model(x).other", "unknown"),
         ("self.device", "device"),
         ("args.device", "device"),
-        ("dev", "device"),
+        ("dev", "device?"),
         ("params", "unknown"),
     ],
 )
@@ -1021,7 +1021,7 @@ def test_accelerate(value_of: ValueOf, code: str, expected: str) -> None:
         ("'cuda:%d' % rank", "str @accelerator"),
         ("torch.device('cuda:{}'.format(rank))", "device @accelerator"),
         ("torch.accelerator.current_accelerator()", "device @accelerator"),
-        ("device", "device"),
+        ("device", "device?"),
         ("'cpu' if a else 'other'", "str"),
     ],
 )

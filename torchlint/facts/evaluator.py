@@ -17,8 +17,8 @@ from .module import Class, Function, Module, key_of
 from .nodes import root_of
 from .promises import promised
 from .values import (
-    DEVICE,
     LIKELY,
+    LIKELY_DEVICE,
     LIKELY_NUMBER,
     LIKELY_TENSOR,
     NONE,
@@ -201,7 +201,7 @@ class Evaluator:
                 return value  # which has rows and columns, too
             value = replace(value, certainty=PROVEN, other_kinds=frozenset())
         if not value and common_names.DEVICE_NAME.search(name):
-            return DEVICE
+            return LIKELY_DEVICE
         return value
 
     def is_used_whole(self, name: str) -> bool:

@@ -85,6 +85,14 @@ class Lookup:
         found = self._by_origin(self._binders.get(name, []), name)
         return seen == self._outermost.binders.get(name, []) and found.keys() <= {origin} and _is_outside(origin)
 
+    def binders(self, place: ast.AST, name: str) -> list[ast.AST]:
+        """All that binds the name which a place reads, or deletes it; nothing where others may do so, too."""
+        return [] if self._stars or name in self._declared else self._seen(place, name)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that a node is a part of."""
+        return self._parents.get(node)
+
     def may_be_another(self, place: ast.AST, name: str, origin: str) -> bool:
         """Whether a name that an import of that origin binds may be something else when the place is reached.
 

@@ -12,10 +12,10 @@ from .arguments import Arguments
 from .nodes import string
 from .values import (
     CONTEXT,
-    DEVICE,
     DTYPE,
     INTEGER,
     LIKELY,
+    LIKELY_DEVICE,
     LIKELY_TENSOR,
     NDARRAY,
     NONE,
@@ -274,7 +274,7 @@ def pretrained(name: str) -> Value:
 def by_name(name: str) -> Value:
     """What a parameter's name says where nothing else does."""
     if common_names.DEVICE_NAME.search(name):
-        return DEVICE
+        return LIKELY_DEVICE
     if common_names.LOADER_NAME.search(name):
         return Loader(LIKELY, element=Batch(LIKELY, from_loader=True))
     if name in ("optimizer", "optim", "opt") or name.endswith("_optimizer"):

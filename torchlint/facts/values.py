@@ -747,6 +747,8 @@ ARRAY_OR_NUMBER = Array(other_kinds=frozenset(("number",)))
 TENSOR = Tensor()
 LIKELY_TENSOR = Tensor(LIKELY)
 DEVICE = DeviceValue()
+LIKELY_DEVICE = DeviceValue(LIKELY)
+"""What is called a device, and nothing else is known of."""
 CPU = DeviceValue(device="cpu")
 CUDA = DeviceValue(device="accelerator")
 DTYPE = Dtype()

@@ -109,6 +109,7 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
         return fix
     project = site.project
     given = {word for edit in fix.edits for word in _WORD.findall(edit.text)}
+    given |= {word.encode() for word in site.relied_on}
     taken = _WORD.findall(site.name.encode())
     patched = _patched_in_torch(project)
     for word in sorted((given | {*taken[-1:]}) & {member for _, member in patched}):
@@ -130,9 +131,11 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
 
 def _overridden(site: Site, given: set[bytes]) -> Iterator[str]:
     """The methods that a fix relies on, or puts in, which a file defines that has subclasses of Tensor."""
-    files = site.project.lineage("Tensor") if site.name.startswith(".") else frozenset[str]()
+    of_objects = site.name.startswith(".") or isinstance(site.target, ast.Subscript)
+    files = site.project.lineage("Tensor") if of_objects else frozenset[str]()
     nodes = list(_parts(site)) if files else []
     methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)} | {word.decode() for word in given}
+    methods |= {"__getitem__", "__setitem__"} if any(isinstance(node, ast.Subscript) for node in nodes) else set()
     used = {_OPERATORS[type(node.op)] for node in nodes if isinstance(node, ast.BinOp)}
     methods |= {f"__{side}{operator}__" for operator in used for side in ("", "r")}
     yield from (one for one in sorted(methods) if not files.isdisjoint(site.project.definers(one)))

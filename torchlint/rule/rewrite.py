@@ -25,6 +25,9 @@ else:
 
     cst = lazy("libcst")
 
+PERHAPS = "something else than a tensor may come here"
+"""The note of a fix that is right for tensors, where the program may have something else there on another way."""
+
 
 def spelled(site: Site, dotted: str) -> tuple[str, tuple[Edit, ...]] | None:
     """How the place writes a name of torch, and the import that this needs; None where no name is sure to be bound there.
@@ -120,6 +123,23 @@ def shown(site: Site, finding: Finding) -> Site:
             if (start, end) == wanted:
                 return Site(site.analysis, function, node, site.rule, site.name)
     return site
+
+
+def cut(site: Site, last: ast.expr) -> Edit | None:
+    """Take the last method or attribute off what it is asked of: `(x).clone().detach()` becomes `(x).clone()`.
+
+    None where it can't be told apart by its text: in parentheses with what it is asked of, or with a comment in between.
+    """
+    func = last.func if isinstance(last, ast.Call) else last
+    assert isinstance(func, ast.Attribute)
+    data = site.source.data
+    start, middle, end = (
+        site.source.offset(node.end_lineno or 0, node.end_col_offset or 0) for node in (func.value, func, last)
+    )
+    between, given = data[start:middle], data[middle:end].lstrip()
+    if b"#" in between or (given and not given.startswith(b"(")):
+        return None
+    return Edit(start + len(between[: between.rindex(b".")].rstrip(b" \t\f\r\n\\")), end, b"")
 
 
 def arguments(site: Site, *given: ast.expr | ast.keyword) -> str:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..facts import frequency, versions
+from ..facts.certain import Devices, Tensors
 from ..facts.flow import Flow, Loop
 from ..facts.guards import RARE, Meaning
 from ..facts.module import Class, Function, Module
@@ -88,6 +89,8 @@ class Site:
         self.pattern = ""
         """The pattern of the rule that the place has the shape of."""
         self._match: Match | None = None
+        self.relied_on: set[str] = set()
+        """The functions and methods of torch that a proof rests on (`surely_tensor`)."""
 
     # The shape of the rule
 
@@ -444,6 +447,19 @@ class Site:
         """What an expression of this function evaluates to."""
         expression = node if isinstance(node, ast.AST) else self.tree.counterpart(node)
         return self.project.value(self.function, expression) if isinstance(expression, ast.expr) else UNKNOWN
+
+    def surely_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression is a tensor whatever way the program takes: what a safe fix of it rests on."""
+        self.module.whole_tree()
+        proof = Tensors(self.project, self.module)
+        found = proof.holds(node)
+        self.relied_on |= proof.words
+        return found
+
+    def surely_device(self, node: ast.expr) -> bool:
+        """Whether an expression is a device whatever way the program takes."""
+        self.module.whole_tree()
+        return Devices(self.project, self.module).holds(node)
 
     @property
     def receiver(self) -> Value:
