@@ -3,12 +3,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import layers, syntax
-from torchlint.facts.module import Function
+from torchlint.facts import layers, names, syntax
+from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, Value, rule
 
 _SEQUENTIAL = "torch.nn.Sequential"
+_DEPTH = 4
+"""Through how many calls a word is followed."""
+_MOST = 40
+"""So many calls are asked what they give."""
+_REWEIGHTED = frozenset(("spectral_norm", "SpectralNorm", "weight_norm", "WeightNorm"))
+"""What is given a layer and gives one that calculates its weight anew, with the bias as it was."""
 
 
 @rule(
@@ -29,7 +35,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
     Finds convolutions and linear layers with a bias that are followed directly by a `BatchNorm`, `SyncBatchNorm` or
     `InstanceNorm`: next to each other in an `nn.Sequential`, in a list that is spread into one, or as
-    `self.norm(self.conv(x))` in the methods of a class.
+    `self.norm(self.conv(x))` in the methods of a class. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
+    a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
     A linear layer counts only where the norm is over as many features as the layer gives.
 
     ## Why is this slow?
@@ -108,7 +115,8 @@ def _norm_behind(site: Site) -> ast.expr | None:
 
 
 def _next_in_sequence(site: Site) -> ast.expr | None:
-    flow, item = site.flow, site.target
+    flow = site.flow
+    item = _reweighted(site)
     parent = flow.parents.get(item)
     if isinstance(parent, ast.Tuple) and len(parent.elts) == 2 and parent.elts[1] is item:
         # ("conv", nn.Conv2d(...)) of an OrderedDict
@@ -119,13 +127,20 @@ def _next_in_sequence(site: Site) -> ast.expr | None:
     elif isinstance(parent, ast.List | ast.Tuple) and _becomes_sequence(site, parent):
         siblings = parent.elts
     elif _is_append(parent):
-        return _next_append(site)
+        return _next_append(site, item)
     if item not in siblings or item is siblings[-1]:
         return None
     behind = siblings[siblings.index(item) + 1]
     if isinstance(behind, ast.Tuple) and len(behind.elts) == 2:
         behind = behind.elts[1]
     return behind if _is_norm(site, behind) else None
+
+
+def _reweighted(site: Site) -> ast.expr:
+    """The layer, or `spectral_norm(layer)` around it."""
+    around = site.flow.parents.get(site.call)
+    wraps = isinstance(around, ast.Call) and around.args == [site.call] and names.last(around.func) in _REWEIGHTED
+    return around if wraps and isinstance(around, ast.expr) else site.call
 
 
 def _becomes_sequence(site: Site, items: ast.expr) -> bool:
@@ -181,16 +196,45 @@ def _is_append(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
 
 
-def _next_append(site: Site) -> ast.expr | None:
+def _next_append(site: Site, item: ast.expr) -> ast.expr | None:
     """`layers.append(conv)`, and the next statement is `layers.append(norm)`."""
-    call, behind = site.flow.parents.get(site.target), syntax.following(site.flow, site.statement)
+    call, behind = site.flow.parents.get(item), _chosen(site, syntax.following(site.flow, site.statement))
     if not isinstance(behind, ast.Expr) or not isinstance(behind.value, ast.Call) or not isinstance(call, ast.Call):
         return None
     if site.statement is not site.flow.parents.get(call) or not syntax.same(call.func, behind.value.func):
         return None
     assert isinstance(call.func, ast.Attribute)
-    item = behind.value.args[0] if len(behind.value.args) == 1 else None
-    return item if item is not None and _spread(site, call.func.value) and _is_norm(site, item) else None
+    norm = behind.value.args[0] if len(behind.value.args) == 1 else None
+    return norm if norm is not None and _spread(site, call.func.value) and _is_norm(site, norm) else None
+
+
+def _chosen(site: Site, statement: ast.stmt | None) -> ast.stmt | None:
+    """The statement that runs next: of `if norm == "batch": ...`, where all callers give one word, the first of that branch."""
+    while isinstance(statement, ast.If):
+        test = statement.test
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
+            return None
+        value, word = site.value(test.left), test.comparators[0]
+        if not (isinstance(word, ast.Constant) and isinstance(word.value, str)):
+            return None
+        if value.kind != "str" or not value.proven or value.other_kinds or value.const is None:
+            return None
+        if not (isinstance(test.left, ast.Name) and _is_always_given(site, site.function, test.left.id, _DEPTH)):
+            return None
+        branch = statement.body if value.const == word.value else statement.orelse
+        statement = branch[0] if branch else None
+    return statement
+
+
+def _is_always_given(site: Site, function: Function, name: str, depth: int) -> bool:
+    """Whether all calls of the program give a parameter, a word or what was given to themselves: no default says another word."""
+    calls = (site.project.runs_of(function, _MOST) or []) if depth and name in function.positions else []
+    given = [(one.function, function.argument(one.given or one.call, name)) for one in calls]
+    return bool(given) and all(
+        isinstance(node, ast.Constant)
+        or (isinstance(node, ast.Name) and _is_always_given(site, caller, node.id, depth - 1))
+        for caller, node in given
+    )
 
 
 def _is_norm(site: Site, node: ast.expr) -> bool:
@@ -199,7 +243,9 @@ def _is_norm(site: Site, node: ast.expr) -> bool:
 
 def _fitting(site: Site, norm: Value) -> bool:
     """Whether a value is a norm; behind a linear layer, one over as many features as the layer gives."""
-    if norm.class_name not in layers.NORMS or not norm.proven or norm.other_kinds:
+    if not norm.proven or norm.other_kinds:
+        return False
+    if norm.class_name not in layers.NORMS and not (norm.class_ is not None and _is_own_norm(site, norm.class_)):
         return False
     if site.name != "torch.nn.Linear()":
         return True
@@ -207,12 +253,40 @@ def _fitting(site: Site, norm: Value) -> bool:
     return syntax.same(features, site.argument("out_features", 1))
 
 
+def _is_own_norm(site: Site, klass: Class) -> bool:
+    """Whether a class of the project is a norm of torch's that does what that does, and what it likes with the result."""
+    key = ("own norm", klass)
+    return site.once(key, lambda: _inherits_norm(site, klass))
+
+
+def _inherits_norm(site: Site, klass: Class) -> bool:
+    inherited = [site.project.base_name(one, base) for one in site.project.ancestry(klass) for base in one.bases]
+    if layers.NORMS.isdisjoint(inherited):
+        return False
+    own = [one.methods["forward"] for one in site.project.ancestry(klass) if "forward" in one.methods]
+    return all(map(_begins_with_norm, own))
+
+
+def _begins_with_norm(forward: Function) -> bool:
+    """`x = super().forward(x)` in front of all else, or `return` of it."""
+    first = forward.telling[0] if forward.telling else None
+    made = first.value if isinstance(first, ast.Assign | ast.Return) else None
+    if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "forward"):
+        return False
+    owner, given = made.func.value, [one.id for one in made.args if isinstance(one, ast.Name)]
+    return (
+        isinstance(owner, ast.Call)
+        and names.last(owner.func) == "super"
+        and given == [one.arg for one in forward.parameters[1:2]]
+    )
+
+
 # self.norm(self.conv(x))
 
 
 def _applied(site: Site) -> ast.expr | None:
     """The call of a norm on the layer's output, where every use of the layer is followed by one."""
-    name = syntax.own_attribute(site.function, syntax.target(site.flow, site.call))
+    name = syntax.own_attribute(site.function, syntax.target(site.flow, _reweighted(site)))
     klass = site.function.cls
     if name is None or klass is None or len(site.project.attribute_stores(klass, name)) != 1:
         return None

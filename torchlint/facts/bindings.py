@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft update".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
+_FROM_LOSS = frozenset(("backward", "manual_backward", "scale"))
+"""What an engine, an accelerator or a scaler is asked for with a loss: `accelerator.backward(loss)`, `scaler.scale(loss)`."""
 _OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))
 _MOST_LEFT = 20
 """How many ways out of an iteration are looked at."""
@@ -265,7 +267,7 @@ class Bindings:
         self._block(node.body)
         self._used.update(key for key in self._sized & self._placed if key is not None)
         self.evidence = frozenset(self._used - self._converted)
-        """Names and attributes used as only a tensor can be: `loss.backward()`, `x.unsqueeze(0)`, `x.size(0)` and `x.device`.
+        """Names and attributes used as only a tensor can be: `loss.backward()`, `engine.backward(loss)`, `x.unsqueeze(0)`, `x.size(0)` and `x.device`.
 
         What is converted, `x = torch.tensor(x)`, becomes one only there.
         """
@@ -652,6 +654,10 @@ class Bindings:
             self._sized.add(key_of(function.value))
         elif attribute in _CONVERTS and node.args:
             self._converted.add(key_of(node.args[0]))
+        elif attribute in _FROM_LOSS and len(node.args) == 1 and not node.keywords:
+            key = key_of(node.args[0])
+            if key is not None and key.endswith("loss"):
+                self._used.add(key)
         elif attribute in _OF_MODULES and not node.args:
             self.trained.add(key_of(function.value))
         elif attribute in MUTATORS:

@@ -12,8 +12,8 @@ from .nodes import assigned_in
 if TYPE_CHECKING:
     from .flow import Flow
 
-_BINDS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
-_GOES_THROUGH = (ast.For, ast.AsyncFor, ast.comprehension)
+BINDS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
+GOES_THROUGH = (ast.For, ast.AsyncFor, ast.comprehension)
 _Through = ast.For | ast.AsyncFor | ast.comprehension
 _NEAR = 3
 """How many loops around a name may bind it."""
@@ -34,13 +34,13 @@ class Consumers:
         """Whether a call whose name ends in one of the words takes the value of an expression."""
         bound: set[str] = set()
         for child, parent in self.flow.takers(node):
-            if _takes(parent, child, words):
+            if takes(parent, child, words):
                 return True
-            if isinstance(parent, _GOES_THROUGH) and child is parent.iter:
+            if isinstance(parent, GOES_THROUGH) and child is parent.iter:
                 self._feeding(words)
                 parts = self._parts[words]
                 return bool(parts) and any(one in parts for one in (node, *self.flow.expressions(node)))
-            if isinstance(parent, _BINDS) and not _adds_up(parent):
+            if isinstance(parent, BINDS) and not adds_up(parent):
                 bound |= assigned_in(parent)
         if not bound:
             return False
@@ -68,10 +68,10 @@ class Consumers:
         around: dict[ast.AST, list[_Bind]] = {}  # the assignments around a node, up to its statement
         for node in self.flow.nodes:
             if isinstance(node, ast.stmt):
-                around[node] = [node] if isinstance(node, _BINDS) and not _adds_up(node) else []
+                around[node] = [node] if isinstance(node, BINDS) and not adds_up(node) else []
                 continue
             parent = parents[node]
-            if parent in taken or _takes(parent, node, words):
+            if parent in taken or takes(parent, node, words):
                 taken.add(node)
             binds = around.get(parent, [])
             around[node] = [*binds, node] if isinstance(node, ast.NamedExpr) else binds
@@ -112,7 +112,7 @@ class Consumers:
         comprehension = self.flow.comprehension(name)
         near: list[ast.AST] = [*(comprehension.generators if comprehension else ()), *self.flow.loops(name)[:_NEAR]]
         for one in near[:_NEAR]:
-            if isinstance(one, _GOES_THROUGH):
+            if isinstance(one, GOES_THROUGH):
                 if one not in self._given:
                     self._given[one] = dict(_given(one.target, one.iter))
                 if name.id in self._given[one]:
@@ -142,11 +142,12 @@ def _given(target: ast.expr, whole: ast.expr) -> Iterator[tuple[str, ast.expr | 
             todo.append((target.value, given))
 
 
-def _takes(parent: ast.AST, child: ast.AST, words: frozenset[str]) -> bool:
+def takes(parent: ast.AST, child: ast.AST, words: frozenset[str]) -> bool:
+    """Whether a node is a call whose name ends in one of the words, and is given the other."""
     return isinstance(parent, ast.Call) and child is not parent.func and names.last(parent.func) in words
 
 
-def _adds_up(node: ast.AST) -> bool:
+def adds_up(node: ast.AST) -> bool:
     """`total += value * n`: a sum takes no summand as it is, as a list (`values += [value]`) does."""
     return (
         isinstance(node, ast.AugAssign)

@@ -7,9 +7,11 @@ import itertools
 
 from ..system.regex import regex
 from . import common_names, names
+from .consumers import BINDS, GOES_THROUGH, adds_up, takes
 from .module import Function
 from .nodes import assigned_in
 from .place import Place
+from .uses import readers
 
 _WRITES = frozenset(("save", "savez", "savez_compressed", "dump", "imwrite", "imsave", "save_image", "write_video"))
 _SHOWS = frozenset(("imshow", "fromarray", "plot", "scatter", "hist", "to_pil_image", "numpy_to_pil"))
@@ -32,7 +34,8 @@ def host_needs(place: Place, node: ast.expr) -> bool:
     words = _NEEDS_HOST
     if _is_number(place, node) and not _is_written_at_once(place, node):
         words = _NEEDS_HOST - _WRITES - _SHOWS
-    return place.consumed_by(words, node) or _is_action(place, node) or _is_told_environment(place)
+    taken = place.consumed_by(words, node) and _may_take(place.function, node, words)
+    return taken or _is_action(place, node) or _is_told_environment(place)
 
 
 def _is_written_at_once(place: Place, copy: ast.expr) -> bool:
@@ -51,6 +54,30 @@ def _is_number(place: Place, copy: ast.expr) -> bool:
     owner = copy.func.value if isinstance(copy, ast.Call) and isinstance(copy.func, ast.Attribute) else copy
     value = place.value(owner)
     return value.is_tensor and value.scalar
+
+
+def _may_take(function: Function, node: ast.expr, words: frozenset[str]) -> bool:
+    """Whether what needs the host takes a value, by the bindings of names: what an assignment overwrites is read by nobody behind it."""
+    flow, todo, seen = function.flow, [node], set[ast.AST]()
+    while todo:
+        for child, parent in flow.takers(todo.pop()):
+            if takes(parent, child, words) or (isinstance(parent, GOES_THROUGH) and child is parent.iter):
+                return True
+            if not isinstance(parent, BINDS) or child is not parent.value or adds_up(parent) or parent in seen:
+                continue
+            target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
+            if not isinstance(target, ast.Name) or not isinstance(parent, ast.Assign):
+                return True
+            seen.add(parent)
+            todo += (*readers(function, target.id, parent.value), *_read_next_time(function, target.id, parent))
+    return False
+
+
+def _read_next_time(function: Function, name: str, made: ast.Assign) -> list[ast.Name]:
+    """The reads of a name in front of an assignment, in the loops around it: on the next iteration they may see it."""
+    around = function.flow.loops(made)
+    start = around[-1].lineno if around else made.lineno
+    return [load for load in function.flow.loads.get(name, ()) if start <= load.lineno < made.lineno]
 
 
 def _is_told_environment(place: Place) -> bool:
