@@ -9,7 +9,7 @@ from torchlint.facts import alternatives, evaluation_mode, graph_liveness, names
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.evaluation_mode import Model
 from torchlint.facts.flow import Loop
-from torchlint.facts.frozen import is_frozen
+from torchlint.facts.frozen import freezes_itself, is_frozen
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import steps
 from torchlint.facts.trainable import runs_trainable
@@ -70,7 +70,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where no parameter and no input requires a gradient nothing is recorded: `model(x).numpy()` raises where something is, and functions that mention `requires_grad` are
-    not reported, nor are those that take gradients of inputs, such as attacks and attribution methods.
+    not reported, nor are models whose constructor takes the gradients from all parameters, and functions that take gradients of inputs, such
+    as attacks and attribution methods.
     A model whose `forward` takes gradients itself (normals, forces, an unrolled optimizer) needs autograd, and one of which nothing is
     known may be such a one where the project has them.
 
@@ -165,8 +166,8 @@ def _off(site: Site, call: ast.Call) -> bool:
 
 
 def _frozen(site: Site, call: ast.Call) -> bool:
-    """Whether the file freezes the parameters of the model that is called."""
-    return is_frozen(site, (chain(call.func) or ["?"])[-1])
+    """Whether the file, or the model itself, freezes the parameters of the model that is called."""
+    return is_frozen(site, (chain(call.func) or ["?"])[-1]) or freezes_itself(site.value(call.func))
 
 
 # After `model.eval()`
@@ -179,10 +180,10 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
     model = evaluation_mode.switched(site, call)
     if call.args[site.name == ".train()" :] or call.keywords or model is None:
         return
-    kind = site.value(call.func.value).kind
-    if kind != "module" and not (kind == "unknown" and MODEL_NAME.search(model[-1])):
+    value = site.value(call.func.value)
+    if value.kind != "module" and not (value.kind == "unknown" and MODEL_NAME.search(model[-1])):
         return
-    if trains and is_frozen(site, model[-1]):
+    if (trains and is_frozen(site, model[-1])) or freezes_itself(value):
         return
     told: set[ast.AST | None] = set()
     for other in site.flow.calls:
@@ -194,6 +195,8 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         if site.analysis.steps.hot(site.function, other):
             continue
         if _off(site, other) or evaluation_mode.switched_between(site, model, call, other):
+            continue
+        if chain(other.func) == model and graph_liveness.becomes_array(site, other):
             continue
         inner = [] if alone else [*_run_by_test(site, other, model)]
         if inner:

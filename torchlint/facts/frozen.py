@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections.abc import Iterator
 
+from ..system.regex import regex
+from .flow import Loop
+from .module import Function
+from .names import chain
+from .nodes import is_constant
 from .place import Place
+from .values import Value
 
 _SETS = r"requires_grad(?:_\w*)?(?:\(|\s*=(?!=))"
 """`requires_grad = False`, `requires_grad_(False)`; `if p.requires_grad` freezes nothing."""
+_NAMES_GRAD = regex(rb"requires_grad")
 
 
 def is_frozen(place: Place, name: str) -> bool:
@@ -19,6 +27,47 @@ def is_frozen(place: Place, name: str) -> bool:
         return True
     bases = itertools.islice(place.project.ancestry(klass), 1, None) if klass is not None else ()
     return any(_freezes(base.module.lines_of(base.node), name) for base in bases)
+
+
+def freezes_itself(model: Value) -> bool:
+    """Whether the constructor of a model takes the gradients from all of its parameters: `self.requires_grad_(False)`,
+    `for p in self.parameters(): p.requires_grad = trainable`, of a parameter that is False by default and that nobody gives.
+    """
+    made = model.class_.methods.get("__init__") if model.class_ is not None else None
+    if made is None or not made.says(_NAMES_GRAD):
+        return False
+    by = model.made_by if isinstance(model.made_by, ast.Call) else None
+    own = [made.own_name]
+    given = [
+        call.args[0]
+        for call in made.flow.calls_named("requires_grad_")
+        if (chain(call.func) or [])[:-1] == own and call.args
+    ]
+    given += filter(None, (_given_all(loop, own) for loop in made.own_loops))
+    return any(_is_off(made, one, by) for one in given)
+
+
+def _given_all(loop: Loop, own: list[str]) -> ast.expr | None:
+    """What a loop over all parameters of an object sets `requires_grad` of each to."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
+        return None
+    if chain(loop.iter.func) != [*own, "parameters"]:
+        return None
+    for one in loop.body:
+        if isinstance(one, ast.Assign) and chain(one.targets[0]) == [loop.target.id, "requires_grad"]:
+            return one.value
+        call = one.value if isinstance(one, ast.Expr) else None
+        if isinstance(call, ast.Call) and chain(call.func) == [loop.target.id, "requires_grad_"] and call.args:
+            return call.args[0]
+    return None
+
+
+def _is_off(made: Function, given: ast.expr, by: ast.Call | None) -> bool:
+    """Whether what a constructor gives is False, or its parameter that is False in the call by which it is made."""
+    if isinstance(given, ast.Name):
+        said = made.argument(by, given.id) if by is not None else None
+        given = said or made.defaults.get(given.id, given)
+    return is_constant(given, False)
 
 
 def _freezes(text: str, name: str) -> bool:

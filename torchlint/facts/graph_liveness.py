@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from . import syntax
+from .bindings import Assigned
 from .module import Function
 from .nodes import steps
 from .operator_calls import carries_no_graph
@@ -123,15 +124,24 @@ def becomes_array(place: Place, call: ast.Call) -> bool:
     """`model(x).cpu().numpy()`, at once or under a name: it raises where there is a graph, so that there is none."""
     target = syntax.target(place.flow, call)
     loads = place.flow.loads.get(target.id, ()) if isinstance(target, ast.Name) else ()
-    return any(_is_read_by_numpy(place, node) for node in (call, *loads))
+    return any(
+        _is_read_by_numpy(place, node) for node in (call, *(load for load in loads if _may_be(place, load, call)))
+    )
+
+
+def _may_be(place: Place, load: ast.Name, call: ast.Call) -> bool:
+    """Whether a name may stand for what a call gave: nothing else was assigned to it in between."""
+    bound = place.function.bindings.reach.get(load)
+    return not isinstance(bound, Assigned) or bound.node is call
 
 
 def _is_read_by_numpy(place: Place, node: ast.AST) -> bool:
-    """`x.squeeze(0).cpu().numpy()`: methods that keep a graph, and the one that refuses it."""
+    """`x[0].squeeze(0).cpu().numpy()`: parts and methods that keep a graph, and the one that refuses it."""
     for child, parent in place.flow.upwards(node):
         if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
             return True
         keeps = isinstance(parent, ast.Attribute) and parent.attr in _KEEPS
+        keeps = keeps or (isinstance(parent, ast.Subscript) and parent.value is child)
         if not keeps and not (isinstance(parent, ast.Call) and parent.func is child):
             return False
     return False

@@ -68,10 +68,13 @@ def evaluates(function: Function) -> bool:
 
 
 def is_own_test(function: Function) -> bool:
-    """Whether a function beside the code of a program is a test of it: `def test_masking():` with an `assert`, given nothing."""
+    """Whether a function beside the code of a program is a test of it: `def test_masking():` with an `assert`, given nothing;
+    a method of a case of `unittest`.
+    """
+    if function.cls is not None:
+        return any(names.last(base) == "TestCase" for base in function.cls.bases)
     return (
         function.name.startswith("test_")
-        and function.cls is None
         and not function.parameters
         and any(isinstance(node, ast.Assert) for node in function.flow.nodes)
     )

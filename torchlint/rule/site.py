@@ -23,6 +23,7 @@ from ..program.feeding import feeders, is_handed_over
 from ..program.model_calls import runs_module
 from ..program.places import place_of
 from ..program.project import Project
+from ..program.ray_host import is_on_ray_host, uses_ray
 from ..program.regions import Region
 from ..program.steps import Hot
 from ..program.unmoved import runs_unmoved_model
@@ -349,7 +350,7 @@ class Site:
     @property
     def accelerator(self) -> bool:
         """Whether the program deals with an accelerator at all: the file, those near it, for a module any, or the step loop that runs the place."""
-        return self.may_have_accelerator and not self._stays_on_host()
+        return self.may_have_accelerator and not self._stays_on_host() and not self._is_run_on_ray_host()
 
     @property
     def may_have_accelerator(self) -> bool:
@@ -403,6 +404,17 @@ class Site:
             return False
         stays = names_host and context.stays_on_host(function, loop)
         return stays or runs_unmoved_model(self.project, function, loop)
+
+    def _is_run_on_ray_host(self) -> bool:
+        """Whether the loop that runs the place on each step or iteration is one of a driver of Ray's workers."""
+        if not uses_ray(self.project):
+            return False
+        runner = self.function
+        if self.hot is not None:
+            runner = self.hot.function
+        elif self.warm_caller is not None:
+            runner = self.warm_caller[0]
+        return is_on_ray_host(self.project, runner)
 
     @property
     def role(self) -> Role:
