@@ -5,11 +5,13 @@ import re
 from dataclasses import dataclass
 
 from torchlint.facts import amp, api_table, hidden_reads, syntax
+from torchlint.facts.flow import Flow
 from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site, chain
 from torchlint.rule.rewrite import call_node, older_torch, spelled
 
-_PRINTS = rb"\b(?:print|type|str|repr)\(\s*[\w.]*%(name)s\s*[,)]|\{[\w.]*%(name)s[}!:=]|\b%(name)s\.__class__"
+_PRINTS = rb"\b(?:print|type|str|repr|vars)\(\s*[\w.]*%(name)s\s*[,)]|\{[\w.]*%(name)s[}!:=]|\b%(name)s\.__(?:class|module|dict)__"
+_SHOWN = "what prints the object, or checks its class, sees another one"
 _CACHE = rb"cache_enabled"
 _HIDDEN = "what `**` hides may leave out the dtype, which is then that of an autocast around this one"
 _DEFAULT = {"cuda": "float16", "cpu": "bfloat16"}
@@ -47,7 +49,9 @@ def _risk(site: Site, member: str) -> str:
     if member == "GradScaler" and (
         context.switched_on(printed, word=b"caler") or not _is_kept(site) or _is_shown(site)
     ):
-        return note or "what prints the object, or checks its class, sees another one"
+        return note or _SHOWN
+    if member == "autocast" and not _is_only_entered(site):
+        return note or _SHOWN
     return note
 
 
@@ -73,6 +77,39 @@ def _is_kept(site: Site) -> bool:
             called = site.flow.parents[node]
             return isinstance(inner, ast.Call) and isinstance(called, ast.Call) and called.func is node
     return isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr)
+
+
+def _is_only_entered(site: Site) -> bool:
+    """Whether an autocast is a context or a decorator, and where it has a name, or an attribute, nothing but that."""
+    name = _expression(site)
+    call = site.flow.parents[name]
+    made = call if isinstance(call, ast.Call) and call.func is name else name
+    if _is_entered(site.flow, made):
+        return True
+    statement = site.flow.statement(made)
+    if not _is_kept(site) or _is_shown(site):
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = {one.id for one in targets if isinstance(one, ast.Name)}
+    loads = (load for name in names for load in site.module.loads.get(name, ()))
+    return all(_is_entered(function.flow, load) for function, load in loads)
+
+
+def _is_entered(flow: Flow, node: ast.expr) -> bool:
+    """Whether something is a context or decorates, at once or by a condition, or is compared with nothing."""
+    parent = flow.parents[node]
+    while isinstance(parent, ast.IfExp | ast.BoolOp):
+        node, parent = parent, flow.parents[parent]
+    match parent:
+        case ast.withitem(optional_vars=None) | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Expr():
+            return True
+        case ast.Call(func=ast.Attribute(attr="enter_context")):
+            return True
+        case ast.Call(func=func) | ast.Attribute(value=func):
+            return func is node  # it decorates, `autocast()(f)`, or is asked for a method
+        case ast.Compare():
+            return all(isinstance(order, ast.Is | ast.IsNot) for order in parent.ops)
+    return False
 
 
 def _is_shown(site: Site) -> bool:

@@ -46,12 +46,7 @@ def _is_plain(site: Site, given: ast.expr) -> bool:
 
     What an object or a list holds may be changed elsewhere, what a function gives by a decorator or a method of the same name.
     """
-    given = given.value if isinstance(given, ast.NamedExpr) else given
-    value = site.value(given)
-    made = value.made_by
-    if not (value.proven and isinstance(made, ast.Call) and site.resolve(made.func) in _FACTORIES):
-        return False
-    return given is made or (isinstance(given, ast.Name) and made in site.flow.parents)
+    return site.value(given).proven and site.surely_made(given, _FACTORIES)
 
 
 def _detached(site: Site, text: str) -> tuple[Edit, ...]:

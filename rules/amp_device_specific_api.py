@@ -63,7 +63,8 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
     use is written out as `torch.amp.autocast(...)`.
     The fix is unsafe where the project allows a torch that lacks the new name (`GradScaler` came with 2.3, `custom_fwd`
     and `custom_bwd` with 2.4) or does not say which torch it is for, where it asks for the class of an object
-    (`isinstance(..., GradScaler)`), and where `**options` may leave out the dtype.
+    (`isinstance(..., GradScaler)`), where the object is printed, passed on or kept in a list and so may show its class,
+    and where `**options` may leave out the dtype.
     Nothing is written where `*arguments` hide what is given.
 
     ## References

@@ -82,7 +82,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     batch, or what still leads to the batch is only read. Nothing is offered where a function gets the batch that may write
     to it, where the program uses streams of its own or may run on Apple's MPS, whose asynchronous copies can read memory
     that was given back (pytorch/pytorch#189690), and where the whole batch is moved by one call, which a batch class of
-    a library may answer with a `TypeError`.
+    a library may answer with a `TypeError`, or where a class of the project has a `to` or `cuda` that takes no
+    `non_blocking`.
 
     ## References
 

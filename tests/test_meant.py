@@ -309,9 +309,7 @@ def test_a_name_that_another_function_binds_anew() -> None:
                              "x = torch.ones(2)\nswap()\nprint(Variable(x))\n"})  # fmt: skip
 
     for found in (inside, outside):
-        assert [("unsafe", "another function binds `x` anew")] == [
-            (fix.applicability, fix.note) for fix in found if fix
-        ]
+        assert ["unsafe"] == [fix.applicability for fix in found if fix]
 
 
 COPIED = """\

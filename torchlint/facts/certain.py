@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from .arguments import is_device
@@ -150,6 +150,23 @@ class Devices(_Certain):
         return is_device(promise)
 
 
+class Made(_Certain):
+    """What a function surely got from calls of some functions of torch."""
+
+    def __init__(self, code: Code, module: Module, by: Collection[str]) -> None:
+        super().__init__(code, module)
+        self._by = by
+
+    def _is_made(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self._code.resolve(self._function(node), node.func) in self._by
+
+    def _is_meant(self, promise: Value) -> bool:
+        return False
+
+    def _is_own(self, read: ast.Name, binders: list[ast.AST]) -> bool:
+        return bool(binders) and all(self._function(read) is self._function(binder) for binder in binders)
+
+
 class Tensors(_Certain):
     """What surely is a tensor."""
 
@@ -188,7 +205,8 @@ class Tensors(_Certain):
     def _is_own(self, read: ast.Name, binders: list[ast.AST]) -> bool:
         # Other files may bind what a function reads of its module.
         body = self._module.body
-        return bool(binders) and (self._function(read) is body or self._function(binders[0]) is not body)
+        local = self._function(read) is body or all(self._function(binder) is not body for binder in binders)
+        return bool(binders) and local
 
     def _is_calculated(self, node: ast.BinOp) -> bool:
         if self._tried(node.left):

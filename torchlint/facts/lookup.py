@@ -87,7 +87,9 @@ class Lookup:
 
     def binders(self, place: ast.AST, name: str) -> list[ast.AST]:
         """All that binds the name which a place reads, or deletes it; nothing where others may do so, too."""
-        return [] if self._stars or name in self._declared else self._seen(place, name)
+        if self._stars:
+            return []
+        return self._binders.get(name, []) if name in self._declared else self._seen(place, name)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that a node is a part of."""

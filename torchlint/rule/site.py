@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..facts import frequency, versions
-from ..facts.certain import Devices, Tensors
+from ..facts.certain import Devices, Made, Tensors
 from ..facts.flow import Flow, Loop
 from ..facts.guards import RARE, Meaning
 from ..facts.module import Class, Function, Module
@@ -472,6 +472,11 @@ class Site:
         """Whether an expression is a device whatever way the program takes."""
         self.module.whole_tree()
         return Devices(self.project, self.module).holds(node)
+
+    def surely_made(self, node: ast.expr, by: Collection[str]) -> bool:
+        """Whether an expression comes from calls of these functions whatever way the program takes through its function."""
+        self.module.whole_tree()
+        return Made(self.project, self.module, by).holds(node)
 
     @property
     def receiver(self) -> Value:
