@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from . import syntax
-from .bindings import Assigned
+from .flow import Loop, contains
 from .module import Function
-from .nodes import steps
+from .names import chain
+from .nodes import callee, names_in, steps
 from .operator_calls import carries_no_graph
 from .place import Place
 from .uses import readers
@@ -16,6 +17,10 @@ from .uses import readers
 _KEEPS = frozenset(("cpu", "float", "flatten", "permute", "reshape", "squeeze", "to", "transpose", "unsqueeze", "view"))
 """Methods that an array comes behind: `x.squeeze(0).cpu().numpy()`."""
 _DROPS = frozenset(("detach", "data", "shape", "dtype", "device", "ndim"))
+_CUTS = frozenset(("detach", "detach_", "data", "grad"))
+"""What gives a tensor without history where it is read or called."""
+_MAY_CARRY = frozenset(("tensor", "unknown", "list", "tuple"))
+"""The kinds of values that may carry a graph."""
 _NUMBERS = frozenset(("float", "int", "bool", "len"))
 """Functions of Python that give a number of what they are given."""
 
@@ -123,16 +128,8 @@ def dropped_parameter(function: Function) -> str | None:
 def becomes_array(place: Place, call: ast.Call) -> bool:
     """`model(x).cpu().numpy()`, at once or under a name: it raises where there is a graph, so that there is none."""
     target = syntax.target(place.flow, call)
-    loads = place.flow.loads.get(target.id, ()) if isinstance(target, ast.Name) else ()
-    return any(
-        _is_read_by_numpy(place, node) for node in (call, *(load for load in loads if _may_be(place, load, call)))
-    )
-
-
-def _may_be(place: Place, load: ast.Name, call: ast.Call) -> bool:
-    """Whether a name may stand for what a call gave: nothing else was assigned to it in between."""
-    bound = place.function.bindings.reach.get(load)
-    return not isinstance(bound, Assigned) or bound.node is call
+    reads = readers(place.function, target.id, call) if isinstance(target, ast.Name) else ()
+    return any(_is_read_by_numpy(place, node) for node in (call, *reads))
 
 
 def _is_read_by_numpy(place: Place, node: ast.AST) -> bool:
@@ -144,4 +141,44 @@ def _is_read_by_numpy(place: Place, node: ast.AST) -> bool:
         keeps = keeps or (isinstance(parent, ast.Subscript) and parent.value is child)
         if not keeps and not (isinstance(parent, ast.Call) and parent.func is child):
             return False
+    return False
+
+
+def reaches(place: Place, name: ast.Name, stored: ast.expr) -> bool:
+    """Whether the graph gets from the name to the whole expression: arithmetic, functions of torch, methods of tensors."""
+    child: ast.AST = name
+    while child is not stored:
+        parent = place.flow.parents[child]
+        if isinstance(parent, ast.Attribute):
+            if parent.attr in _CUTS:
+                return False
+        elif isinstance(parent, ast.Call):
+            if child is not parent.func and not (place.resolve(parent.func) or "").startswith("torch."):
+                return False
+            made = place.value(parent)
+            if made.kind not in _MAY_CARRY or made.integer or (made.kind == "tensor" and made.boolean):
+                return False  # `loss.item()`, `loss.numel()`, `out.argmax(1)`
+        elif not isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List):
+            return False
+        child = parent
+    value = place.value(name)
+    return value.kind == "tensor" and value.proven
+
+
+def is_cut(place: Place, name: str, loop: Loop) -> bool:
+    """Whether a loop binds a name to something without history, `loss = loss.item()`, or to what a function makes of it."""
+    for store in place.flow.stores.get(name, ()):
+        statement = place.flow.statement(store)
+        value = getattr(statement, "value", None)
+        if not contains(loop, store) or not isinstance(value, ast.expr) or isinstance(statement, ast.AugAssign):
+            continue
+        outer = callee(value)
+        if isinstance(outer, ast.Attribute) and outer.attr in _CUTS:
+            return True
+        if isinstance(value, ast.Call) and place.value(value).kind not in _MAY_CARRY:
+            return True
+        # `loss = reduced(loss)`: what comes back need not have a graph; that of `loss.mean()` and `loss / 2` does.
+        own = isinstance(outer, ast.Attribute) and outer is not value and chain(outer.value) == [name]
+        if not own and not isinstance(value, ast.BinOp | ast.Name) and name in names_in(value):
+            return True
     return False

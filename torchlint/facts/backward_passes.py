@@ -1,0 +1,93 @@
+"""The losses whose backward passes a loop runs, and what they are calculated from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .common_names import LOSS_NAME
+from .flow import Loop, contains
+from .nodes import given_to
+from .place import Place
+
+
+def is_used_up(place: Place, name: ast.Name, loop: Loop) -> bool:
+    """Whether the loop runs the backward pass of a name itself, or of a loss of the model's output that it holds: its graph is gone then."""
+    losses = place.once(("backward passes", loop), lambda: _losses(place, loop))
+    if name.id in losses:
+        return True
+    given, terms = place.once(("made a loss", loop), lambda: _made_of(place, loop, losses))
+    if name.id in terms and LOSS_NAME.search(name.id) and not _is_without_graph(place, name.id):
+        return True
+    return place.value(name).grad and name.id in given | terms
+
+
+def _is_without_graph(place: Place, name: str) -> bool:
+    """Whether anything that the name is given is made with autograd off."""
+    grad_off = place.analysis.context.grad_off
+    return any(grad_off(place.function, store) for store in place.flow.stores.get(name, ()))
+
+
+def _made_of(place: Place, loop: Loop, losses: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that the losses of a loop are calculated from: in one call, as terms of a sum."""
+    given: set[str] = set()
+    terms: set[str] = set()
+    for loss in losses:
+        for store in place.flow.stores.get(loss, ()):
+            statement = place.flow.statement(store)
+            if not contains(loop, store) or not isinstance(statement, ast.Assign):
+                continue
+            if isinstance(statement.value, ast.Call):
+                given.update(one.id for one in statement.value.args if isinstance(one, ast.Name))
+            else:
+                terms.update(_terms(statement.value))
+    return frozenset(given), frozenset(terms)
+
+
+def _terms(node: ast.expr) -> Iterator[str]:
+    """The names that arithmetic is made of: `a` and `b` of `a + 0.1 * b`."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.UnaryOp):
+        yield from _terms(node.operand)
+    elif isinstance(node, ast.BinOp):
+        yield from _terms(node.left)
+        yield from _terms(node.right)
+
+
+def _losses(place: Place, loop: Loop) -> frozenset[str]:
+    """The names whose backward pass a loop runs, by itself or by a function; none where a graph is kept for another one."""
+    between = place.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+    calls = [call for call in between if contains(loop, call)]
+    if any(map(_keeps_graph, calls)):
+        return frozenset()
+    return frozenset(name for call in calls for name in (*_passed_back(call), *_handed_over(place, call)))
+
+
+def _keeps_graph(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and any(
+        keyword.arg in ("retain_graph", "create_graph") for keyword in call.keywords
+    )
+
+
+def _passed_back(call: ast.Call) -> Iterator[str]:
+    """`loss` of `loss.backward()`, `accelerator.backward(loss)` and `scaler.scale(loss)`."""
+    if not isinstance(call.func, ast.Attribute):
+        return
+    if call.func.attr == "backward" and isinstance(call.func.value, ast.Name):
+        yield call.func.value.id
+    if call.func.attr in ("backward", "manual_backward", "scale") and call.args and isinstance(call.args[0], ast.Name):
+        yield call.args[0].id
+
+
+def _handed_over(place: Place, call: ast.Call) -> Iterator[str]:
+    """The names that a call gives to a function of the project which runs their backward pass: `self.train_step(loss)`."""
+    if not any(isinstance(given, ast.Name) for given in given_to(call)):
+        return
+    for target in place.project.targets(place.function, call):
+        if any(map(_keeps_graph, target.flow.calls)):
+            continue
+        for name in {name for inner in target.flow.calls for name in _passed_back(inner)} & target.positions.keys():
+            given = target.argument(call, name)
+            if isinstance(given, ast.Name):
+                yield given.id
