@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, serving
+from torchlint.facts import clocks, frequency, serving, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.rule import Finding, Site, chain, plain, rule
@@ -13,20 +12,13 @@ from torchlint.rule.lazy import regex
 _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelerator")
 _WAITS = {f"{module}.synchronize()" for module in _MODULES}
 _CACHES = {f"{module}.empty_cache()" for module in _MODULES} | {"torch.accelerator.memory.empty_cache()"}
-_CLOCKS = frozenset(
-    "time perf_counter perf_counter_ns monotonic process_time time_ns default_timer elapsed_time timer record".split()
-)
-_TIMER = regex(r"time(?:it|rs?|d)(?:_|$)|timing|stop_?watch", re.IGNORECASE)
-"""What a context manager that takes the time of its block is called."""
-_PROFILES = frozenset(("profile", "profiler"))
-"""What an object is called whose parts take the times of blocks."""
 _IN_A_WAIT = frozenset(("synchronize", "is_available", "device_count", "hasattr", "isinstance", "range"))
 """What a function calls that waits for the devices, and does nothing else."""
 _ASKED = frozenset(("blocking", "cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
 _OWN_STREAMS = frozenset(("cupy", "numba", "pycuda"))
 """Libraries whose kernels run on a stream of their own, or may."""
 _NEAR = 3
-"""How many statements from a synchronization a clock counts as next to it."""
+"""How many statements from a synchronization a `del` or a read counts as next to it."""
 
 
 @rule(
@@ -192,12 +184,8 @@ def _puts_away(site: Site) -> bool:
 
 def _behind_delete(site: Site) -> bool:
     """`del output; torch.cuda.empty_cache()`: what was deleted goes back to the driver on purpose."""
-    statement = site.flow.statement(site.target)
-    block = site.flow.block(statement)
-    return block is not None and any(
-        isinstance(before, ast.Delete) and 0 < block.index[statement] - at <= _NEAR
-        for before, at in block.index.items()
-    )
+    before = syntax.nearby(site.flow, site.flow.statement(site.target), before=_NEAR)
+    return any(isinstance(one, ast.Delete) for one in before)
 
 
 def _cost(site: Site) -> str:
@@ -225,25 +213,20 @@ def _names_it(test: ast.expr) -> bool:
 def _read_next(site: Site) -> bool:
     """Whether one of the next statements reads a value of the device, and so waits anyway."""
     for statement in site.flow.chain(site.target):
-        parent = site.flow.parents[statement]
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(parent, field, None)
-            if isinstance(block, list) and statement in block:
-                at = block.index(statement)
-                if any(reads.scalar_reads(site, near) for near in block[at + 1 : at + _NEAR + 1]):
-                    return True
-        if not isinstance(parent, ast.If):
-            return False
+        if any(reads.scalar_reads(site, near) for near in syntax.nearby(site.flow, statement, behind=_NEAR)[1:]):
+            return True
+        if not isinstance(site.flow.parents[statement], ast.If):
+            break
     return False
 
 
 def _timed(site: Site) -> bool:
     """Whether a clock is read near the synchronization, or near a call of a function that does nothing else."""
-    if _near_clock(site.flow, site.target) or _ends_a_measurement(site.flow, site.target):
+    if clocks.is_read_near(site.flow, site.target) or clocks.ends_measurement(site.flow, site.target):
         return True
     if any((chain(call.func) or [""])[-1] not in _IN_A_WAIT for call in site.flow.calls):
         return False
-    return any(_near_clock(one.function.flow, one.call) for one in site.project.calls_of(site.function))
+    return any(clocks.is_read_near(one.function.flow, one.call) for one in site.project.calls_of(site.function))
 
 
 def _times_each_step(site: Site) -> bool:
@@ -257,43 +240,3 @@ def _times_each_step(site: Site) -> bool:
 def _asks_for_gpu(site: Site, test: ast.expr) -> bool:
     value = site.value(test)
     return value.kind == "number" and value.needs_accelerator
-
-
-def _ends_a_measurement(flow: Flow, node: ast.AST) -> bool:
-    """`with profile.learn: ...; torch.cuda.synchronize()`: the last that a block does which a timer or a profiler goes round."""
-    for statement in flow.chain(node):
-        parent = flow.parents[statement]
-        if not isinstance(parent, ast.With | ast.If) or statement is not parent.body[-1]:
-            return False
-        named = [chain(item.context_expr) or [] for item in parent.items] if isinstance(parent, ast.With) else []
-        if any(part in _PROFILES or _TIMER.search(part) for parts in named for part in parts):
-            return True
-    return False
-
-
-def _near_clock(flow: Flow, node: ast.AST) -> bool:
-    """Whether a clock is read near a place, in its block or in the one around it."""
-    statements = flow.chain(node)
-    # An `elif` stands as deep as the `if` it belongs to.
-    blocks = [s for s in statements if not is_elif(flow.parents[s], s)]
-    for statement in blocks[:2]:
-        parent = flow.parents[statement]
-        for block in (getattr(parent, field, None) for field in ("body", "orelse", "finalbody")):
-            if isinstance(block, list) and statement in block:
-                at = block.index(statement)
-                if any(_reads_clock(near) for near in block[max(0, at - _NEAR) : at + _NEAR + 1]):
-                    return True
-    return False
-
-
-def _reads_clock(statement: ast.stmt) -> bool:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call):
-            name = (chain(node.func) or [node.func.attr if isinstance(node.func, ast.Attribute) else ""])[-1]
-            if name in _CLOCKS:
-                return True
-        elif isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call | ast.NamedExpr):
-            made = node.context_expr.value if isinstance(node.context_expr, ast.NamedExpr) else node.context_expr
-            if isinstance(made, ast.Call) and _TIMER.search((chain(made.func) or [""])[-1]):
-                return True
-    return False

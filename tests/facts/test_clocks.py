@@ -79,3 +79,37 @@ def test_a_function_of_the_project_waits_where_what_it_calls_does() -> None:
 
     assert clocks.may_wait(caller, outer, None, targets)
     assert not clocks.may_wait(caller, quiet, None, targets)
+
+
+@pytest.mark.parametrize(
+    ("body", "near"),
+    [
+        ("wait()\na()\na()\na()\na()\ntime.time()", False),
+        ("clock = time\nwait()", False),
+        ("for i in x:\n    if i:\n        wait()\ntime.time()", False),
+        ("wait()\na()\nend = time.time()", True),
+        ("event.record()\nwait()", True),
+        ("start = time.perf_counter()\nif x:\n    wait()", True),
+        ("if x:\n    a()\nelif y:\n    wait()\ntime.time()", True),
+        ("with Timer() as timer:\n    a()\nwait()", True),
+    ],
+)
+def test_clocks_near_a_place(body: str, near: bool) -> None:
+    flow = function(body).flow
+
+    assert clocks.is_read_near(flow, flow.calls_named("wait")[0]) is near
+
+
+@pytest.mark.parametrize(
+    ("body", "ends"),
+    [
+        ("with open(x):\n    wait()", False),
+        ("with profile.learn:\n    wait()\n    a()", False),
+        ("with profile.learn:\n    a()\n    wait()", True),
+        ("with self.timers.step:\n    if cuda:\n        wait()", True),
+    ],
+)
+def test_the_last_statement_that_is_measured(body: str, ends: bool) -> None:
+    flow = function(body).flow
+
+    assert clocks.ends_measurement(flow, flow.calls_named("wait")[0]) is ends

@@ -12,7 +12,9 @@ from ..system.regex import regex
 from ..torch_api import operators
 from . import names
 from .common_names import MODEL_NAME
+from .flow import Flow, is_elif
 from .module import Function
+from .syntax import nearby
 from .values import Value
 
 CLOCKS = frozenset(
@@ -20,6 +22,16 @@ CLOCKS = frozenset(
     for name in ("time.time", "time.perf_counter", "time.monotonic", "time.process_time")
     for suffix in ("", "_ns")
 ) | {"timeit.default_timer"}
+_READS = frozenset(
+    "time perf_counter perf_counter_ns monotonic process_time time_ns default_timer elapsed_time timer record".split()
+)
+"""What reads a clock, by the last part of its name."""
+_TIMER = regex(r"time(?:it|rs?|d)(?:_|$)|timing|stop_?watch", re.IGNORECASE)
+"""What a context manager that takes the time of its block is called."""
+_PROFILES = frozenset(("profile", "profiler"))
+"""What an object is called whose parts take the times of blocks."""
+_NEAR = 3
+"""How many statements from a place a clock counts as next to it."""
 BENCHMARK = regex(r"bench|measure|latency|throughput|profil|timeit|time_|_time\b|speed|perf", re.IGNORECASE)
 _WAITING = ("wait", "barrier", "mark_step", "elapsed_time", "query", "result")
 """What waits for the device beside torch's operators, by the last part of its name."""
@@ -79,6 +91,34 @@ def span(function: Function, end: ast.Call, resolve: Resolve) -> Span | None:
     ):
         return None
     return Span(function, statement, end) if flow.loops(statement) == flow.loops(end) else None
+
+
+def is_read_near(flow: Flow, node: ast.AST) -> bool:
+    """Whether a clock is read near a place, in its block or in the one around it."""
+    # An `elif` stands as deep as the `if` it belongs to.
+    statements = [one for one in flow.chain(node) if not is_elif(flow.parents[one], one)]
+    near = (nearby(flow, one, before=_NEAR, behind=_NEAR) for one in statements[:2])
+    return any(_reads_clock(part) for several in near for one in several for part in ast.walk(one))
+
+
+def _reads_clock(node: ast.AST) -> bool:
+    """`time.time()`, `event.record()`, `with Timer() as timer:`"""
+    if isinstance(node, ast.withitem):
+        made = node.context_expr.value if isinstance(node.context_expr, ast.NamedExpr) else node.context_expr
+        return isinstance(made, ast.Call) and _TIMER.search((names.chain(made.func) or [""])[-1]) is not None
+    return isinstance(node, ast.Call) and names.last(node.func) in _READS
+
+
+def ends_measurement(flow: Flow, node: ast.AST) -> bool:
+    """`with profile.learn: ...; torch.cuda.synchronize()`: the last that a block does which a timer or a profiler goes round."""
+    for statement in flow.chain(node):
+        parent = flow.parents[statement]
+        if not isinstance(parent, ast.With | ast.If) or statement is not parent.body[-1]:
+            return False
+        named = [names.chain(item.context_expr) or [] for item in parent.items] if isinstance(parent, ast.With) else []
+        if any(part in _PROFILES or _TIMER.search(part) for parts in named for part in parts):
+            return True
+    return False
 
 
 def is_benchmark(function: Function, role: str) -> bool:

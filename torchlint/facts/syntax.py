@@ -63,6 +63,15 @@ def following(flow: Flow, statement: ast.stmt) -> ast.stmt | None:
     return found.statements[at] if at < len(found.statements) else None
 
 
+def nearby(flow: Flow, statement: ast.stmt, *, before: int = 0, behind: int = 0) -> list[ast.stmt]:
+    """The statements of a block from so many before one of them to so many behind it, itself included."""
+    found = flow.block(statement)
+    if found is None:
+        return [statement]
+    at = found.index[statement]
+    return found.statements[max(0, at - before) : at + behind + 1]
+
+
 def target(flow: Flow, value: ast.expr) -> ast.expr | None:
     """What the value alone is assigned to: `x` of `x = value`, `self.x` of `self.x: T = value`."""
     parent = flow.parents.get(value)
