@@ -213,6 +213,8 @@ def _moves_to_device(site: Site) -> bool:
     value = site.value(target)
     if isinstance(value.const, str) and value.const.partition(":")[0] in ("cpu", "mps", "meta"):
         return False
+    if site.name == ".cuda()" and value.kind == "number" and not value.boolean:
+        return True  # `x.cuda(self.rank)`, whatever number that is
     return value.device != "cpu" and (
         arguments.is_device(value) or (not value and common_names.named_like_device(target))
     )

@@ -65,6 +65,9 @@ Meaning = Callable[..., str]
         "cfg.tensorboard.enable",  # a writer is there on each step
         "cfg.tensorboard",
         "args.use_wandb",
+        "args.report_to_wandb",
+        "self.log_to_tensorboard",
+        "wandb_log",
         "not args.log",
         "step % 10",  # nine times of ten
         "step % 10 != 0",

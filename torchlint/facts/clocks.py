@@ -98,7 +98,23 @@ def is_read_near(flow: Flow, node: ast.AST) -> bool:
     # An `elif` stands as deep as the `if` it belongs to.
     statements = [one for one in flow.chain(node) if not is_elif(flow.parents[one], one)]
     near = (nearby(flow, one, before=_NEAR, behind=_NEAR) for one in statements[:2])
-    return any(_reads_clock(part) for several in near for one in several for part in ast.walk(one))
+    return any(
+        _reads_clock(part)
+        for several in near
+        for one in several
+        for first in (_first(one) if one.lineno > node.lineno else (one,))  # type: ignore[attr-defined]
+        for part in ast.walk(first)
+    )
+
+
+def _first(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What is near in a statement behind a place: of an `if` what it asks, and what its blocks begin with."""
+    if not isinstance(statement, ast.If):
+        yield statement
+        return
+    yield statement.test
+    for one in (*statement.body[:_NEAR], *statement.orelse[:_NEAR]):
+        yield from _first(one)
 
 
 def _reads_clock(node: ast.AST) -> bool:

@@ -52,6 +52,9 @@ _THROTTLES = frozenset(
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
+# A flag that names a tracker says where it is logged to.
+_TRACKERS = frozenset("wandb tensorboard tensorboardx mlflow comet neptune clearml swanlab".split())
+_TOLD = frozenset("log logs logging logger report reporting to use with enable enabled on".split())
 _EVALUATES = frozenset(("eval", "evaluate", "evaluation", "validate", "validation"))
 _SHOWS = frozenset("debug debugging show vis viz visualize visualise plot plotting dump profile profiling".split())
 _PERIODS = frozenset(("freq", "frequency", "every", "interval"))
@@ -571,6 +574,8 @@ def _throttle_word(node: ast.expr) -> bool:
     if last.lower() in _LASTS:
         return True
     words = _words_of(node)
+    if not _TRACKERS.isdisjoint(words) and words <= _TRACKERS | _TOLD:
+        return False  # `report_to_wandb`: where to, not how often
     hits = words & _THROTTLES
     return bool(hits - _NOT_ALONE) or (bool(hits) and len(words) > 1)
 
