@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import syntax
 from torchlint.facts.flow import Guard, Loop, contains
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, rule
@@ -132,15 +133,15 @@ def _across_calls(site: Site) -> Iterator[Finding]:
     grown = site.part("grown")
     if not _is_kept(site, grown):
         return
-    kept = ast.dump(_read(grown))
-    if not any(ast.dump(_read(part)) == kept for part in _parts(site)):
+    kept = ast.unparse(grown)
+    if not any(ast.unparse(part) == kept for part in _parts(site)):
         return
     if any(site.value(part).on_cpu for part in _parts(site)) or site.rare or site.role == "test":
         return
     others = [
-        target for target in _targets(site) if ast.dump(_read(target)) == kept and not contains(site.statement, target)
+        target for target in _targets(site) if ast.unparse(target) == kept and not contains(site.statement, target)
     ]
-    if not all(_is_other_arm(site, target) for target in others):
+    if not all(syntax.exclusive(site.flow, target, site.target) for target in others):
         return  # made anew, or cut, in each call
     if site.in_forward or site.warm_caller is not None or _is_hook(site):
         message = f"`{ast.unparse(grown)}` grows by `{site.short()}`: each call copies all of it, and has a new shape."
@@ -190,11 +191,6 @@ def _grows_there(site: Site, caller: Function, call: ast.Call, name: str, place:
     return isinstance(target, ast.Name) and target.id == given.id and stores == [target]
 
 
-def _read(target: ast.expr) -> ast.expr:
-    """An expression as it is read: `self.store["key"]` of what is assigned there."""
-    return ast.parse(ast.unparse(target), mode="eval").body
-
-
 def _is_kept(site: Site, grown: ast.expr) -> bool:
     """Whether something is an attribute of the method's own object, or an entry of one: `self.store["key"]`.
 
@@ -235,20 +231,6 @@ def _targets(site: Site) -> Iterator[ast.expr]:
     for node in site.flow.nodes:
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             yield node
-
-
-def _is_other_arm(site: Site, target: ast.expr) -> bool:
-    """Whether an assignment is for the first call: in the other arm of a condition that the growth stands in."""
-    conditions = (guard.node for guard in site.flow.guards(target) if isinstance(guard.node, ast.If))
-    return any(_arm(one, site.target) + _arm(one, target) == 0 for one in conditions if _arm(one, target))
-
-
-def _arm(condition: ast.If, node: ast.AST) -> int:
-    """1 in the body of a condition, -1 in its `else`, 0 outside."""
-    for arm, statements in ((1, condition.body), (-1, condition.orelse)):
-        if any(contains(one, node) for one in statements):
-            return arm
-    return 0
 
 
 def _parts(site: Site) -> list[ast.expr]:

@@ -3,23 +3,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, host_needs, logging_calls, names
+from torchlint.facts import collected, frequency, host_needs, logging_calls, names
 from torchlint.facts import host_reads as reads
-from torchlint.facts.flow import Loop
+from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import keyword_of, root_of, string
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, chain, rule
-from torchlint.rule.lazy import regex
 
-_WRITERS = ("save", "savez", "savez_compressed", "savetxt", "dump", "to_csv", "to_json", "to_pickle", "to_parquet")
-
-_SCORES = regex(
-    r"(?:^|[._])(?:y|pred(?:s|iction|ictions)?|labels?|lbls?|targets?|tags?|true|truths?|gts?|prob(?:s|abilities|ability)?"
-    r"|scores?|logits?|loss(?:es)?|acc|correct|mse|mae|rmse|errors?|ppls?|perplexit(?:y|ies)|y?hats?)(?:_|$)"
-)
-"""What collects predictions, labels and metrics is called, not images or sounds."""
-_ADDS = ("append", "extend")
 _USES = 16
 """Of a name that is read more often, nobody is asked what each of its readers is."""
 
@@ -96,7 +87,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if _is_offload(site):
         return
     returns = _returns_batch(site)
-    by_default = site.hot is not None or returns or _of_one(site) or _scored(site) or _is_collected(site)
+    by_default = (
+        site.hot is not None or returns or _of_one(site) or _scored(site) or collected.is_collected(site, site.call)
+    )
     if not site.settings.preview and (not by_default or frequency.behind_type_test(site)):
         return
     if reads.host_copy(site, site.call, LIKELY) is None:
@@ -118,7 +111,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
             message = f"`{site.short()}` copies to the host and waits for the device on every call of the module"
             yield site.finding(message, severity="info")
         return
-    if site.call not in reads.told_copies(site, site.statement) or (not by_default and _writes(site)):
+    if site.call not in reads.told_copies(site, site.statement) or (not by_default and collected.is_written(site)):
         return
     back = host_needs.comes_back(site, site.call)
     what = "copies what the loader gave on the host back to it" if returns else "copies to the host"
@@ -207,12 +200,9 @@ def _scored(site: Site) -> bool:
     names = made.targets if isinstance(made, ast.Assign) else []
     loads = site.flow.loads.get(names[0].id, ()) if len(names) == 1 and isinstance(names[0], ast.Name) else ()
     uses = [site.flow.parents[load] for load in loads[: _USES + 1]]
-    return 0 < len(uses) <= _USES and all(isinstance(use, ast.Call) and _is_criterion(site, use) for use in uses)
-
-
-def _is_criterion(site: Site, call: ast.Call) -> bool:
-    value = site.value(call.func)
-    return value.kind == "module" and value.class_name.startswith("torch.nn.") and value.class_name.endswith("Loss")
+    return 0 < len(uses) <= _USES and all(
+        isinstance(use, ast.Call) and is_criterion(site.value(use.func)) for use in uses
+    )
 
 
 def _in_forward(site: Site) -> bool:
@@ -232,90 +222,6 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
     if site.hot is not None or (value.is_tensor and value.scalar) or site.settings.preview:
         message = f"`{site.short(holder)}` is in host memory: what is written into it is waited for {frequency.how_often(site)}"
         yield site.finding(message, severity="info", at=stored, related=site.why_hot())
-
-
-def _is_collected(site: Site) -> bool:
-    """Whether an evaluation loop collects predictions, labels or scores: they could stay where they are until it ends.
-
-    One array a batch goes to what works on the host.
-    """
-    if site.warm is None or _is_array_of_batch(site):
-        return False
-    holder = _holder(site.statement)
-    if holder is None or not _SCORES.search(".".join(_words(holder)).lower()):
-        return False
-    return not _is_written(site, _key(holder))
-
-
-def _is_array_of_batch(site: Site) -> bool:
-    """`parts.append(x.cpu().numpy())`"""
-    made = site.flow.parents.get(site.call)
-    if not isinstance(made, ast.Attribute) or made.attr != "numpy":
-        return False
-    added = site.flow.parents.get(site.flow.parents[made])
-    return isinstance(added, ast.Call) and isinstance(added.func, ast.Attribute) and added.func.attr == "append"
-
-
-def _holder(statement: ast.stmt) -> ast.expr | None:
-    """The list that a statement adds to; None where it does something else."""
-    if isinstance(statement, ast.AugAssign):
-        return statement.target
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    added = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ADDS
-    return call.func.value if added else None  # type: ignore[union-attr]
-
-
-def _words(node: ast.expr) -> Iterator[str]:
-    """The names that lead to something, and the keys: found, y_pred of `found["y_pred"]`."""
-    if isinstance(node, ast.Subscript):
-        yield from _words(node.value)
-        if isinstance(node.slice, ast.Constant):
-            yield str(node.slice.value)
-    else:
-        yield from chain(node) or ()
-
-
-def _writes(site: Site) -> bool:
-    """Whether what an evaluation loop copies is written to a file behind it: the copies are what it is for."""
-    made = site.statement
-    holder = _holder(made)
-    names = [_key(target) for target in made.targets] if isinstance(made, ast.Assign) else [_key(holder)]
-    return any(_is_written(site, name) for name in names)
-
-
-def _is_written(site: Site, name: str) -> bool:
-    """Whether a name, or what is made of it, is written to a file behind the loop; with no name, whether anything is."""
-    loop = site.warm
-    if loop is None:
-        return False
-    written = site.once(("written", loop), lambda: _written(site, loop))
-    return name in written if name else bool(written)
-
-
-def _written(site: Site, loop: Loop) -> frozenset[str]:
-    """The names of what is written to files behind a loop, and of what that was made of."""
-    end = loop.end_lineno or loop.lineno
-    calls = [call for name in _WRITERS for call in site.flow.calls_named(name) if call.lineno > end]
-    found = {name for call in calls for name in _read(call)}
-    if not found:
-        return frozenset()
-    made = [node for node in site.flow.nodes if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)]
-    for statement in [node for node in reversed(made) if node.lineno >= loop.lineno]:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if not found.isdisjoint([*map(_key, targets), _key(_holder(statement))]):
-            found |= _read(statement.value)
-    return frozenset(found)
-
-
-def _read(node: ast.AST) -> set[str]:
-    return {_key(part) for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)} - {""}
-
-
-def _key(node: ast.expr | None) -> str:
-    """The name that something is, or is a part of: `pose` for `pose[i]`, `self.pose`; "" for other expressions."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return ".".join(chain(node) or ()) if node is not None else ""
 
 
 def _first(site: Site) -> ast.Call | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .values import Value
+
 BIAS = {
     **{f"torch.nn.Conv{n}d": 7 for n in (1, 2, 3)},
     **{f"torch.nn.ConvTranspose{n}d": 7 for n in (1, 2, 3)},
@@ -29,3 +31,8 @@ Softshrink Softsign Tanh Tanhshrink Threshold Unflatten Unfold Upsample Upsampli
 ZeroPad1d ZeroPad2d ZeroPad3d"""
 WITHOUT_WEIGHTS = frozenset(f"torch.nn.{name}" for name in _WITHOUT_WEIGHTS.split())
 """Layers that train nothing; losses apart."""
+
+
+def is_criterion(value: Value) -> bool:
+    """Whether something is a loss of torch.nn: `nn.CrossEntropyLoss()`."""
+    return value.kind == "module" and value.class_name.startswith("torch.nn.") and value.class_name.endswith("Loss")

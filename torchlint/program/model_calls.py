@@ -207,7 +207,3 @@ def is_part_of_model(call: ast.Call) -> bool:
         and bool(common_names.MODEL_NAME.search(parts[-2]))
         and bool(_PARTS.search(parts[-1]))
     )
-
-
-def is_criterion(value: Value) -> bool:
-    return value.class_name.startswith("torch.nn.") and value.class_name.endswith("Loss")

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 
 from ..facts import guards, names, runs
 from ..facts.flow import Loop
+from ..facts.layers import is_criterion
 from ..facts.module import Function, Module
 from ..query.question import question
 from ..text.source import Words
@@ -19,7 +20,6 @@ from .model_calls import (
     hands_on_model,
     infers,
     is_computed,
-    is_criterion,
     is_given_model,
     is_method_of_module,
     is_named_like_model,
@@ -230,7 +230,7 @@ class WarmLoops:
         if function.flow.loops(call)[0] is not loop and not self._goes_over_batches(function, loop):
             return False
         callee = self.project.value(function, call.func)
-        if callee.kind == "module" and is_criterion(callee) and counts_up(self.project, function, loop):
+        if is_criterion(callee) and counts_up(self.project, function, loop):
             return False
         if callee.kind == "module" or is_method_of_module(self.project, function, call, callee):
             return True

@@ -1,0 +1,104 @@
+"""What an evaluation loop collects, and what of it is written to files behind the loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..system.regex import regex
+from .flow import Flow, Loop
+from .names import chain
+from .place import Place
+
+_WRITERS = ("save", "savez", "savez_compressed", "savetxt", "dump", "to_csv", "to_json", "to_pickle", "to_parquet")
+
+_SCORES = regex(
+    r"(?:^|[._])(?:y|pred(?:s|iction|ictions)?|labels?|lbls?|targets?|tags?|true|truths?|gts?|prob(?:s|abilities|ability)?"
+    r"|scores?|logits?|loss(?:es)?|acc|correct|mse|mae|rmse|errors?|ppls?|perplexit(?:y|ies)|y?hats?)(?:_|$)"
+)
+"""What collects predictions, labels and metrics is called, not images or sounds."""
+_ADDS = ("append", "extend")
+
+
+def is_collected(place: Place, copy: ast.Call) -> bool:
+    """Whether an evaluation loop collects predictions, labels or scores: they could stay where they are until it ends.
+
+    One array a batch goes to what works on the host.
+    """
+    if place.warm is None or _is_array_of_batch(place.flow, copy):
+        return False
+    holder = _holder(place.statement)
+    if holder is None or not _SCORES.search(".".join(_words(holder)).lower()):
+        return False
+    return not _is_written(place, _key(holder))
+
+
+def _is_array_of_batch(flow: Flow, copy: ast.Call) -> bool:
+    """`parts.append(x.cpu().numpy())`"""
+    made = flow.parents.get(copy)
+    if not isinstance(made, ast.Attribute) or made.attr != "numpy":
+        return False
+    added = flow.parents.get(flow.parents[made])
+    return isinstance(added, ast.Call) and isinstance(added.func, ast.Attribute) and added.func.attr == "append"
+
+
+def _holder(statement: ast.stmt) -> ast.expr | None:
+    """The list that a statement adds to; None where it does something else."""
+    if isinstance(statement, ast.AugAssign):
+        return statement.target
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    added = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ADDS
+    return call.func.value if added else None  # type: ignore[union-attr]
+
+
+def _words(node: ast.expr) -> Iterator[str]:
+    """The names that lead to something, and the keys: found, y_pred of `found["y_pred"]`."""
+    if isinstance(node, ast.Subscript):
+        yield from _words(node.value)
+        if isinstance(node.slice, ast.Constant):
+            yield str(node.slice.value)
+    else:
+        yield from chain(node) or ()
+
+
+def is_written(place: Place) -> bool:
+    """Whether what an evaluation loop copies is written to a file behind it: the copies are what it is for."""
+    made = place.statement
+    holder = _holder(made)
+    names = [_key(target) for target in made.targets] if isinstance(made, ast.Assign) else [_key(holder)]
+    return any(_is_written(place, name) for name in names)
+
+
+def _is_written(place: Place, name: str) -> bool:
+    """Whether a name, or what is made of it, is written to a file behind the loop; with no name, whether anything is."""
+    loop = place.warm
+    if loop is None:
+        return False
+    written = place.once(("written", loop), lambda: _written(place, loop))
+    return name in written if name else bool(written)
+
+
+def _written(place: Place, loop: Loop) -> frozenset[str]:
+    """The names of what is written to files behind a loop, and of what that was made of."""
+    end = loop.end_lineno or loop.lineno
+    calls = [call for name in _WRITERS for call in place.flow.calls_named(name) if call.lineno > end]
+    found = {name for call in calls for name in _read(call)}
+    if not found:
+        return frozenset()
+    made = [node for node in place.flow.nodes if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)]
+    for statement in [node for node in reversed(made) if node.lineno >= loop.lineno]:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if not found.isdisjoint([*map(_key, targets), _key(_holder(statement))]):
+            found |= _read(statement.value)
+    return frozenset(found)
+
+
+def _read(node: ast.AST) -> set[str]:
+    return {_key(part) for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)} - {""}
+
+
+def _key(node: ast.expr | None) -> str:
+    """The name that something is, or is a part of: `pose` for `pose[i]`, `self.pose`; "" for other expressions."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return ".".join(chain(node) or ()) if node is not None else ""

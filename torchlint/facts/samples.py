@@ -1,0 +1,135 @@
+"""Elements of a batch, of a list of samples or of a tensor, which a loop or a comprehension takes one by one."""
+
+from __future__ import annotations
+
+import ast
+
+from .bindings import Assigned
+from .flow import contains
+from .names import chain
+from .nodes import elements, root_of
+from .place import Place
+
+_GATHERS = ast.ListComp | ast.GeneratorExp
+
+
+def is_field_of_each(place: Place, field: ast.expr) -> bool:
+    """`s["image"]` of `[s["image"].to(device) for s in samples]`, `v` of `[{k: v.to(device) for k, v in s.items()} for s in samples]`.
+
+    What a call of the function made for each, `parts = [tokenize(text) for text in texts]`, are no samples.
+    """
+    inner = place.flow.comprehension(field)
+    around: ast.AST | None = place.flow.parents.get(inner) if isinstance(inner, ast.DictComp) else inner
+    if not isinstance(around, _GATHERS) or len(around.generators) != 1:
+        return False
+    match inner, field:
+        case ast.DictComp(generators=[ast.comprehension(iter=ast.Call(func=owner)), *_]), ast.Name():
+            sample = owner.value if isinstance(owner, ast.Attribute) and owner.attr == "items" else None
+        case _, ast.Subscript(value=sample, slice=ast.Constant(value=str())) if inner is around:
+            pass
+        case _:
+            return False
+    if inner is not around and around.elt is not inner:
+        return False
+    each, rows = around.generators[0].target, around.generators[0].iter
+    if not (isinstance(sample, ast.Name) and isinstance(each, ast.Name) and sample.id == each.id):
+        return False
+    bound = place.function.bindings.reach.get(rows) if isinstance(rows, ast.Name) else None
+    made = bound.node if isinstance(bound, Assigned) else None
+    return not (isinstance(made, ast.ListComp) and isinstance(made.elt, ast.Call))
+
+
+def each_of(place: Place, node: ast.expr) -> ast.expr | None:
+    """`xs` of `[x.to(device) for x in xs]`, for `x`; None where it is no element of one comprehension's only loop."""
+    comprehension = place.flow.comprehension(node)
+    if not isinstance(comprehension, _GATHERS) or len(comprehension.generators) != 1:
+        return None
+    target = comprehension.generators[0].target
+    named = isinstance(node, ast.Name) and isinstance(target, ast.Name) and node.id == target.id
+    return comprehension.generators[0].iter if named else None
+
+
+def holds_tensors(place: Place, rows: ast.expr) -> bool:
+    """Whether what is gone through is a list of tensors, or the samples of a batch."""
+    part = rows.slice if isinstance(rows, ast.Subscript) else None
+    if isinstance(part, ast.Slice) and all(_is_written_out(bound) for bound in (part.lower, part.upper)):
+        return False  # `batch[:4]`: the tensors that a batch begins with, each of all its samples
+    if _is_unpacked(place):
+        return False
+    value = place.value(rows)
+    if value.from_loader and value.kind == "tensor":
+        return True
+    return value.kind == "list" and value.items is None and value.element is not None and value.element.is_tensor
+
+
+def _is_written_out(bound: ast.expr | None) -> bool:
+    """Whether a bound of a slice is left out or written as a number: 4, -1."""
+    return bound is None or isinstance(bound.operand if isinstance(bound, ast.UnaryOp) else bound, ast.Constant)
+
+
+def _is_unpacked(place: Place) -> bool:
+    """Whether what is made is taken apart into names: `batch = tuple(t.to(device) for t in batch)` in front of `ids, mask = batch`."""
+    statement = place.statement
+    name = chain(statement.targets[0]) if isinstance(statement, ast.Assign) else None
+    return any(
+        isinstance(taken := place.flow.parents.get(load), ast.Assign)
+        and taken.value is load
+        and isinstance(taken.targets[0], ast.Tuple)
+        and load.lineno > statement.lineno
+        for load in (place.flow.loads.get(name[0], ()) if name is not None and len(name) == 1 else ())
+    )
+
+
+def is_part_of_sample(place: Place, node: ast.expr) -> bool:
+    """Whether an inner loop over a batch takes a value out of it: `for image, label in samples`, `for row in images`."""
+    loop = place.loop()
+    if not isinstance(loop, ast.For) or len(place.flow.loops(node)) < 2:
+        return False
+    root = root_of(node, ast.Attribute, ast.Call)
+    if root is None or place.flow.comprehension(node) is not None:
+        return False
+    if not any(isinstance(part, ast.Name) and part.id == root.id for part in elements(loop.target)):
+        return False
+    batch = place.value(loop.iter)
+    if batch.kind not in ("tensor", "batch") or not batch.from_loader:
+        return False
+    # The parts of a batch are not unpacked: what is, are samples.
+    return batch.kind == "tensor" or isinstance(loop.target, ast.Tuple)
+
+
+def rows_of(place: Place, row: ast.expr) -> ast.expr | None:
+    """What a loop or a comprehension goes through whose row a value is, `x` of `for x in xs` or `xs[i]` of `for i in range(n)`; None of others."""
+    comprehension, loop = place.flow.comprehension(row), place.loop((ast.For,))
+    if isinstance(row, ast.Subscript):
+        numbered = comprehension is None and isinstance(loop, ast.For) and _is_numbered(place, row, loop)
+        return row.value if numbered else None
+    around = comprehension.generators[0] if comprehension is not None else loop
+    if not isinstance(row, ast.Name) or not isinstance(around, ast.For | ast.comprehension):
+        return None
+    target, rows = around.target, around.iter
+    if isinstance(rows, ast.Call) and place.resolve(rows.func) == "enumerate" and isinstance(target, ast.Tuple):
+        if not (rows.args and target.elts):
+            return None
+        target, rows = target.elts[-1], rows.args[0]
+    if not isinstance(target, ast.Name) or target.id != row.id:
+        return None
+    # Something else may be assigned to the name before it is read.
+    stores = place.flow.stores.get(target.id, ())
+    return None if any(target.lineno < store.lineno < row.lineno for store in stores) else rows
+
+
+def _is_numbered(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
+    """`x[i]` of `for i in range(n)`, where nothing in the loop makes `x`, writes to it or moves `i`."""
+    if not isinstance(loop.iter, ast.Call) or next(place.flow.guards(row, loop), None) is not None:
+        return False  # some of the rows
+    over = place.resolve(loop.iter.func)
+    few = all(isinstance(place.value(bound).const, int) for bound in loop.iter.args)  # `range(3)`
+    counter = loop.target if over == "range" and not few else None
+    if over == "enumerate" and isinstance(loop.target, ast.Tuple) and loop.target.elts:
+        counter = loop.target.elts[0]
+    name = chain(row.value)
+    if not (isinstance(counter, ast.Name) and isinstance(row.slice, ast.Name) and row.slice.id == counter.id and name):
+        return False
+    written = [*place.flow.targets.get(".".join(name), ()), *place.flow.stored_in.get(".".join(name), ())]
+    moved = [store for store in place.flow.stores.get(counter.id, ()) if store is not counter]
+    return not any(contains(loop, store) for store in (*written, *moved))
