@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import frequency, moved_elsewhere, operator_results
 from torchlint.facts import host_reads as reads
 from torchlint.facts.host_constants import kept_on_host
-from torchlint.facts.host_filled import factory, filled, is_filled_by_numpy
+from torchlint.facts.host_filled import NUMPY_FILLS, factory, filled, is_filled_by_numpy
 from torchlint.facts.indices import indexed
 from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.on_call import on_call, precedes_runs
@@ -26,7 +26,11 @@ _SEEN = ("arange", "eye", "full", "ones", "rand", "randint", "randn", "randperm"
     shape=[
         *(f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as", "type")),
         *(f"torch.{name}(...)" for name in _SEEN),
-        "$type($array)",
+        *(
+            f"$type($array := ($here := {name}(...)){shaped})"
+            for name in NUMPY_FILLS
+            for shaped in ("", ".$shaped(...)")
+        ),
     ],
     fix="safe",
     impact="medium",
@@ -97,7 +101,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#create-tensors-directly-on-the-target-device
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
     """
-    if site.pattern == "$type($array)":
+    if site.name.startswith("numpy."):
         yield from _by_type(site, site.part("type"), site.part("array"))
         return
     if site.spread or not site.may_have_accelerator or site.source.holds(operator_results.DEFAULT_DEVICE):

@@ -18,7 +18,7 @@ from torchlint.torch_api.operators import operator
 _LEGACY = [f"{name}()" for name in OF_HOST]
 _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
-_BY_TYPE = "$type($list)"
+_BY_TYPE = ("$type([...])", "$type((...,))")
 """A type of the device, or one that a program chooses: `torch.cuda.LongTensor([0, 1])`."""
 
 
@@ -31,7 +31,7 @@ _BY_TYPE = "$type($list)"
         *plain(*_LEGACY),
         "$x.new_tensor(...)",
         "$x[$i]",
-        _BY_TYPE,
+        *_BY_TYPE,
     ],
     severity="info",
     impact="medium",
@@ -105,7 +105,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     data = site.call.args[0]
     if empties.no_data(data) or (site.name in _LEGACY and not _is_data(site, data)):
         return
-    if site.pattern == _BY_TYPE and not (isinstance(data, ast.List | ast.Tuple) and _is_data(site, data)):
+    if site.pattern in _BY_TYPE and not _is_data(site, data):
         return
     stored = _stored(site) if site.name == "torch.tensor()" else None
     moved = stored is not None or _is_sent(site)
@@ -131,7 +131,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 
 def _is_sent(site: Site) -> bool:
     """Whether what is made is made on the device, or sent there at once."""
-    if site.pattern == _BY_TYPE:
+    if site.pattern in _BY_TYPE:
         return makes_on_device(site.value(site.call.func)) and not _is_read(site)
     return _on_device(site) if site.name == ".new_tensor()" else _moved(site)
 

@@ -601,6 +601,38 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(x: float):\n    if isinstance(x, int):\n        return\n    x", "number"),
         ("def f(x):\n    x = [1]\n    if isinstance(x, list):\n        x", "list(number = 1)"),
         ("class A: pass\ndef f(x):\n    if isinstance(x, A):\n        x", "instance example.A"),
+        # What an engine or an accelerator runs backward is a loss.
+        ("def f(x, loss):\n    x.backward(loss)\n    loss", "tensor scalar"),
+        ("def f(x, loss):\n    x.backward(loss, y)\n    loss", "tensor? scalar"),
+        ("def f(x, batch):\n    x.backward(batch)\n    batch", "unknown"),
+        ("def f(x, losses):\n    x.backward(losses)\n    losses", "unknown"),
+        # What subclasses define stands in for what their base lacks, but for those that replace the method that asks.
+        (
+            "class B(A):\n    def g(self): return torch.zeros(3)\nclass A:\n    def f(self):\n        self.g()",
+            "tensor @cpu",
+        ),
+        (
+            (
+                "class B(A):\n    def g(self): return torch.zeros(3)\nclass C(A):\n    def g(self): return 1\n"
+                "class A:\n    def f(self):\n        self.g()"
+            ),
+            "tensor @cpu or number",
+        ),
+        (
+            (
+                "class B(A):\n    def g(self): return torch.zeros(3)\nclass C(A):\n    def g(self): return 1\n"
+                "    def f(self): pass\nclass A:\n    def f(self):\n        self.g()"
+            ),
+            "tensor @cpu",
+        ),
+        (
+            (
+                "class B(A):\n    def g(self): return torch.zeros(3)\nclass C(A):\n    def g(self): return 1\n"
+                "    def f(self): return super().f()\nclass A:\n    def f(self):\n        self.g()"
+            ),
+            "tensor @cpu or number",
+        ),
+        ("class B(A):\n    def g(self): return torch.zeros(3)\nclass A: pass\nA().g()", "unknown"),
         # A function that is a default is called where nobody is seen to give another one.
         ("def g(): return torch.zeros(3)\ndef f(h=g):\n    h()", "tensor @cpu"),
         ("f(h=torch.rand_like)\ndef g(): return torch.zeros(3)\ndef f(h=g):\n    h", "name torch.rand_like"),

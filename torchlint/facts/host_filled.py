@@ -33,6 +33,8 @@ _NUMPY_RANDOM = frozenset(
     f"numpy.random.{name}"
     for name in "normal permutation rand randint randn random random_sample standard_normal uniform".split()
 )
+NUMPY_FILLS = sorted(_NUMPY | _NUMPY_RANDOM)
+"""What of NumPy fills an array by numbers alone, or may."""
 _USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
 # Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.

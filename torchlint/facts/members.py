@@ -7,7 +7,7 @@ import ast
 from . import batches, common_names, layers, module_calls, narrowing, operations
 from . import torch_table as table
 from .evaluator import Evaluator
-from .module import key_of
+from .module import Class, Function, key_of
 from .values import (
     BOOL,
     CUDA,
@@ -84,6 +84,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
             return (
                 values.world.returns(method) if method.decorator_names & _PROPERTIES else FunctionValue(function=method)
             )
+        if base.made_by is None and (methods := _of_heirs(values, base.class_, attr)):
+            return join_all([FunctionValue(function=one) for one in methods])
     if base.class_ is None and base.classes:
         return join_all([member(values, one, attr) for one in each_class(base)])
     if attr == "dtype" and kind == "unknown":
@@ -126,6 +128,22 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
     if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
         return Accelerator(LIKELY)
     return UNKNOWN
+
+
+def _of_heirs(values: Evaluator, klass: Class, name: str) -> list[Function]:
+    """The methods of subclasses that a class lacks; in one of its methods, of those that do not replace that one."""
+    here = values.function
+    return [
+        method
+        for method in values.world.of_heirs(klass, name)
+        if here.cls is not klass or method.cls is None or not _replaces(method.cls, here.name)
+    ]
+
+
+def _replaces(heir: Class, name: str) -> bool:
+    """Whether a subclass has a method in place of its base's, which it does not call."""
+    method = heir.methods.get(name)
+    return method is not None and not method.flow.calls_named(name)
 
 
 def each_class(value: Value) -> list[Value]:

@@ -115,6 +115,9 @@ class Shape:
             else ()
         )
         """Arguments that the call has by keyword, for certain."""
+        first = node.args[0] if isinstance(node, ast.Call) and node.args and self.place is self.whole else None
+        self._first = type(first) if isinstance(first, ast.List | ast.Tuple) else None
+        """What is written out as the first argument, a list or a tuple."""
         self._adds = isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp)
         """Whether it is an assignment of what an operator gives."""
         self.bare = self.place is self.whole and _always(self.whole)
@@ -127,6 +130,9 @@ class Shape:
         if self._keywords:
             assert isinstance(whole, ast.Call)
             return self._keywords.issubset([keyword.arg for keyword in whole.keywords])
+        if self._first is not None:
+            assert isinstance(whole, ast.Call)
+            return bool(whole.args) and isinstance(whole.args[0], self._first)
         return not self._adds or (isinstance(whole, ast.Assign) and isinstance(whole.value, ast.BinOp))
 
     def _part(self, node: ast.AST, *, outside: bool) -> Part:

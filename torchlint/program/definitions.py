@@ -253,6 +253,12 @@ class Definitions(Texts):
         last = name.rpartition(".")[2] or (names.chain(base) or [""])[-1]
         return last in table.MODULE_BASES or last == "Module"
 
+    def of_heirs(self, klass: Class, name: str) -> list[Function]:
+        """The methods of a name in the subclasses of a class; none where there are too many."""
+        heirs = self.subclasses(klass) if self.definers(name) else []
+        found = [heir.methods[name] for heir in heirs if name in heir.methods]
+        return found if len(found) <= MAX_SITES else []
+
     def method(self, klass: Class, name: str) -> Function | None:
         """A method of a class or of its bases in the project."""
         return next((one.methods[name] for one in self.ancestry(klass) if name in one.methods), None)

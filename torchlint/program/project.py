@@ -108,9 +108,8 @@ class Project(Definitions):
 
     def _made_real(self, method: Function) -> list[Function]:
         """What subclasses define in place of an abstract method; nothing where there are too many."""
-        heirs = self.subclasses(method.cls) if method.cls is not None else []
-        found = [heir.methods[method.name] for heir in heirs if method.name in heir.methods]
-        return [one for one in found if not one.is_abstract] if len(found) <= MAX_SITES else []
+        found = self.of_heirs(method.cls, method.name) if method.cls is not None else []
+        return [one for one in found if not one.is_abstract]
 
     @question("parameter", UNKNOWN, by="_ask")
     def parameter(self, function: Function, name: str) -> Value:
