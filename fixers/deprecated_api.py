@@ -102,12 +102,18 @@ def _numbers_last(site: Site, roles: Given) -> Fix | None:
 
 def _reordered(site: Site, tensors: list[ast.expr], numbers: list[ast.expr]) -> str:
     """What the new order may change; "" where that is nothing."""
-    if site.name.startswith(".") and not site.value(site.part("x")).is_tensor:
+    if site.name.startswith(".") and not _is_tensor(site):
         return "only the name and a number tell that this is a tensor"
     acts = any(_acts(site, one) for one in numbers)
     if acts or (any(_acts(site, one) for one in tensors) and not all(_is_fixed(site, one) for one in numbers)):
         return "a call among the arguments runs before the number is looked up"
     return ""
+
+
+def _is_tensor(site: Site) -> bool:
+    """Whether the method is one of a tensor: other classes have `add` and `sub`, too."""
+    owner = site.part("x")
+    return site.surely_tensor(owner) if site.name in (".add()", ".sub()") else site.value(owner).is_tensor
 
 
 def _acts(site: Site, node: ast.expr) -> bool:

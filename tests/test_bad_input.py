@@ -223,3 +223,16 @@ def test_fixing_leaves_broken_files_as_they_are(project: Path, capsys: pytest.Ca
     assert (1, ["broken.py:2:6:"], "") == check(capsys, "--fix")
     assert broken == (project / "broken.py").read_bytes()
     assert 'x.to("cuda", non_blocking=True)' in (project / "good.py").read_text()
+
+
+@pytest.mark.parametrize("given", ["", " ", ","])
+def test_a_selection_that_names_no_rule_is_said(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--select "$RULES"` where nobody has set it would find nothing in anything."""
+    (tmp_path / "a.py").write_text(TRAIN)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["check", "--select", given, "a.py"])
+    assert stopped.value.code == 2
+    assert f"{given!r} selects no rule" in capsys.readouterr().err

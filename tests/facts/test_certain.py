@@ -38,6 +38,7 @@ def kind(code: str, rule: str = "TL507", more: str = "") -> str:
         # An object may say what an operator does, or a function of torch.
         f"class A:\n    def __radd__(self, other):\n        return self\ndef go(y):\n    x = torch.zeros(3) + y\n    {TAIL}",
         f"class A:\n    def __torch_function__(self, *given):\n        return self\ndef go(y: torch.Tensor):\n    x = torch.cat([y, y])\n    {TAIL}",
+        f"class A:\n    def __torch_dispatch__(self, *given):\n        return self\ndef go(x: torch.Tensor):\n    {TAIL}",
         # A container may be changed by another name.
         f"def go(change):\n    d = {{'a': torch.zeros(3)}}\n    e = d\n    e['a'] = change\n    x = d['a']\n    {TAIL}",
         f"def go(z):\n    y = z\n    x = torch.zeros(3)\n    x, y = y, x\n    {TAIL}\ngo(torch.ones(1))",

@@ -67,7 +67,9 @@ def selection(parser: argparse.ArgumentParser) -> None:
         "rules", "SELECTOR is a code, the start of one, a rule's name, a category (sync, memory, ...), or ALL."
     )
     selectors: dict[str, Any] = {"action": "extend", "type": _words, "metavar": "SELECTOR,..."}
-    rules.add_argument("--select", **selectors, help="the rules to use, instead of the default ones")
+    rules.add_argument(
+        "--select", **{**selectors, "type": _selected}, help="the rules to use, instead of the default ones"
+    )
     rules.add_argument("--ignore", **selectors, help="rules to leave out")
     rules.add_argument("--extend-select", **selectors, help="rules to use beside the selected ones")
     ignores: dict[str, Any] = {"action": "extend", "type": _words, "metavar": "PATTERN:SELECTOR,..."}
@@ -182,6 +184,14 @@ def _count(text: str) -> int:
 
 def _words(text: str) -> list[str]:
     return [word for word in (part.strip() for part in text.split(",")) if word]
+
+
+def _selected(text: str) -> list[str]:
+    """The same, where nothing is given by mistake: `--select "$RULES"` without such a variable finds nothing in anything."""
+    words = _words(text)
+    if not words:
+        raise argparse.ArgumentTypeError(f"{text!r} selects no rule")
+    return words
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:

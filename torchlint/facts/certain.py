@@ -25,8 +25,8 @@ _REFLECTED: dict[type[ast.operator], str] = {
 }  # fmt: skip
 """The method by which what stands on the right side of an operator may take it over."""
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_OVERRIDE = rb"\b__torch_function__\b"
-"""How a class says that functions of torch do something else with its objects."""
+_OVERRIDE = rb"\b__torch_(?:function|dispatch)__\b"
+"""How a class says that functions of torch do something else with its objects, or as long as it is entered."""
 _NESTED = (ast.Tuple, ast.List, ast.Starred)
 
 
@@ -175,6 +175,9 @@ class Tensors(_Certain):
         self.words: set[str] = set()
         """The functions and methods of torch that the proof rests on."""
 
+    def holds(self, node: ast.expr) -> bool:
+        return not self._code.any_holds(_OVERRIDE) and super().holds(node)
+
     def _is_made(self, node: ast.expr) -> bool:
         match node:
             case ast.UnaryOp():
@@ -238,4 +241,4 @@ class Tensors(_Certain):
         if not name.startswith("torch.") and not (isinstance(func, ast.Attribute) and self.holds(func.value)):
             return False
         self.words.add(name.rpartition(".")[2] or method)
-        return not self._code.any_holds(_OVERRIDE)
+        return True
