@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torchlint.facts import order, related, syntax
+from torchlint.facts import names, order, related, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site, chain
@@ -121,7 +121,7 @@ def _steps(site: Site) -> list[ast.Call]:
     return [
         call
         for call, receiver in syntax.method_calls(site.flow, "step")
-        if (site.value(receiver).kind == "optimizer" or OPTIMIZER_NAME.search((chain(receiver) or [""])[-1]))
+        if (site.value(receiver).kind == "optimizer" or OPTIMIZER_NAME.search(names.last(receiver)))
         and not syntax.exclusive(site.flow, call, site.call)
     ]
 
@@ -141,7 +141,7 @@ def _elsewhere(site: Site, method: str) -> bool:
 
 
 def _is_scaler(site: Site, function: Function, node: ast.expr) -> bool:
-    return "scaler" in (chain(node) or [""])[-1].lower() or site.project.value(function, node).kind == "scaler"
+    return "scaler" in names.last(node).lower() or site.project.value(function, node).kind == "scaler"
 
 
 def _stays(site: Site, node: ast.expr, last: ast.Call) -> bool:

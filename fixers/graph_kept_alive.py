@@ -3,9 +3,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import related, training
+from torchlint.facts import names, related, training
 from torchlint.facts.told import Kept
-from torchlint.rule import Finding, Fix, Site, chain
+from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, operand
 
@@ -68,7 +68,7 @@ def _is_trained_on(site: Site, holder: ast.expr) -> bool:
         loads = flow.loads.get(holder.id, ())
         returned = any(isinstance(around, ast.Return) for load in loads for around in flow.ancestors(load))
         return returned and training.is_trained_on(site, site.function)
-    name = (chain(holder) or [""])[-1]
+    name = names.last(holder)
     return site.once(("trained on", site.module, name), lambda: _is_read_for_training(site, name))
 
 

@@ -4,6 +4,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.nodes import number
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import PERHAPS, Place, call_node, operand, spelled
 
@@ -79,10 +80,4 @@ def _is_numbers(node: ast.expr) -> bool:
     """A literal list of numbers, or of such lists: everything else may be taken differently."""
     if not isinstance(node, ast.List) or not node.elts:
         return False
-    return all(_is_numbers(e) or _is_number(e) for e in node.elts)
-
-
-def _is_number(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node = node.operand
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+    return all(_is_numbers(e) or number(e) is not None for e in node.elts)

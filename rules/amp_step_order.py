@@ -3,10 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import names, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.nodes import is_constant
-from torchlint.rule import Finding, Related, Site, chain, plain, rule
+from torchlint.rule import Finding, Related, Site, plain, rule
 
 _CLIPS = {"torch.nn.utils.clip_grad_norm_()", "torch.nn.utils.clip_grad_value_()"}
 _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"))
@@ -129,7 +129,7 @@ def _is_scaler(site: Site, node: ast.expr) -> bool:
             else []
         )
         return not (enabled and is_constant(enabled[0], False))
-    return not value and "scaler" in (chain(node) or [""])[-1].lower()
+    return not value and "scaler" in names.last(node).lower()
 
 
 def _clip(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
@@ -162,14 +162,14 @@ def _step(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterato
 
 def _is_optimizer(site: Site, node: ast.expr) -> bool:
     value = site.value(node)
-    return value.kind == "optimizer" or (not value and bool(OPTIMIZER_NAME.search((chain(node) or [""])[-1])))
+    return value.kind == "optimizer" or (not value and bool(OPTIMIZER_NAME.search(names.last(node))))
 
 
 def _has_call(site: Site, method: str, scaler: ast.expr | None = None) -> bool:
     """Whether any function of the file calls a method of the scaler, or of anything named like one."""
     for function in site.module.functions:
         for _, receiver in syntax.method_calls(function.flow, method):
-            if syntax.same(receiver, scaler) or "scaler" in (chain(receiver) or [""])[-1].lower():
+            if syntax.same(receiver, scaler) or "scaler" in names.last(receiver).lower():
                 return True
             if scaler is None and site.project.value(function, receiver).kind == "scaler":
                 return True

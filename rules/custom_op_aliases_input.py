@@ -3,9 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import names
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import elements, indices
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, rule
 from torchlint.torch_api.operators import operator
 
 _ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
@@ -80,7 +81,7 @@ def _gives_back_its_argument(decorator: ast.AST) -> bool:
     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
     tags = [keyword.value for keyword in keywords if keyword.arg == "tags"]
     return any(
-        (chain(node) or [""])[-1] in ("inplace", "out")
+        names.last(node) in ("inplace", "out")
         for tag in tags
         for node in ast.walk(tag)
         if isinstance(node, ast.Attribute)

@@ -3,13 +3,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import names
 from torchlint.facts.loader_calls import Handed, handed_on
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import names_in
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
 from torchlint.facts.values import UNKNOWN
-from torchlint.rule import Finding, Site, Value, chain, rule
+from torchlint.rule import Finding, Site, Value, rule
 from torchlint.rule.lazy import regex
 
 _UNPINNED = "no `pin_memory=True`"
@@ -205,7 +206,7 @@ def _in_memory(site: Site) -> bool:
         return False
     dataset = _dataset(site)
     bases = dataset.class_.bases if dataset.class_ is not None else []
-    kinds = [dataset.class_name.rpartition(".")[2], *((chain(base) or [""])[-1] for base in bases)]
+    kinds = [dataset.class_name.rpartition(".")[2], *(names.last(base) for base in bases)]
     return _is_held(dataset) or not {"IterableDataset", "InMemoryDataset"}.isdisjoint(kinds)
 
 
@@ -224,7 +225,7 @@ def _is_held(dataset: Value) -> bool:
 def _only_indexes(dataset: Class) -> bool:
     """Whether a dataset hands out what it holds: `__getitem__` calls nothing but what makes a number or a tensor of it."""
     item = dataset.methods.get("__getitem__")
-    return item is not None and all((chain(call.func) or [""])[-1] in _CONVERTS for call in item.flow.calls)
+    return item is not None and all(names.last(call.func) in _CONVERTS for call in item.flow.calls)
 
 
 def _gives_arrays(site: Site) -> bool:

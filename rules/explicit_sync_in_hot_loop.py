@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import clocks, frequency, serving, syntax
+from torchlint.facts import clocks, frequency, names, serving, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.rule import Finding, Site, chain, plain, rule
@@ -167,7 +167,7 @@ def _behind_model(site: Site) -> bool:
     function, klass = site.function, site.function.cls
     if klass is None or _ONCE.search(function.name) or site.flow.loops(site.target) or site.rare:
         return False
-    bases = [(chain(base) or [""])[-1] for base in klass.bases]
+    bases = [names.last(base) for base in klass.bases]
     foreign = bool(bases) and not site.project.bases(klass) and not any(map(_PIPELINE.search, bases))
     # `if nothing: return` before it leaves the rest of the method as it is.
     plain = all(guard.block is None for guard in site.flow.guards(site.target))
@@ -198,7 +198,7 @@ def _cost(site: Site) -> str:
 
 def _after_another_library(site: Site) -> bool:
     """Whether the function calls a library whose streams torch knows nothing of: `cupy.fft(x)`, `convert_to_cupy(x)`."""
-    called = (site.resolve(call.func) or (chain(call.func) or [""])[-1] for call in site.flow.calls)
+    called = (site.resolve(call.func) or names.last(call.func) for call in site.flow.calls)
     return any(not _OWN_STREAMS.isdisjoint(name.lower().replace("_", ".").split(".")) for name in called)
 
 
@@ -224,7 +224,7 @@ def _timed(site: Site) -> bool:
     """Whether a clock is read near the synchronization, or near a call of a function that does nothing else."""
     if clocks.is_read_near(site.flow, site.target) or clocks.ends_measurement(site.flow, site.target):
         return True
-    if any((chain(call.func) or [""])[-1] not in _IN_A_WAIT for call in site.flow.calls):
+    if any(names.last(call.func) not in _IN_A_WAIT for call in site.flow.calls):
         return False
     return any(clocks.is_read_near(one.function.flow, one.call) for one in site.project.calls_of(site.function))
 

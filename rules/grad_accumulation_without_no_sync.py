@@ -4,11 +4,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import names, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.flow import Loop
 from torchlint.facts.module import Function
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _WRAPPERS = frozenset(
@@ -134,7 +134,7 @@ def _wraps_in(site: Site, function: Function, depth: int) -> bool:
     for call in function.flow.calls:
         if site.project.resolve(function, call.func) in _WRAPPERS:
             return True
-        last = (chain(call.func) or [""])[-1]
+        last = names.last(call.func)
         targets = site.project.targets(function, call) if depth and _WRAPPER_NAME.search(last) else []
         if any(_wraps_in(site, target, depth - 1) for target in targets):
             return True
@@ -143,7 +143,7 @@ def _wraps_in(site: Site, function: Function, depth: int) -> bool:
 
 def _steps(site: Site, call: ast.Call, receiver: ast.expr) -> bool:
     """`optimizer.step()`, `scaler.step(optimizer)`."""
-    named = (chain(call.args[0] if call.args else receiver) or [""])[-1]
+    named = names.last(call.args[0] if call.args else receiver)
     return bool(OPTIMIZER_NAME.search(named)) or site.value(receiver).kind in ("optimizer", "scaler")
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import backward_passes, common_names, graph_liveness, training
+from torchlint.facts import backward_passes, common_names, graph_liveness, names, training
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.nodes import root_of
 from torchlint.facts.told import Kept
@@ -127,7 +127,7 @@ def _is_update(node: ast.AST) -> bool:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"):
         return False
     stepped = node.args[0] if node.args else node.func.value
-    return bool(common_names.OPTIMIZER_NAME.search((chain(stepped) or [""])[-1]))
+    return bool(common_names.OPTIMIZER_NAME.search(names.last(stepped)))
 
 
 def _adds_to(statement: ast.stmt, name: str) -> bool:

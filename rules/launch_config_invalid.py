@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.facts import triton
-from torchlint.facts.nodes import keyword_of
+from torchlint.facts.nodes import keyword_of, number
 from torchlint.facts.told import Launch
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -74,7 +74,7 @@ def _faults(site: Site, place: Site, call: ast.Call, first: int | None) -> Itera
         given = keyword_of(call, name)
         if given is None and first is not None and name != "occupancy" and first + at < len(call.args):
             given = call.args[first + at]
-        value = _literal(given)
+        value = number(given)
         if given is None or value is None:
             continue
         if name == "num_warps" and not triton.power_of_two(value):
@@ -97,14 +97,3 @@ def _faults(site: Site, place: Site, call: ast.Call, first: int | None) -> Itera
                 severity="warning",
                 told=Launch(name),
             )
-
-
-def _literal(node: ast.expr | None) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _literal(node.operand)
-        return -value if value is not None else None
-    return (
-        node.value
-        if isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
-        else None
-    )

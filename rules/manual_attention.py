@@ -3,6 +3,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import names
+from torchlint.facts.nodes import number
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -113,10 +115,7 @@ def _input(site: Site) -> ast.expr | None:
 
 def _over_last(site: Site) -> bool:
     """`dim=-1`; a positive dimension counts where it is that of a batch of heads (2 or 3)."""
-    dim = site.argument("dim", 1 if site.name in _FUNCTIONS else 0)
-    if isinstance(dim, ast.UnaryOp) and isinstance(dim.op, ast.USub) and isinstance(dim.operand, ast.Constant):
-        return dim.operand.value == 1
-    return isinstance(dim, ast.Constant) and dim.value in (2, 3)
+    return number(site.argument("dim", 1 if site.name in _FUNCTIONS else 0)) in (-1, 2, 3)
 
 
 def _is_product(site: Site, node: ast.expr, steps: int) -> bool:
@@ -143,7 +142,7 @@ def _is_product(site: Site, node: ast.expr, steps: int) -> bool:
 
 
 def _multiplies(site: Site, call: ast.Call) -> bool:
-    if site.resolve(call.func) in _PRODUCTS or (chain(call.func) or [""])[-1] == "einsum":
+    if site.resolve(call.func) in _PRODUCTS or names.last(call.func) == "einsum":
         return len(call.args) >= 2
     return (
         isinstance(call.func, ast.Attribute)
@@ -176,7 +175,7 @@ def _only_multiplied(site: Site) -> bool:
         if isinstance(parent, ast.Call) and node in parent.args:
             if _multiplies(site, parent):
                 return True
-            last = (chain(parent.func) or [""])[-1].lower()
+            last = names.last(parent.func).lower()
             if "drop" not in last and last != "rearrange":
                 return False
             node = parent

@@ -4,9 +4,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts import names
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.told import Export
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _SHAPES = ("dynamic_shapes", "dynamic_axes")
@@ -60,7 +61,7 @@ def onnx_export_config(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/export.html#torch.export.Dim>
     """
     model = site.argument("model", 0)
-    if site.spread or site.role == "test" or (model is not None and _PROGRAM.search((chain(model) or [""])[-1])):
+    if site.spread or site.role == "test" or (model is not None and _PROGRAM.search(names.last(model))):
         return
     name = site.short(model) if model is not None else "the model"
     fixed = all(_unset(site.argument(shapes)) for shapes in _SHAPES) and len(site.call.args) < _POSITIONAL

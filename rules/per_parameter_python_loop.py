@@ -3,10 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import updates
+from torchlint.facts import names, updates
 from torchlint.facts.module import Class
 from torchlint.facts.nodes import keyword_of, names_in
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
@@ -172,7 +172,7 @@ def _is_same(one: ast.expr, other: ast.expr) -> bool:
 
 def _is_named(site: Site, node: ast.expr) -> bool:
     """`zip(target_params, source_params)`: lists that are called so."""
-    named = (chain(node) or [""])[-1]
+    named = names.last(node)
     return _PARAMETERS.search(named) is not None and site.value(node).kind in ("list", "unknown")
 
 

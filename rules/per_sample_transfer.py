@@ -3,9 +3,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, frequency, samples
+from torchlint.facts import arguments, frequency, names, samples
 from torchlint.facts import host_reads as reads
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _COLLATE = regex(rb"collate_fn[ \t]*=[ \t]*(?:\w+\.)?(\w+)")
@@ -149,7 +149,7 @@ def _loading(site: Site) -> str:
     """The part of data loading that the place is in; "" where it is in none."""
     function = site.function
     if function.name in ("__getitem__", "__getitems__", "__iter__") and function.cls is not None:
-        bases = [(chain(base) or [""])[-1] for base in function.cls.bases]
+        bases = [names.last(base) for base in function.cls.bases]
         if any(base.endswith("Dataset") for base in bases):
             return f"`{function.name}`"
     if not site.source.holds(b"collate_fn"):

@@ -100,3 +100,15 @@ def test_what_an_assignment_changes() -> None:
     }
     for code, expected in written_to.items():
         assert nodes.assigned_in(ast.parse(code).body[0]) == expected
+
+
+def test_numbers_that_are_written_out() -> None:
+    numbers = {"1": 1, "-1": -1, "--2": 2, "0.5": 0.5, "True": None, "'1'": None, "n": None, "-n": None, "+1": None}
+    assert {code: nodes.number(expression(code)) for code in numbers} == numbers
+    assert nodes.number(None) is None
+
+
+def test_the_steps_of_a_chain() -> None:
+    assert list(map(written, nodes.steps(expression("f(x).a[0]")))) == ["f(x).a[0]", "f(x).a", "f(x)", "f"]
+    assert list(map(written, nodes.steps(expression("a + b")))) == ["a + b"]
+    assert list(nodes.steps(None)) == []

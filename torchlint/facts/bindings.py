@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from . import names
 from .flow import CHILDREN
 from .module import has_slice, key_of
+from .nodes import number
 from .torch_table import TENSOR_ONLY
 
 if TYPE_CHECKING:
@@ -738,12 +739,7 @@ def shows_tensor(method: str, call: ast.Call) -> bool:
     if method == "long":
         return not (call.args or call.keywords)
     # An array is viewed as another dtype.
-    return method == "view" and (len(call.args) > 2 or any(map(_is_size, call.args)))
-
-
-def _is_size(node: ast.expr) -> bool:
-    number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
-    return isinstance(number, ast.Constant) and type(number.value) is int
+    return method == "view" and (len(call.args) > 2 or any(isinstance(number(one), int) for one in call.args))
 
 
 def _only_narrowed(binding: Binding | None, split: Binding | None) -> bool:

@@ -365,7 +365,7 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
             return value
     # `models[0](x)`, `self.losses[phase](outputs, targets)`: one of several, which have the name together.
     several = isinstance(function, ast.Subscript)
-    name = (names.chain(function.value if isinstance(function, ast.Subscript) else function) or [""])[-1]
+    name = names.last(function.value if isinstance(function, ast.Subscript) else function)
     if not callee and common_names.MODEL_NAME.search(name.removesuffix("s") if several else name):
         return module_calls.called_by_name(name)
     if not callee.proven and any(module_calls.is_loss(one, args) for one in (name, _said_of(function))):

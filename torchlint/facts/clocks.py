@@ -121,7 +121,7 @@ def _reads_clock(node: ast.AST) -> bool:
     """`time.time()`, `event.record()`, `with Timer() as timer:`"""
     if isinstance(node, ast.withitem):
         made = node.context_expr.value if isinstance(node.context_expr, ast.NamedExpr) else node.context_expr
-        return isinstance(made, ast.Call) and _TIMER.search((names.chain(made.func) or [""])[-1]) is not None
+        return isinstance(made, ast.Call) and _TIMER.search(names.last(made.func)) is not None
     return isinstance(node, ast.Call) and names.last(node.func) in _READS
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..system.regex import regex
 from .flow import Flow, Loop
+from .module import key_of
 from .names import chain
 from .place import Place
 
@@ -101,4 +102,4 @@ def _key(node: ast.expr | None) -> str:
     """The name that something is, or is a part of: `pose` for `pose[i]`, `self.pose`; "" for other expressions."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    return ".".join(chain(node) or ()) if node is not None else ""
+    return (key_of(node) or "") if node is not None else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from . import names
 from .flow import Flow
+from .module import key_of
 
 
 class Derived:
@@ -45,5 +45,5 @@ def _dotted(target: ast.expr) -> set[str]:
 
 
 def _own(node: ast.AST) -> set[str]:
-    parts = names.chain(node) if isinstance(node, ast.Name | ast.Attribute) else None
-    return {".".join(parts)} if parts is not None else set()
+    key = key_of(node) if isinstance(node, ast.Name | ast.Attribute) else None
+    return {key} if key is not None else set()

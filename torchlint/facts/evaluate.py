@@ -138,7 +138,7 @@ def _is_scripting(test: ast.expr) -> bool:
     """Whether a condition holds in torch.jit only: `torch.jit.is_tracing() and ...`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(map(_is_scripting, test.values))
-    return isinstance(test, ast.Call) and (names.chain(test.func) or [""])[-1] in ("is_tracing", "is_scripting")
+    return isinstance(test, ast.Call) and names.last(test.func) in ("is_tracing", "is_scripting")
 
 
 EXPRESSIONS: dict[type[ast.expr], Reader] = {

@@ -14,7 +14,7 @@ from .arguments import Arguments
 from .bindings import Binding
 from .chosen import Choice, may_return
 from .module import Class, Function, Module, key_of
-from .nodes import root_of
+from .nodes import number, root_of
 from .promises import promised
 from .values import (
     LIKELY,
@@ -298,13 +298,13 @@ class Evaluator:
     def by_default(self, name: str) -> Value:
         """What a parameter is that nobody is seen to give: as its default a number, a list of them, a function or a class."""
         default = self.function.defaults.get(name)
-        if isinstance(default, ast.List | ast.Tuple) and default.elts and all(map(_is_number, default.elts)):
+        if isinstance(default, ast.List | ast.Tuple) and default.elts and None not in map(number, default.elts):
             return List(LIKELY, element=LIKELY_NUMBER)
         root = root_of(default, ast.Attribute) if isinstance(default, ast.Name | ast.Attribute) else None
         if default is not None and root is not None and root.id not in self.parameters:
             value = self.expr(default)
             return replace(value, certainty=LIKELY) if value.kind in ("function", "class", "name") else UNKNOWN
-        return LIKELY_NUMBER if default is not None and _is_number(default) else UNKNOWN
+        return LIKELY_NUMBER if number(default) is not None else UNKNOWN
 
     def is_given_batches(self) -> bool:
         """Whether a framework calls the method with batches that it has moved: Lightning's steps."""
@@ -372,10 +372,3 @@ class Evaluator:
         kind = ModuleValue if self.world.is_module(klass) else Instance
         made_in = self.function.module if node is not None else None
         return kind(class_name=klass.full_name, class_=klass, made_by=node, made_in=made_in)
-
-
-def _is_number(node: ast.expr) -> bool:
-    """`0.5`, `-1`"""
-    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
-    value = node.value if isinstance(node, ast.Constant) else None
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from ..system.regex import regex
-from . import names
 from .bindings import Assigned, Augmented, Binding, Joined, Narrowed
-from .module import Function
+from .module import Function, key_of
 from .place import Place
 from .values import Value
 
@@ -68,7 +67,7 @@ def _is_called_mask(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         return _MASK.search(key) is not None if isinstance(key, str) else _is_called_mask(node.value)
-    return _MASK.search((names.chain(node) or [""])[-1].lower()) is not None
+    return _MASK.search((key_of(node) or "").rpartition(".")[2].lower()) is not None
 
 
 def _binds_mask(place: Place, binding: Binding, steps: int) -> bool:
@@ -119,7 +118,6 @@ def _inverted(function: Function) -> frozenset[str]:
 def _key(node: ast.expr) -> str | None:
     """A text for `kept`, `self.kept` and `batch["kept"]`."""
     if isinstance(node, ast.Subscript):
-        parts = names.chain(node.value) if isinstance(node.slice, ast.Constant) else None
-        return f"{'.'.join(parts)}[{ast.unparse(node.slice)}]" if parts is not None else None
-    parts = names.chain(node)
-    return ".".join(parts) if parts is not None else None
+        base = key_of(node.value) if isinstance(node.slice, ast.Constant) else None
+        return f"{base}[{ast.unparse(node.slice)}]" if base is not None else None
+    return key_of(node)

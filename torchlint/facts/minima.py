@@ -41,7 +41,7 @@ def _ends(body: list[ast.stmt]) -> bool:
         case [ast.Raise()]:
             return True
         case [ast.Expr(value=ast.Call(func=called))]:
-            return (names.chain(called) or [""])[-1] in ("exit", "_exit", "abort")
+            return names.last(called) in ("exit", "_exit", "abort")
     return False
 
 

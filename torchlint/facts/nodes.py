@@ -43,6 +43,15 @@ def string(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
+def number(node: ast.AST | None) -> int | float | None:
+    """The number that an expression writes out, `0.5` or `-1`; None for other expressions, booleans among them."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        found = number(node.operand)
+        return -found if found is not None else None
+    plain = isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+    return node.value if plain else None  # type: ignore[union-attr]
+
+
 def without_not(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
     """A condition without each `not` in front, and whether the rest is true where the whole is `true`."""
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

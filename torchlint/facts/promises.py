@@ -112,7 +112,7 @@ def _one_of(sides: list[Value]) -> Value:
 
 
 def _generic(where: Names, node: ast.Subscript) -> Value:
-    name = (names.chain(node.value) or [""])[-1]
+    name = names.last(node.value)
     inner = indices(node.slice)
     if not inner:  # `tuple[()]`, the empty one
         return Tuple(items=()) if name in ("Tuple", "tuple") else UNKNOWN

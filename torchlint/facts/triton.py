@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..system.cached import cached_property
 from ..system.regex import regex
 from . import names
-from .nodes import argument_of, callee, elements, is_constant, measured, string
+from .nodes import argument_of, callee, elements, is_constant, measured, number, string
 
 if TYPE_CHECKING:
     from .module import Function, Module
@@ -224,13 +224,13 @@ def size_of(function: Function, node: ast.expr | None) -> tuple[ast.expr, int | 
 def size_of_direct(node: ast.expr | None) -> tuple[ast.expr, int | None] | None:
     """`x.shape[0]`, `x.size(0)`, `x.numel()`, `len(x)`."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-        dimension = _integer(node.slice)
-        return (node.value.value, dimension) if dimension is not None else None
+        dimension = number(node.slice)
+        return (node.value.value, dimension) if isinstance(dimension, int) else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr == "numel" and not node.args:
             return node.func.value, None
-        dimension = _integer(node.args[0]) if node.func.attr == "size" and node.args else None
-        return (node.func.value, dimension) if dimension is not None else None
+        dimension = number(node.args[0]) if node.func.attr == "size" and node.args else None
+        return (node.func.value, dimension) if isinstance(dimension, int) else None
     counted = measured(node)
     return (counted, 0) if counted is not None else None
 
@@ -293,12 +293,6 @@ def _launch(function: Function, load: ast.Name) -> ast.Call | None:
 def _returned(function: Function) -> list[ast.expr]:
     found = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
     return elements(found[0]) if len(found) == 1 else []
-
-
-def _integer(node: ast.expr) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        return -node.operand.value if isinstance(node.operand.value, int) else None
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
 def mask_of(name: str, call: ast.Call) -> ast.expr | None:
@@ -454,7 +448,7 @@ def _varies(function: Function, given: ast.expr) -> bool:
     if size is None:
         return False
     tensor, dimension = size
-    if _WEIGHT.search((names.chain(tensor) or [""])[-1]):
+    if _WEIGHT.search(names.last(tensor)):
         return False
     return dimension in (None, 0) or (
         isinstance(given, ast.Name) and _LENGTH.fullmatch(given.id) is not None and dimension != -1

@@ -186,7 +186,7 @@ def _between(test: ast.Compare) -> Range | None:
 
 def _called(test: ast.Call, true: bool) -> Range | None:
     """`is_torch_version(">=", "2.4")` (accelerate, diffusers), `is_torch_greater_or_equal("2.5")` (transformers)."""
-    last = (names.chain(test.func) or [""])[-1]
+    last = names.last(test.func)
     literals = [text for one in test.args if (text := string(one)) is not None]
     if last == "is_torch_version" and len(literals) == 2 and literals[0] in _OPPOSITE:
         return _range(literals[0], literals[1], true)
@@ -210,7 +210,7 @@ def _asks_metadata(node: ast.AST) -> bool:
     """`importlib.metadata.version("torch")`, `pkg_resources.get_distribution("torch")`."""
     match node:
         case ast.Call(func=called, args=[ast.Constant(value="torch")]):
-            return (names.chain(called) or [""])[-1] in ("version", "get_distribution")
+            return names.last(called) in ("version", "get_distribution")
     return False
 
 

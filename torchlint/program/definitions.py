@@ -250,7 +250,7 @@ class Definitions(Texts):
             return self.is_module(own)
         if name.startswith(("torch.nn.", "torch.jit.")):
             return name != "torch.nn.Parameter"
-        last = name.rpartition(".")[2] or (names.chain(base) or [""])[-1]
+        last = name.rpartition(".")[2] or names.last(base)
         return last in table.MODULE_BASES or last == "Module"
 
     def of_heirs(self, klass: Class, name: str) -> list[Function]:

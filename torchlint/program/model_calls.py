@@ -37,7 +37,7 @@ def runs_module_once(project: Project, function: Function, call: ast.Call) -> bo
 
 def is_named_like_model(project: Project, function: Function, call: ast.Call, callee: Value) -> bool:
     """`net(x)`, `score_fn(x, t)`, `net.forward(x)`: by its name, where nothing else is known of what is called."""
-    last = (names.chain(call.func) or [""])[-1]
+    last = names.last(call.func)
     if last == "forward" and project.value(function, receiver_of(call)).kind == "module":
         return True
     if _MAKES.match(last):
@@ -82,7 +82,7 @@ def runs_module(project: Project, method: Function) -> bool:
 
 
 def _runs_module(project: Project, method: Function, call: ast.Call) -> bool:
-    last = (names.chain(call.func) or [""])[-1]
+    last = names.last(call.func)
     if last == "forward":
         return True
     callee = project.value(method, call.func)

@@ -33,7 +33,7 @@ def parts_of_step(project: Project, function: Function, call: ast.Call) -> tuple
     if func.attr != "step":
         return ()
     if len(call.args) == 1 and common_names.OPTIMIZER_NAME.search(names.last(func.value)):
-        given = (names.chain(call.args[0]) or [""])[-1]
+        given = names.last(call.args[0])
         if _LOSS.search(given):
             return ("backward", "step")
     return ("step",) if _is_optimizer_step(project, function, call, func) else ()
@@ -45,7 +45,7 @@ def _is_backward(project: Project, function: Function, call: ast.Call, func: ast
         return False
     if call.args and not _is_given_loss(function, call.args[0]):
         return False
-    owner = (names.chain(func.value) or [""])[-1]
+    owner = names.last(func.value)
     # `self.backward(grad)`, `Function.backward(ctx, g)`: an implementation, not a call of autograd.
     return not (owner in ("self", "cls", "super", "ctx") and func.attr == "backward" and _own_backward(function))
 
@@ -58,7 +58,7 @@ def _is_optimizer_step(project: Project, function: Function, call: ast.Call, fun
     last = parts[-1] if parts else ""
     if call.args:
         # scaler.step(optimizer), optimizer.step(closure): never scheduler.step(noise, t, x) or env.step(action)
-        argument = (names.chain(call.args[0]) or [""])[-1]
+        argument = names.last(call.args[0])
         if len(call.args) > 1 or call.keywords:
             return False
         return bool(common_names.OPTIMIZER_NAME.search(argument)) or (
@@ -105,7 +105,7 @@ def updates(project: Project, klass: Class) -> frozenset[Function]:
 
 def _is_given_loss(function: Function, given: ast.expr) -> bool:
     """Whether what `backward` is given is a loss, not a gradient: `y.backward(dy)` measures or tests a kernel."""
-    last = (names.chain(given) or [""])[-1]
+    last = names.last(given)
     return bool(_LOSS.search(last)) or function.module.source.holds(b".step(")
 
 
