@@ -68,6 +68,28 @@ def test_lints_again_when_a_file_changes(
     assert 1 == process.wait()
 
 
+def test_lints_again_when_a_folder_is_renamed_or_moved(
+    watching: Callable[..., tuple[subprocess.Popen[str], IO[str]]], tmp_path: Path
+) -> None:
+    """Of which the system says that a folder has gone and another one has come, and nothing of the files in them."""
+    project = tmp_path / "project"
+    (project / "old" / "sub").mkdir(parents=True)
+    (project / "old" / "sub" / "b.py").write_text(BROKEN)
+    process, out = watching("project")
+    watched(process)
+    assert out.readline().startswith("project/old/sub/b.py:2:5: TL001 ")
+    (project / "old").rename(project / "new")
+    watched(process)
+    assert "Found 1 error.\n" == out.readline()
+    assert out.readline().startswith("project/new/sub/b.py:2:5: TL001 ")
+    (project / "new").rename(tmp_path / "away")
+    watched(process)
+    assert "Found 1 error.\n" == out.readline()
+    assert "All checks passed!\n" == out.readline()
+    process.send_signal(signal.SIGINT)
+    assert 0 == process.wait()
+
+
 def test_a_broken_configuration_is_waited_for(
     watching: Callable[..., tuple[subprocess.Popen[str], IO[str]]], tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from ..settings import config, discover
@@ -25,7 +25,7 @@ def watch(paths: Iterable[str], once: Callable[[], int], *, clear: bool) -> int:
     Ends when interrupted, with the last exit code. A Failure is printed, and waited for to be repaired.
     """
     try:
-        from watchfiles import DefaultFilter
+        from watchfiles import Change, DefaultFilter
         from watchfiles import watch as changes
     except ImportError:
         from ..system import install
@@ -35,8 +35,9 @@ def watch(paths: Iterable[str], once: Callable[[], int], *, clear: bool) -> int:
     code = None
     try:
         folders = _folders(list(paths))
+        code_in = _CodeIn(folders, default.ignore_dirs)
         events = changes(
-            *folders, watch_filter=lambda change, path: _matters(path) and default(change, path), yield_on_timeout=True, rust_timeout=_WAIT
+            *folders, watch_filter=lambda change, path: code_in.matters(path, new=change is Change.added) and default(change, path), yield_on_timeout=True, rust_timeout=_WAIT
         )  # fmt: skip
         for changed in events:
             if changed or code is None:
@@ -67,5 +68,35 @@ def _folders(paths: list[str]) -> list[Path]:
     return sorted(found | ({root} if root else set()))
 
 
-def _matters(path: str) -> bool:
-    return path.endswith(discover.SUFFIXES) or os.path.basename(path) in (*config.FILES, ".gitignore")
+class _CodeIn:
+    """The folders that hold code: one that is renamed or moved says so itself, and its files say nothing."""
+
+    def __init__(self, folders: Iterable[Path], ignored: Collection[str]) -> None:
+        self._ignored = ignored
+        self._known: set[str] = set()
+        for folder in folders:
+            self._look(os.fspath(folder))
+
+    def matters(self, path: str, *, new: bool) -> bool:
+        """Whether a change there may be one of the code: of a file, or of a folder that comes with some or has held some."""
+        if os.path.isdir(path):
+            return new and self._look(path)
+        if path.endswith(discover.SUFFIXES):
+            self._add(os.path.dirname(path))
+            return True
+        return path in self._known or os.path.basename(path) in (*config.FILES, ".gitignore")
+
+    def _look(self, folder: str) -> bool:
+        """Look for code in a folder and all below it; whether there is some."""
+        found = False
+        for inner, folders, files in os.walk(folder):
+            folders[:] = [name for name in folders if name not in self._ignored]
+            if any(name.endswith(discover.SUFFIXES) for name in files):
+                self._add(inner)
+                found = True
+        return found
+
+    def _add(self, folder: str) -> None:
+        while folder not in self._known:
+            self._known.add(folder)
+            folder = os.path.dirname(folder)
