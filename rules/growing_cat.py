@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import syntax
 from torchlint.facts.flow import Guard, Loop, contains
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -39,7 +40,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     """A tensor grows by torch.cat in a loop.
 
     ## What it does
-    Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`), and nothing else in the loop sets it,
+    Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`, `if first: x = new`), and nothing else in the loop sets it,
     and `self.x = torch.cat([self.x, new])` in the forward of a module, or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
     A parameter that a function makes longer and gives back counts where a loop calls it by `x = longer(x)`.
     By default it is told where the loop trains a model or runs one, outside of a module's forward, and for what is kept
@@ -276,7 +277,8 @@ def _joins(site: Site, target: ast.expr, name: list[str]) -> bool:
 def _first(site: Site, target: ast.expr, name: list[str]) -> bool:
     """Whether the assignment is for the first iteration: behind `if x is None`, `if i == 0`."""
     if any(
-        guard.true and _is_start(guard.test) and _is_other_branch(site, guard) for guard in site.flow.guards(target)
+        guard.true and (_is_start(guard.test) or _is_taken_down(site, guard)) and _is_other_branch(site, guard)
+        for guard in site.flow.guards(target)
     ):
         return True
     return any(
@@ -295,6 +297,20 @@ def _is_start(test: ast.expr) -> bool:
         return False
     zero = test.comparators[0]
     return isinstance(test.left, ast.Name) and isinstance(zero, ast.Constant) and zero.value == 0
+
+
+def _is_taken_down(site: Site, guard: Guard) -> bool:
+    """`if first:` with `first = False` in that branch, of a flag that is True before the loop."""
+    if not isinstance(guard.test, ast.Name) or not isinstance(guard.node, ast.If):
+        return False
+    stores = site.flow.stores.get(guard.test.id, ())
+    down = [store for store in stores if any(contains(one, store) for one in guard.node.body)]
+    return bool(down) and all(_is_set_to(site, store, store not in down) for store in stores)
+
+
+def _is_set_to(site: Site, store: ast.Name, value: bool) -> bool:
+    made = site.flow.parents.get(store)
+    return isinstance(made, ast.Assign) and is_constant(made.value, value)
 
 
 def _is_other_branch(site: Site, guard: Guard) -> bool:
