@@ -105,16 +105,23 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
 def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:
     """`text = f"{loss:.3f}"`, `text += "%.3f" % loss`, `write(f"{loss:.3f}")`: a tensor is read where the text is made, whoever sees it."""
-    if not _is_text(site, made) or not (site.hot or site.warm) or not site.accelerator:
+    texts = [one for one in _parts(made) if _is_text(site, one)]
+    if not texts or not (site.hot or site.warm) or not site.accelerator:
         return
-    found = next(
-        (one for one in logging_calls.formatted(site, made) if reads.device_tensor(site, one) is not None), None
-    )
+    written = (one for text in texts for one in logging_calls.formatted(site, text))
+    found = next((one for one in written if reads.device_tensor(site, one) is not None), None)
     level = frequency.severity(site) if found is not None else None
     if level is None or found is None:
         return
     message = f"`{site.short(found)}` is read from the device {frequency.how_often(site)} to be written as text"
     yield site.finding(message, at=found, severity=level, related=site.why_hot())
+
+
+def _parts(made: ast.expr) -> list[ast.expr]:
+    """What is made, or what a list of it holds: `[f"{step}", f"{loss:.3f}"]`, `[f"{v:.3f}" for v in losses]`."""
+    if isinstance(made, ast.List | ast.Tuple):
+        return made.elts
+    return [made.elt if isinstance(made, ast.ListComp | ast.GeneratorExp) else made]
 
 
 def _is_text(site: Site, made: ast.expr) -> bool:

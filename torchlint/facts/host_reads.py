@@ -419,6 +419,8 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
             yield from tested(place, operand)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from tested(place, test.operand)
+    elif (each := _tested_one_by_one(place, test)) is not None:
+        yield from tested(place, each)
     elif (isinstance(test, ast.Call) and _compares(place, test)) or _looks_in(place, test):
         yield test
     else:
@@ -429,6 +431,14 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         other = {"none", "number"} if isinstance(test, ast.Call) and value.boolean else {"none"}
         if not value.other_kinds - other and device_tensor(place, test) and not _raw(place, test):
             yield test
+
+
+def _tested_one_by_one(place: Place, test: ast.expr) -> ast.expr | None:
+    """`torch.isnan(p).any()` of `any(torch.isnan(p).any() for p in parameters)`: what such a call tests, one by one."""
+    given = test.args[0] if isinstance(test, ast.Call) and len(test.args) == 1 and not test.keywords else None
+    if not isinstance(test, ast.Call) or not isinstance(given, ast.GeneratorExp | ast.ListComp):
+        return None
+    return given.elt if place.resolve(test.func) in ("any", "all") else None
 
 
 def _looks_in(place: Place, test: ast.expr) -> bool:
