@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
 _DDP = "torch.nn.parallel.DistributedDataParallel"
 _WRAPPERS = (
@@ -14,6 +15,8 @@ _WRAPPERS = (
     "pytorch_lightning.strategies.DDPStrategy",
     "lightning.fabric.strategies.DDPStrategy",
 )
+_TRAINS = regex(rb"(?i)train|backward|optim|\.fit\(|\.step\(")
+_EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
 
 
 @rule(
@@ -43,7 +46,7 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where some steps do leave parameters unused: layers that are dropped, experts, generators and discriminators in one module.
-    With `static_graph=True` DDP looks once only, and nothing is reported.
+    With `static_graph=True` DDP looks once only, and nothing is reported; nor is anything in scripts that evaluate a model and train none.
     Views of buckets can't be detached in place (`grad.detach_()`), and so are an option.
 
     ## Bad
@@ -67,8 +70,16 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     copies = site.name == f"{_DDP}()" and not site.spread and site.argument("gradient_as_bucket_view") is None
     if copies and site.option("suggest-bucket-view"):
         yield site.finding(f"`{site.short()}` copies all gradients; with `gradient_as_bucket_view=True` it does not")
+    if _only_evaluates(site):
+        return
     if "find_unused_parameters" in site.pattern and not is_constant(site.argument("static_graph"), True):
         yield site.finding(
             f"`{site.short()}` walks the graph for unused parameters on every step; leave it out where all are used, "
             "or set `static_graph=True` where the same ones are unused each time"
         )
+
+
+def _only_evaluates(site: Site) -> bool:
+    """Whether a script runs the model to evaluate it and says nothing of training: the graph is walked for a backward pass alone."""
+    data = site.source.data
+    return site.role == "script" and _EVALUATES.search(data) is not None and _TRAINS.search(data) is None

@@ -394,7 +394,9 @@ def _is_wasted(site: Site, call: ast.Call) -> bool:
     if not _repeated(site, call) or _off(site, call) or _frozen(site, call):
         return False
     # What a method gives may be integers.
-    if site.value(call.func).kind == "module" and graph_liveness.becomes_array(site, call):
+    kind = site.value(call.func).kind
+    is_model = kind == "module" or (kind == "unknown" and MODEL_NAME.search(names.last(call.func)))
+    if is_model and graph_liveness.becomes_array(site, call):
         return False
     if _is_made_on_steps(site, call) or _is_told_of_script(site, call):
         return False

@@ -29,9 +29,9 @@ def syntax_error(site: FileSite) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Templates and data for tests are often no Python. Leave them out with `extend-exclude`, or silence the rule in them
+    Templates and data for tests are often no Python; those of cookiecutter, `{{cookiecutter.name}}.py`, are passed over. Leave them out with `extend-exclude`, or silence the rule in them
     with `per-file-ignores` or a line `# torchlint: ignore-file`. Selecting other rules does not turn this one off;
     `ignore = ["TL001"]` does.
     """
-    if site.error is not None:
+    if site.error is not None and "{{" not in site.path:  # no module has such a name
         yield site.finding(site.error.message, site.error.line, site.error.column)

@@ -100,3 +100,25 @@ def test_a_script_says_where_tensors_are_made(kind: str, expected: list[tuple[st
     }
 
     assert expected == found(files, {"TL405"}, tmp_path)
+
+
+COLLECTS = """\
+import gc
+
+def run(model, loader, optimizer):
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        gc.collect()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [("import keras\n", []), ("", [("fit.py", 8, "TL112")]), ("import keras, torch\n", [("fit.py", 9, "TL112")])],
+)
+def test_what_is_collected_in_a_program_of_keras_is_left_alone(
+    first: str, expected: list[tuple[str, int, str]], tmp_path: Path
+) -> None:
+    assert expected == found({"fit.py": first + COLLECTS}, {"TL112"}, tmp_path)

@@ -95,6 +95,12 @@ def test_the_running_python_is_named(run: Lint) -> None:
     assert [f"1:7-7 TL001 invalid syntax ({version})"] == told(run("def f(:\n"))
 
 
+def test_templates_of_cookiecutter_are_no_python(run: Lint) -> None:
+    text = '{% if cookiecutter.is_large == "False" %}\nimport torch\n'
+    assert [] == told(run(text, path="{{cookiecutter.name}}/model_{{cookiecutter.name}}.py"))
+    assert 1 == len(told(run(text, path="cookiecutter/model.py")))
+
+
 def test_bytes_that_are_no_text_are_told(run: Lint) -> None:
     assert ["2:6-6 TL001 not UTF-8: byte 0xff (invalid start byte)"] == told(run(b"import torch\nx = '\xff'\n"))
     assert ["1:11-11 TL001 unknown encoding: klingon"] == told(run(b"# coding: klingon\n"))

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from . import syntax
-from .flow import Loop, contains
+from .flow import Flow, Loop, contains
 from .module import Function
 from .names import chain
-from .nodes import callee, names_in, steps
+from .nodes import callee, elements, names_in, steps
 from .operator_calls import carries_no_graph
 from .place import Place
 from .uses import readers
@@ -127,9 +127,19 @@ def dropped_parameter(function: Function) -> str | None:
 
 def becomes_array(place: Place, call: ast.Call) -> bool:
     """`model(x).cpu().numpy()`, at once or under a name: it raises where there is a graph, so that there is none."""
-    target = syntax.target(place.flow, call)
-    reads = readers(place.function, target.id, call) if isinstance(target, ast.Name) else ()
+    whole = _indexed(place.flow, call)
+    target = syntax.target(place.flow, whole)
+    named = [part.id for part in elements(target) if isinstance(part, ast.Name)] if target is not None else []
+    reads = (read for name in named for read in readers(place.function, name, whole))
     return any(_is_read_by_numpy(place, node) for node in (call, *reads))
+
+
+def _indexed(flow: Flow, call: ast.Call) -> ast.expr:
+    """A call with the indices behind it: `model(x)[:2]`."""
+    whole: ast.expr = call
+    while isinstance(parent := flow.parents.get(whole), ast.Subscript) and parent.value is whole:
+        whole = parent
+    return whole
 
 
 def _is_read_by_numpy(place: Place, node: ast.AST) -> bool:

@@ -33,9 +33,9 @@ def numpy_call(name: str, args: Arguments) -> Value:
     if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
         return NUMBER
     if last in _NUMPY_ELEMENTWISE and not (args.open or args.keywords) and args.positional:
-        kinds = {one.kind for one in args.positional}
+        kinds = {"number" if "number" in one.other_kinds else one.kind for one in args.positional}
         if kinds <= {"number", "unknown"}:  # what is not known may be either
-            return NUMBER if kinds == {"number"} else ARRAY_OR_NUMBER
+            return NUMBER if all(one.kind == "number" for one in args.positional) else ARRAY_OR_NUMBER
     if last in NUMPY_REDUCES and len(args) == 1 and not args.open:
         return NUMBER
     if last in ("load", "savez", "save", "savez_compressed"):

@@ -11,6 +11,7 @@ from . import torch_table as table
 from .arguments import Arguments
 from .nodes import string
 from .values import (
+    ARRAY_OR_NUMBER,
     CONTEXT,
     DTYPE,
     INTEGER,
@@ -74,7 +75,7 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
             other_kinds=frozenset(("number",)) if all(map(_may_be_number, (left, right))) else frozenset(),
         )
     if "ndarray" in kinds:
-        return NDARRAY
+        return ARRAY_OR_NUMBER if all(map(_may_be_number, (left, right))) else NDARRAY
     if kinds == {"number"}:
         folded = _fold(left, right, op)
         if folded is not None:

@@ -85,7 +85,9 @@ def captures(flow: Flow, loop: Loop) -> bool:
 
 
 def _leaves(body: list[ast.stmt]) -> bool:
-    """Whether a block leaves the loop that it stands in."""
+    """Whether a block leaves the loop that it stands in, be it at the end of a `with`."""
+    if body and isinstance(body[-1], ast.With | ast.AsyncWith):
+        return _leaves(body[-1].body)
     return bool(body) and isinstance(body[-1], ast.Break | ast.Return | ast.Raise)
 
 
