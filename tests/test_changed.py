@@ -77,6 +77,43 @@ class TestChangedLines:
         Path("train.py").write_text(LOADED + "\n\nprint()\n")
         assert (0, []) == check()
 
+    def test_a_submodule_is_compared_with_what_was_recorded_of_it(
+        self, check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        library = tmp_path / "library"
+        library.mkdir()
+        git("init", "-q", "-b", "main", cwd=library)
+        (library / "old.py").write_text(LOADED)
+        git("add", "-A", cwd=library)
+        git("commit", "-q", "-m", "x", cwd=library)
+        git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "sub")
+        git("commit", "-q", "-m", "x")
+        assert (0, []) == check()
+        Path("sub/old.py").write_text("# new\n" + LOADED)
+        Path("sub/more.py").write_text(LOADED)
+        found = check()
+        assert 1 == found[0] and {place.partition(":")[0] for place in found[1]} == {"sub/more.py"}
+        git("add", "-A", cwd=Path("sub"))
+        git("commit", "-q", "-m", "x", cwd=Path("sub"))
+        assert found == check()
+        assert {"sub/more.py", "sub/old.py"} == {place.partition(":")[0] for place in check(base="main~1")[1]}
+        monkeypatch.setenv("GIT_DIR", str(Path(".git").absolute()))  # as in a hook
+        assert found == check()
+
+    def test_a_submodule_that_lacks_the_commit_is_said(self, check: Check, capsys: pytest.CaptureFixture[str]) -> None:
+        git("init", "-q", "-b", "main", "sub")
+        Path("sub/old.py").write_text(LOADED)
+        git("add", "-A", cwd=Path("sub"))
+        git("commit", "-q", "-m", "x", cwd=Path("sub"))
+        git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
+        git("commit", "-q", "-m", "x")
+        code = cli.main(["check", "--select=TL402", "--diff-base=main", "-q"])
+        told = capsys.readouterr()
+        assert (0, "") == (code, told.out)
+        assert told.err == (
+            f"warning: sub: git knows no commit `{'1' * 40}`; nothing in this submodule counts as changed\n"
+        )
+
     def test_lines_that_end_as_on_an_old_mac_are_one_for_git(self, check: Check) -> None:
         commit(train=LOADED.replace("\n", "\r"))
         git("switch", "-qc", "feature")

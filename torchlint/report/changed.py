@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..lint.run import Result
-from ..system.git import Repository, rows
+from ..system import streams
+from ..system.failure import Failure
+from ..system.git import Change, Repository, rows
 from ..text.finding import Finding
 from .cells import in_files
 
@@ -21,9 +23,29 @@ class ChangedLines:
 
     def __init__(self, base: str, directory: Path) -> None:
         self._repository = Repository.around(directory)
-        self._changes = self._repository.changes(self._repository.merge_base(base, "HEAD"))
-        self._untracked = self._repository.untracked()
+        self._changes: dict[str, Change] = {}
+        self._new: set[str] = set()
+        """Files of which every line is new."""
         self._before: dict[str, list[bytes]] = {}
+        self._compare(self._repository, self._repository.merge_base(base, "HEAD"), "")
+
+    def _compare(self, repository: Repository, commit: str, place: str) -> None:
+        """Note what differs from a commit of a repository, and in its submodules from what that commit has recorded of them."""
+        self._changes |= {place + path: change for path, change in repository.changes(commit).items()}
+        self._new |= {place + path for path in repository.untracked()}
+        here = repository.submodules()
+        before = repository.submodules(commit) if here else {}
+        for path in here:
+            inner, folder = repository.within(path), f"{place}{path}/"
+            if inner is None:
+                continue
+            if path not in before:
+                self._new |= {folder + name for name in inner.present()}
+                continue
+            try:
+                self._compare(inner, inner.commit(before[path]), folder)
+            except Failure as failure:
+                streams.say(f"warning: {place}{path}: {failure}; nothing in this submodule counts as changed")
 
     def __call__(self, result: Result) -> Result:
         located = in_files(result)
@@ -39,7 +61,7 @@ class ChangedLines:
             # What can't be read still has the places of what is said of it.
             last = max(place.end_line for place in result.findings if place.path == path)
             now = [b"\n"] * last
-        if name in self._untracked:
+        if name in self._new:
             return range(1, len(now) + 2)
         if name not in self._changes:
             return ()

@@ -35,8 +35,15 @@ _ENVIRONMENT = {
     "GIT_ICASE_PATHSPECS": "0",
     "GIT_DIFF_OPTS": "",
 }
+_OF_ONE = frozenset(
+    f"GIT_{name}"
+    for name in """DIR WORK_TREE IMPLICIT_WORK_TREE INDEX_FILE PREFIX COMMON_DIR OBJECT_DIRECTORY
+    ALTERNATE_OBJECT_DIRECTORIES GRAFT_FILE SHALLOW_FILE NAMESPACE""".split()
+)
+"""What of the environment names one repository, or a part of it (`git rev-parse --local-env-vars`)."""
 _REGULAR = ("100644", "100755")
 """The modes of files; links and submodules have others."""
+_SUBMODULE = "160000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +97,15 @@ class Repository:
     """The repository around a directory. Paths in it are relative to `top`, with forward slashes."""
 
     top: Path
+    apart: bool = False
+    """Whether it is not the one that the environment may name, as git's does for a hook: a submodule."""
 
     @classmethod
-    def around(cls, directory: Path) -> Repository:
+    def around(cls, directory: Path, *, apart: bool = False) -> Repository:
         """Raises Failure outside of a work tree, and where git is missing."""
         try:
-            return cls(Path(os.fsdecode(_git(directory, "rev-parse", "--show-toplevel").rstrip(b"\n"))))
+            top = _git(directory, "rev-parse", "--show-toplevel", apart=apart)
+            return cls(Path(os.fsdecode(top.rstrip(b"\n"))), apart)
         except Failure as error:
             if "not a git repository" in str(error):
                 raise Failure(f"{directory} is not in a git repository") from None
@@ -131,7 +141,9 @@ class Repository:
         commits = [base] if head is None else [base, head]
         names = (f"*{end}" for end in suffixes)
         filters = self._filters() if head is None else []
-        text = _git(self.top, "diff", *flags.split(), *prefixes, *commits, "--", *names, plain=filters)
+        text = _git(
+            self.top, "diff", *flags.split(), *prefixes, *commits, "--", *names, plain=filters, apart=self.apart
+        )
         return {change.path: change for change in _changes(text.split(b"\n"))}
 
     def untracked(self) -> frozenset[str]:
@@ -147,6 +159,28 @@ class Repository:
         """What git ignores; a folder of which everything is ignored stands for all that is in it."""
         flags = ("--others", "--ignored", "--exclude-standard", "--directory", "--full-name")
         return [path.rstrip("/") for path in _paths(self._git("ls-files", "-z", *flags, ":/"))]
+
+    def submodules(self, commit: str | None = None) -> dict[str, str]:
+        """The submodules that the index has, or a commit: their paths, and the commits that are recorded of them."""
+        if commit is None:
+            listed = self._git("ls-files", "-z", "--stage", "--full-name", ":/")
+        else:
+            listed = self._git("ls-tree", "-r", "-z", "--full-tree", commit)
+        found = {}
+        for entry in _paths(listed):
+            facts, _, path = entry.partition("\t")
+            words = facts.split(" ")
+            if words[0] == _SUBMODULE:
+                found[path] = words[1] if commit is None else words[2]
+        return found
+
+    def within(self, path: str) -> Repository | None:
+        """The repository that a submodule's folder holds; None where it is not checked out."""
+        folder = self.top / path
+        if folder.is_symlink() or not (folder / ".git").exists():
+            return None
+        inner = Repository.around(folder, apart=True)
+        return inner if os.path.samefile(inner.top, folder) else None
 
     def files(self, commit: str) -> dict[str, str]:
         """The regular files of a commit: their paths, and the objects with their contents."""
@@ -176,7 +210,7 @@ class Repository:
         return contents
 
     def _git(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        return _git(self.top, *arguments, stdin=stdin)
+        return _git(self.top, *arguments, stdin=stdin, apart=self.apart)
 
     def _filters(self) -> list[str]:
         """The settings of programs that git would hand the files of the work tree to."""
@@ -194,10 +228,12 @@ class Repository:
         return "; this clone is shallow: fetch its history first (`git fetch --unshallow`, or `fetch-depth: 0`)"
 
 
-def _git(directory: Path, *arguments: str, stdin: bytes = b"", plain: Sequence[str] = ()) -> bytes:
-    """What git prints. `plain` are settings of filters that are switched off."""
+def _git(directory: Path, *arguments: str, stdin: bytes = b"", plain: Sequence[str] = (), apart: bool = False) -> bytes:
+    """What git prints. `plain` are settings of filters that are switched off; `apart` from what names a repository."""
     command = ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *arguments]
     environment = {**os.environ, **_ENVIRONMENT, **_settings(plain)}
+    if apart:
+        environment = {name: value for name, value in environment.items() if name not in _OF_ONE}
     try:
         done = subprocess.run(command, cwd=directory, input=stdin, capture_output=True, check=False, env=environment)
     except FileNotFoundError:
