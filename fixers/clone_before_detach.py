@@ -9,9 +9,9 @@ from torchlint.rule.rewrite import PERHAPS, cut
 def fix(site: Site, finding: Finding) -> Fix | None:
     target, cloned, owner = site.whole, site.part("cloned"), site.part("x")
     assert isinstance(cloned, ast.Call)
-    offset, data = site.source.offset, site.source.data
-    method = offset(cloned.func.end_lineno or 0, cloned.func.end_col_offset or 0) - len("clone")
-    last = offset(target.end_lineno or 0, target.end_col_offset or 0)
+    source, data = site.source, site.source.data
+    method = source.end_of(cloned.func) - len("clone")
+    last = source.end_of(target)
     gone = cut(site, target)
     if gone is None or b"#" in data[method:last] or not site.value(owner).is_tensor:
         return None  # a class of its own may give these methods another meaning

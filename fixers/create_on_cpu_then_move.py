@@ -185,9 +185,9 @@ def _uncast(site: Site, made: ast.Call) -> Fix | None:
     if spelling is None:
         return None
     device = operand(site, target, Place.ARGUMENT) if target is not None else f'"{_method(site.call)}"'
-    offset = site.source.offset
-    end = offset(made.func.end_lineno or 0, made.func.end_col_offset or 0)
-    last = offset(site.call.end_lineno or 0, site.call.end_col_offset or 0)
+    source = site.source
+    end = source.end_of(made.func)
+    last = source.end_of(site.call)
     edit = Edit(end - len("type"), last, f"to({device}, {spelling[0]})".encode())
     note = "what is on that device in that type already is not copied any more"
     return Fix("Cast and move in one call", (edit, *spelling[1]), "unsafe", note)

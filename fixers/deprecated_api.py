@@ -85,10 +85,8 @@ def _required(site: Site, missing: Missing) -> Fix | None:
 def _numbers_last(site: Site, roles: Given) -> Fix | None:
     """`x.add_(a, y)` is `x.add_(y, alpha=a)`: each argument goes to another's place, what stands between them stays."""
     args = site.call.args
-    offset, last = site.source.offset, site.call
-    between = site.source.data[
-        offset(args[0].lineno, args[0].col_offset) : offset(last.end_lineno or 0, last.end_col_offset or 0)
-    ]
+    source, last = site.source, site.call
+    between = site.source.data[source.start_of(args[0]) : source.end_of(last)]
     if b"#" in between:
         return None  # a comment would stand beside another argument
     tensors = [arg for role, arg in zip(roles, args, strict=True) if not role]

@@ -14,8 +14,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     given = next((k for call in function.flow.calls for k in call.keywords if _at(site, k, finding)), None)
     if given is None or not isinstance(given.value, ast.Constant) or not isinstance(given.value.value, bool):
         return None
-    start = site.source.offset(given.lineno, given.col_offset)
-    end = site.source.offset(given.end_lineno or 0, given.end_col_offset or 0)
+    start = site.source.start_of(given)
+    end = site.source.end_of(given)
     edit = Edit(start, end, f'input_precision="{_PRECISION[given.value.value]}"'.encode())
     note = older_torch(site, (2, 4)) or _NOTE
     return Fix("Name the precision", (edit,), "unsafe", note)
@@ -24,7 +24,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _at(site: Site, keyword: ast.keyword, finding: Finding) -> bool:
     if keyword.arg != "allow_tf32" or keyword.lineno != finding.line:
         return False
-    return site.source.position(site.source.offset(keyword.lineno, keyword.col_offset)) == (
+    return site.source.position(site.source.start_of(keyword)) == (
         finding.line,
         finding.column,
     )

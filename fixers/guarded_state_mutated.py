@@ -20,8 +20,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if stores[0][0].name != "__init__" or not (isinstance(value, ast.Constant) and value.value == 0):
         return None
     source = site.source
-    start = source.offset(statement.lineno, statement.col_offset)
-    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    start = source.start_of(statement)
+    end = source.end_of(statement)
     place = site.at(*stores[0])
     zeros, long = spelled(place, "torch.zeros"), spelled(place, "torch.long")
     if zeros is None or long is None:

@@ -20,7 +20,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     node = site.caught()
     assert isinstance(node, cst.Call)
     flag = next(arg for arg in node.args if arg.keyword is not None and arg.keyword.value == "non_blocking")
-    end = site.source.offset(owner.end_lineno or 0, owner.end_col_offset or 0)
+    end = site.source.end_of(owner)
     start = site.source.data.rindex(b".", 0, end)
     edits = (Edit(start, end, b""), site.tree.remove_argument(node, flag))
     return Fix("Copy without pinning", edits, "suggestion", "or let the loader pin: `pin_memory=True`")

@@ -35,7 +35,7 @@ def _annotated(place: Site, kernel: triton.Kernel) -> Fix | None:
     edits = []
     for parameter in kernel.function.parameters:
         if parameter.arg in read - kernel.constants and parameter.annotation is None:
-            end = place.source.offset(parameter.end_lineno or 0, parameter.end_col_offset or 0)
+            end = place.source.end_of(parameter)
             edits.append(Edit(end, end, f": {code}".encode()))
     note = "the kernel, whose launches have all raised, runs"
     return Fix("Make the extent a constant", (*edits, *imports), "unsafe", note) if edits else None

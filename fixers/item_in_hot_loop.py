@@ -73,9 +73,9 @@ def _read(site: Site) -> ast.expr:
 
 def _kept_on_device(site: Site, wide: bool) -> Edit:
     """The edit that turns `.item()` into `.detach()`, and takes no comment with it."""
-    node, tensor, offset = site.call.func, _read(site), site.source.offset
+    node, tensor, source = site.call.func, _read(site), site.source
     assert isinstance(node, ast.Attribute)
-    end = offset(node.end_lineno or 0, node.end_col_offset or 0)
+    end = source.end_of(node)
     detached = isinstance(tensor, ast.Call) and isinstance(tensor.func, ast.Attribute) and tensor.func.attr == "detach"
     methods = [*([] if wide and detached else ["detach"]), *(["float"] if wide else [])]
     return Edit(end - len(node.attr), end, "().".join(methods).encode())
@@ -189,7 +189,7 @@ def _is_often(site: Site, load: ast.Name, loop: Loop) -> bool:
 
 def _is_quoted(site: Site, load: ast.Name) -> bool:
     """`f"{total=}"` shows the expression itself."""
-    end = site.source.offset(load.end_lineno or 0, load.end_col_offset or 0)
+    end = site.source.end_of(load)
     rest = site.source.data[end : end + 10].lstrip()
     inside = any(isinstance(around, ast.FormattedValue) for around in site.flow.expressions(load))
     return inside and rest.startswith(b"=") and not rest.startswith(b"==")

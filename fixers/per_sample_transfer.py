@@ -10,7 +10,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None  # stacking needs shapes that nobody has promised
     call = site.call
     assert isinstance(call.func, ast.Attribute)
-    name_end = site.source.offset(call.func.end_lineno or 0, call.func.end_col_offset or 0)
+    name_end = site.source.end_of(call.func)
     dot = site.source.data.rindex(b".", 0, name_end)
-    end = site.source.offset(call.end_lineno or 0, call.end_col_offset or 0)
+    end = site.source.end_of(call)
     return Fix("Leave the sample on the host", (Edit(dot, end, b""),), "suggestion", "and move the batch in the loop")

@@ -36,9 +36,9 @@ def _called(site: Site, target: ast.Attribute) -> Fix | None:
 
 
 def _behind_dot(site: Site, target: ast.Attribute, last: ast.expr | ast.stmt, code: str) -> Edit:
-    offset = site.source.offset
-    start = offset(target.end_lineno or 0, target.end_col_offset or 0) - len(target.attr)
-    return Edit(start, offset(last.end_lineno or 0, last.end_col_offset or 0), code.encode())
+    source = site.source
+    start = source.end_of(target) - len(target.attr)
+    return Edit(start, source.end_of(last), code.encode())
 
 
 def _is_read(site: Site, name: str) -> bool:

@@ -21,8 +21,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     edits = []
     for parameter in kernel.function.parameters:
         if parameter.arg in sizes and parameter.annotation is not None:
-            start = site.source.offset(parameter.lineno, parameter.col_offset) + len(parameter.arg.encode())
-            end = site.source.offset(parameter.annotation.end_lineno or 0, parameter.annotation.end_col_offset or 0)
+            start = site.source.start_of(parameter) + len(parameter.arg.encode())
+            end = site.source.end_of(parameter.annotation)
             edits.append(Edit(start, end, b""))
     return Fix(
         "Make the sizes arguments",

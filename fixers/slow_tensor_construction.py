@@ -74,8 +74,8 @@ def _is_array(site: Site, made: ast.Call) -> bool:
 
 
 def _span(site: Site, node: ast.expr) -> tuple[int, int]:
-    offset = site.source.offset
-    return offset(node.lineno, node.col_offset), offset(node.end_lineno or 0, node.end_col_offset or 0)
+    source = site.source
+    return source.start_of(node), source.end_of(node)
 
 
 def _stacked(site: Site, given: ast.expr) -> Fix | None:

@@ -21,9 +21,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(site.target, ast.Attribute)
     owner = operand(site, site.target.value, Place.RECEIVER)
     names = "".join(f"{owner}.{name} = " for name in _NEW[site.name])
-    offset = site.source.offset
-    start = offset(statement.lineno, statement.col_offset)
-    end = offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    source = site.source
+    start = source.start_of(statement)
+    end = source.end_of(statement)
     edit = Edit(start, end, f"{names}{_precision(site, statement.value)}".encode())
     return Fix("Use `fp32_precision`", (edit,), "unsafe", _NOTE)
 

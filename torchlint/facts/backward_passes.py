@@ -57,8 +57,7 @@ def _terms(node: ast.expr) -> Iterator[str]:
 
 def _losses(place: Place, loop: Loop) -> frozenset[str]:
     """The names whose backward pass a loop runs, by itself or by a function; none where a graph is kept for another one."""
-    between = place.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
-    calls = [call for call in between if contains(loop, call)]
+    calls = [call for call in place.flow.calls_within(loop) if contains(loop, call)]
     if any(map(_keeps_graph, calls)):
         return frozenset()
     return frozenset(name for call in calls for name in (*_passed_back(call), *_handed_over(place, call)))

@@ -358,10 +358,13 @@ class Flow:
         calls = self._calls_by_line
         return calls[bisect_left(calls, first, key=_line) : bisect_right(calls, last, key=_line)]
 
+    def calls_within(self, node: ast.stmt) -> list[ast.Call]:
+        """The calls that begin on the lines of a statement, by line."""
+        return self.calls_between(node.lineno, node.end_lineno or node.lineno)
+
     def calls_in(self, loop: Loop) -> list[ast.Call]:
         """The calls that run on each iteration of a loop, by line: not what its `else` or its iterable calls."""
-        near = self.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
-        return [call for call in near if loop in self.loops(call)]
+        return [call for call in self.calls_within(loop) if loop in self.loops(call)]
 
     @cached_property
     def _calls_by_line(self) -> list[ast.Call]:
@@ -383,8 +386,9 @@ class Flow:
         """Where each local name is bound by assignment, loop or `with`."""
         return self._names[1]
 
-    def stores_between(self, name: str, first: int, last: int) -> list[ast.Name]:
-        """Where a name is bound on lines `first` to `last`."""
+    def stores_within(self, name: str, node: ast.stmt) -> list[ast.Name]:
+        """Where a name is bound on the lines of a statement."""
+        first, last = node.lineno, node.end_lineno or node.lineno
         if name not in self._stores_by_line:
             self._stores_by_line[name] = sorted(self.stores.get(name, ()), key=_line)
         stores = self._stores_by_line[name]

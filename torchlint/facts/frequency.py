@@ -184,8 +184,7 @@ def _stays(place: Place, guard: Guard, loop: Loop) -> bool:
     if any(isinstance(part, ast.Call | ast.Subscript | ast.Is | ast.IsNot) for part in ast.walk(guard.test)):
         return False
     asked = names_in(guard.test)
-    last = loop.end_lineno or loop.lineno
-    return bool(asked) and not any(place.flow.stores_between(name, loop.lineno, last) for name in asked)
+    return bool(asked) and not any(place.flow.stores_within(name, loop) for name in asked)
 
 
 def _is_made(place: Place, guard: Guard, loop: Loop) -> bool:
@@ -193,4 +192,4 @@ def _is_made(place: Place, guard: Guard, loop: Loop) -> bool:
     name, is_none = none_test(guard.test) or (None, False)
     if not guard.true or is_none or not isinstance(name, ast.Name):
         return False
-    return bool(place.flow.stores_between(name.id, loop.lineno, loop.end_lineno or loop.lineno))
+    return bool(place.flow.stores_within(name.id, loop))

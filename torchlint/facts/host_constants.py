@@ -81,7 +81,7 @@ def _is_outer(place: Place, name: ast.Name) -> bool:
     loop = _loop(place)
     if loop is None or name.id in place.flow.parameters:
         return False
-    bound = place.flow.stores_between(name.id, loop.lineno, loop.end_lineno or loop.lineno)
+    bound = place.flow.stores_within(name.id, loop)
     return not bound and not is_written(function, name.id)
 
 

@@ -99,7 +99,7 @@ def _long_loops(place: Place) -> Iterator[ast.For | ast.While]:
 
 def _runs_something(place: Place, loop: ast.For | ast.While) -> bool:
     """Whether a loop calls more than functions of libraries and methods of tensors and lists: `self.layer(x)`, `model(x)`."""
-    calls = place.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+    calls = place.flow.calls_within(loop)
     return any(not _only_calculates(place, call) for call in calls)
 
 

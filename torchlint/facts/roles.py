@@ -115,7 +115,7 @@ def _is_main(test: ast.expr) -> bool:
 def _only_checks(module: Module, block: ast.If) -> bool:
     """Whether a block asserts what modules compute, and neither trains nor takes options."""
     flow = module.body.flow
-    called = {names.last(call.func) for call in flow.calls_between(block.lineno, block.end_lineno or block.lineno)}
+    called = {names.last(call.func) for call in flow.calls_within(block)}
     if not called.isdisjoint(_PROGRAM):
         return False
     asserted = [node.test for node in ast.walk(block) if isinstance(node, ast.Assert)]
@@ -126,7 +126,7 @@ def _only_checks(module: Module, block: ast.If) -> bool:
 
 def _only_tries(module: Module, block: ast.If) -> bool:
     """Whether a block feeds random data alone, some number of times, and neither takes options nor keeps anything."""
-    calls = module.body.flow.calls_between(block.lineno, block.end_lineno or block.lineno)
+    calls = module.body.flow.calls_within(block)
     if not {names.last(call.func) for call in calls}.isdisjoint(_LASTING | _READS):
         return False
     loops = [node for node in ast.walk(block) if isinstance(node, ast.For | ast.While)]

@@ -156,7 +156,7 @@ def _is_named_settings(node: ast.expr | None) -> bool:
 
 def makes_what_it_runs(flow: Flow, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:
     """Whether each iteration makes an optimizer, or a model that none steps, and with it begins anew."""
-    within = flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+    within = flow.calls_within(loop)
     steps = any(names.last(call.func) == "step" for call in within)
     for call in within:
         parent = flow.parents[call]

@@ -149,8 +149,8 @@ def may_bind(function: Function, name: str) -> bool:
     data = source.data
     start, end = 0, len(data)
     if not isinstance(node, ast.Module):
-        start = source.offset(node.lineno, node.col_offset)
-        end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        start = source.start_of(node)
+        end = source.end_of(node)
     word = as_bytes(name)
     place = data.find(word, start, end)
     while place >= 0:
@@ -174,8 +174,8 @@ def _expression(function: Function, node: ast.expr, names: set[str]) -> None:
         return
     if kind not in _SPREADS or type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
         source = function.module.source
-        start = source.offset(node.lineno, node.col_offset)
-        end = source.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        start = source.start_of(node)
+        end = source.end_of(node)
         data = source.data
         if data.find(b":=", start, end) < 0 and (
             data.find(b"for", start, end) < 0 or _FOR.search(data, start, end) is None

@@ -197,7 +197,7 @@ def _imported_by(source: Source, stem: str, names: frozenset[str]) -> Iterator[s
 
 def _without(tree: Tree, statement: Import, aliases: Sequence[ast.alias]) -> Iterator[Edit]:
     """The edits that take some names out of an import; none where a comment would go with them."""
-    data, offset = tree.source.data, tree.source.offset
+    data, source = tree.source.data, tree.source
     if not aliases:
         return
     if len(aliases) == len(statement.names):
@@ -208,11 +208,11 @@ def _without(tree: Tree, statement: Import, aliases: Sequence[ast.alias]) -> Ite
     kept = [alias for alias in statement.names if alias not in aliases]
     for alias in aliases:
         at = statement.names.index(alias)
-        start = offset(alias.lineno, alias.col_offset)
-        end = offset(alias.end_lineno or 0, alias.end_col_offset or 0)
+        start = source.start_of(alias)
+        end = source.end_of(alias)
         if at > statement.names.index(kept[-1]):
-            start = offset((last := statement.names[at - 1]).end_lineno or 0, last.end_col_offset or 0)
+            start = source.end_of(statement.names[at - 1])
         else:
-            end = offset((following := statement.names[at + 1]).lineno, following.col_offset)
+            end = source.start_of(statement.names[at + 1])
         if not any(comments(data[start:end])):
             yield Edit(start, end, b"")

@@ -243,7 +243,7 @@ class Context:
     @question("stays on host", False)
     def stays_on_host(self, function: Function, loop: Loop) -> bool:
         """Whether a loop sends its batches to `device`, or to a device by another name, which is the CPU whatever is given."""
-        near = function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+        near = function.flow.calls_within(loop)
         calls = [call for call in near if names.last(call.func) in ("to", "cuda") and contains(loop, call)]
         given = [call.args[0] if len(call.args) == 1 and not call.keywords else None for call in calls]
         return bool(given) and all(self._names_host(function, node) for node in given)

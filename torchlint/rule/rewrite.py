@@ -118,8 +118,8 @@ def shown(site: Site, finding: Finding) -> Site:
     wanted = (finding.line, finding.column), (finding.end_line, finding.end_column)
     for node in function.flow.nodes:
         if isinstance(node, ast.expr) and node.lineno == finding.line:
-            start = source.position(source.offset(node.lineno, node.col_offset))
-            end = source.position(source.offset(node.end_lineno or 0, node.end_col_offset or 0))
+            start = source.position(source.start_of(node))
+            end = source.position(source.end_of(node))
             if (start, end) == wanted:
                 return Site(site.analysis, function, node, site.rule, site.name)
     return site
@@ -133,9 +133,7 @@ def cut(site: Site, last: ast.expr) -> Edit | None:
     func = last.func if isinstance(last, ast.Call) else last
     assert isinstance(func, ast.Attribute)
     data = site.source.data
-    start, middle, end = (
-        site.source.offset(node.end_lineno or 0, node.end_col_offset or 0) for node in (func.value, func, last)
-    )
+    start, middle, end = (site.source.end_of(node) for node in (func.value, func, last))
     between, given = data[start:middle], data[middle:end].lstrip()
     if b"#" in between or (given and not given.startswith(b"(")):
         return None
@@ -156,7 +154,7 @@ def line_before(site: Site, code: str | ast.stmt, statement: ast.stmt | None = N
     code = code if isinstance(code, str) else site.text(code)
     source, margin = site.source, _margin(site, statement)
     start = source.offset(statement.lineno, 0)
-    if source.data[start : source.offset(statement.lineno, statement.col_offset)].strip():
+    if source.data[start : source.start_of(statement)].strip():
         return None
     return Edit(start, start, f"{margin}{code}{source.newline}".encode())
 
@@ -168,10 +166,10 @@ def line_after(site: Site, code: str, statement: ast.stmt | None = None) -> Edit
     """
     statement = statement or site.statement
     source = site.source
-    start = source.offset(statement.lineno, statement.col_offset)
+    start = source.start_of(statement)
     if source.data[source.offset(statement.lineno, 0) : start].strip():
         return None
-    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    end = source.end_of(statement)
     stop = source.data.find(b"\n", end)
     stop = stop if stop >= 0 else len(source.data)
     line = source.data[end:stop]
@@ -188,8 +186,8 @@ def behind(site: Site, test: str, statement: ast.stmt | None = None) -> tuple[Ed
     """
     statement = statement or site.statement
     source, margin = site.source, _margin(site, statement)
-    start = source.offset(statement.lineno, statement.col_offset)
-    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    start = source.start_of(statement)
+    end = source.end_of(statement)
     shared = source.data[source.offset(statement.lineno, 0) : start].strip()
     rest = source.data[end:].partition(b"\n")[0].strip()
     if shared or (rest and not rest.startswith(b"#")):

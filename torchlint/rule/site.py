@@ -243,9 +243,7 @@ class Site:
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
         source = self.module.text_of(node)
-        start = source.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-        end = source.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-        return start, end
+        return source.start_of(node), source.end_of(node)
 
     # Facts
 
@@ -576,7 +574,7 @@ class Site:
     def related(self, function: Function, node: ast.AST, message: str) -> Related:
         """Another place that explains the finding, in whatever file of the project."""
         source = function.module.text_of(node)
-        line, column = source.position(source.offset(node.lineno, node.col_offset))  # type: ignore[attr-defined]
+        line, column = source.position(source.start_of(node))
         return Related(function.module.path, line, column, message)
 
     def why_hot(self) -> tuple[Related, ...]:

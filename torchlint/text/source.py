@@ -232,6 +232,14 @@ class Source:
         """The offset of a position as `ast` gives it: line from 1, column from 0 in bytes."""
         return self.lines[line - 1] + column
 
+    def start_of(self, node: ast.AST) -> int:
+        """The offset at which a node of the file's `ast` begins that has a position."""
+        return self.lines[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined, no-any-return]
+
+    def end_of(self, node: ast.AST) -> int:
+        """The offset behind a node of the file's `ast` that has a position."""
+        return self.lines[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined, no-any-return]
+
     def position(self, offset: int) -> tuple[int, int]:
         """The line and the column of an offset, both from 1, the column in characters."""
         line = bisect_right(self.lines, offset)

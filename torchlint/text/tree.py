@@ -275,8 +275,8 @@ class Tree:
     def _ast_span(self, node: ast.AST) -> Span:
         self._look(node)
         place = cast(ast.expr, node)
-        offset = self.source.offset
-        return offset(place.lineno, place.col_offset), offset(place.end_lineno or 0, place.end_col_offset or 0)
+        source = self.source
+        return source.start_of(place), source.end_of(place)
 
     def _slices(self, target: ast.AST, chain: Sequence[ast.stmt]) -> Iterator[_Slice]:
         """The pieces to look in: what is parsed already, then the innermost statement, and outwards if libcst can't parse that."""
