@@ -94,6 +94,14 @@ def test_a_module_that_is_tried_on_random_data(steps: str, before: str, user: st
         ("tests/test_net.py", "args = parser.parse_args()\ndef run(loader):", False),
         ("pkg/testing/test_net.py", "args = parser.parse_args()\ndef run(loader):", False),
         ("conftest.py", "args = parser.parse_args()\ndef run(loader):", False),
+        # What a file calls is no test, whatever it is called: pytest alone calls these.
+        ("test_util.py", "def all_cases(net):\n    return test_case(net, 1)\ndef test_case(net, x):", True),
+        ("test_util.py", "def test_all(net):\n    return test_case(net, 1)\ndef test_case(net, x):", True),
+        ("val.py", "def all_cases(net):\n    return test_case(net, 1)\ndef test_case(net, x):", True),
+        ("test_util.py", "def test_all(net):\n    assert test_case(net, 1)\ndef test_case(net, x):", False),
+        ("test_util.py", "def test_all():\n    return test_case(1, 1)\ndef test_case(net, x):", False),
+        ("test_util.py", "def test_all(net):\n    # test_case(net, 1)\n    return 1\ndef test_case(net, x):", False),
+        ("tests/util.py", "def all_cases(net):\n    return test_case(net, 1)\ndef test_case(net, x):", False),
         # A function of a program that is given what it tests is no test.
         ("train.py", "def test_epoch(loader):", True),
     ],

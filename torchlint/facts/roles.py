@@ -22,6 +22,8 @@ _EVALUATES = regex(r"(?:^|/)test_[^/]*\.py$")
 _TAKES = (b"parse_args(", b"@hydra.main", b"load_state_dict(")
 """What a program that evaluates does first: it takes options, or what was trained."""
 _OF_PYTEST = regex(rb"(?m)^\s*(?:async )?def test_\w*\(\s*(?:self)?\s*\)")
+_CALLED = regex(rb"(?m)^(?![ \t]*(?:async )?def )[^#\n]*(?<![\w.])test_\w+\([^)\n]")
+"""A call of what is named like a test, with arguments: pytest alone calls tests."""
 _OF_PROGRAM = regex(r"loader|^(?:args|opts?|cfg|config|epoch|dataset)$")
 """What a function of a program is given, and a test makes for itself."""
 _BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
@@ -50,7 +52,7 @@ def runs_a_program(place: str, source: Source) -> bool:
     if not may_run_a_program(place) or any(word in data for word in (b"unittest", b"pytest", b"class Test")):
         return False
     if not place.endswith("_test.py"):
-        return any(word in data for word in _TAKES) and _OF_PYTEST.search(data) is None
+        return (any(word in data for word in _TAKES) or calls_tests(source)) and _OF_PYTEST.search(data) is None
     if b"__main__" in data and b"def test" not in data:
         return True
     named = is_test(place.removesuffix("_test.py") + ".py", "")  # by its folder, too
@@ -62,9 +64,23 @@ def may_run_a_program(place: str) -> bool:
     return place.endswith("_test.py") or (_EVALUATES.search(place) is not None and _AMONG_TESTS.search(place) is None)
 
 
-def evaluates(function: Function) -> bool:
-    """Whether `def test_epoch(model, loader)` is a part of a program by what it is given, and no test."""
-    return function.name.startswith("test_") and any(_OF_PROGRAM.search(one.arg) for one in function.parameters)
+def calls_tests(source: Source) -> bool:
+    """Whether a file calls what is named like a test, and asserts nothing: `score = test_case(net, image)`."""
+    return b"assert" not in source.data and _CALLED.search(source.data) is not None
+
+
+def evaluates(function: Function, place: str) -> bool:
+    """Whether `def test_epoch(model, loader)` is a part of a program by what it is given, and no test.
+
+    In a file that calls what is named like a test, what is given something is none.
+    """
+    given = [one.arg for one in function.parameters if one.arg != function.own_name]
+    if not function.name.startswith("test_") or not given:
+        return False
+    if any(map(_OF_PROGRAM.search, given)):
+        return True
+    source = function.module.source
+    return calls_tests(source) and (_TEST.search(place) is None or runs_a_program(place, source))
 
 
 def is_own_test(function: Function) -> bool:

@@ -246,7 +246,8 @@ class Files:
 
     def is_tested(self, function: Function) -> bool:
         """Whether a function is part of a test."""
-        return self.in_test(function.module.path, "" if evaluates(function) else function.name)
+        path = function.module.path
+        return self.in_test(path, "" if evaluates(function, self.home(path)) else function.name)
 
 
 def place_of(key: tuple[Any, ...]) -> tuple[Any, ...]:
