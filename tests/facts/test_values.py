@@ -13,6 +13,7 @@ import pytest
 ValueOf = Callable[[str], str]
 LOADER = "loader = DataLoader(d)\n"
 DEVICE = "device = torch.device('cuda')\n"
+FORWARD = "class Net(nn.Module):\n    def forward(self, x):\n        x"
 
 
 # What is no tensor
@@ -601,6 +602,15 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(x: float):\n    if isinstance(x, int):\n        return\n    x", "number"),
         ("def f(x):\n    x = [1]\n    if isinstance(x, list):\n        x", "list(number = 1)"),
         ("class A: pass\ndef f(x):\n    if isinstance(x, A):\n        x", "instance example.A"),
+        # What a module is given is known in its forward: tensors, numbers and words, for collections may change.
+        (f"net = Net()\nnet(torch.ones(2).cuda())\n{FORWARD}", "tensor @accelerator"),
+        (f"self.net = Net()\nself.net(torch.ones(2).cuda().sum())\n{FORWARD}", "tensor @accelerator scalar"),
+        (f"net = Net()\nnet(torch.ones(2))\nnet(torch.ones(2).cuda())\n{FORWARD}", "tensor @accelerator"),
+        (f"net = Net()\nnet(2)\n{FORWARD}", "number = 2"),
+        (f"net = Net()\nnet([torch.ones(2)])\n{FORWARD}", "tensor?"),
+        (f"net = Net()\nnet(y)\n{FORWARD}", "tensor?"),
+        (f"net = Other()\nnet(2)\n{FORWARD}", "tensor?"),
+        (f"{LOADER}net = Net()\nfor x in loader:\n    net(x)\n{FORWARD}", "tensor?"),
         # What an engine or an accelerator runs backward is a loss.
         ("def f(x, loss):\n    x.backward(loss)\n    loss", "tensor scalar"),
         ("def f(x, loss):\n    x.backward(loss, y)\n    loss", "tensor? scalar"),

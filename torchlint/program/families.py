@@ -14,10 +14,11 @@ from ..facts.values import Value
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from ..text.declared import class_names, made_as_pattern, made_for, made_in
+from ..text.declared import class_names, made_as_pattern, made_for
 from ..torch_api.operators import operator
 from .calling import CallSite, calls_named
 from .definitions import GENERIC, MOST_HEIRS
+from .objects import files_calling, made_as
 from .project import Project
 from .texts import MAX_SITES
 
@@ -153,30 +154,10 @@ def _by_name(project: Project, module: Module, name: str) -> dict[Function, list
 def _calls_of_objects(project: Project, method: Function, klass: Class) -> Iterator[CallSite]:
     """`loss_scaler(loss, optimizer)`: where objects of a class are called, by the names that its constructor is assigned to."""
     for name in made_as(project, klass):
-        for module in project.modules(_few(project.holders(rb"\b%s\(" % as_bytes(name)))):
+        for module in project.modules(_few(files_calling(project, name))):
             for caller, call in calls_named(module, name):
                 if method in may_run(project, caller, call):
                     yield CallSite(caller, call)
-
-
-@question("made as", [])
-def made_as(project: Project, klass: Class) -> list[str]:
-    """What objects of a class are called where they are made: scaler of `scaler = LossScaler()`, `scaler=LossScaler()`, `{"scaler": LossScaler()}`."""
-    made: set[str] = set()
-    for path in (klass.module.path, *project.named_by(klass.module, klass.name)):
-        by_class = _made_in(project, path)
-        for name in (klass.name, *(other for other in project.renamed(klass.name) if other in by_class)):
-            made.update(by_class.get(name, ()))
-    return sorted(made)
-
-
-@question("made in", {})
-def _made_in(project: Project, path: str) -> dict[str, list[str]]:
-    """What a file calls the objects that it makes, by the names of their classes."""
-    made: dict[str, list[str]] = {}
-    for name, klass in map(str.split, project.fact(path, "made", made_in) or ()):
-        made.setdefault(klass, []).append(name)
-    return made
 
 
 def of_named(project: Project, name: str, called: str) -> list[Function]:

@@ -17,7 +17,7 @@ from ..facts.module import Class, Function, Module
 from ..facts.values import DICT, TUPLE, UNKNOWN, Dict, Tuple, Value, constant, join_all
 from ..query.question import question
 from ..settings.home import Home
-from . import attributes, results
+from . import attributes, objects, results
 from .calling import CallSite, aliases, called_name, calls_named, started
 from .constructions import constructions
 from .definitions import GENERIC, Definitions
@@ -126,7 +126,7 @@ class Project(Definitions):
             # A test passes what a program would, but small and in the host's memory.
             passed = join_all(given[True])
             return passed if self.is_tested(function) else passed.anywhere()
-        return self._base_parameter(function, name)
+        return self._given_to_object(function, name) or self._base_parameter(function, name)
 
     def runs_of(self, function: Function, most: int) -> list[CallSite] | None:
         """The calls of a function; those of a constructor with those that make objects of a subclass, or through a table.
@@ -144,7 +144,7 @@ class Project(Definitions):
     def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]:
         """The calls of a class by its name that run a constructor, one that it may have from a base."""
         modules = [klass.module, *self.modules(self.named_by(klass.module, klass.name))]
-        sites = [site for module in modules for site in self._sites_named(module, klass.name).get(init, ())]
+        sites = [site for module in modules for site in self.sites_named(module, klass.name).get(init, ())]
         return [(site.function, site.call) for site in sites]
 
     def named_by(self, module: Module, name: str) -> list[str]:
@@ -194,6 +194,13 @@ class Project(Definitions):
             if method is not None and any(parameter.arg == name for parameter in method.parameters):
                 return self.parameter(method, name)
         return UNKNOWN
+
+    def _given_to_object(self, function: Function, name: str) -> Value:
+        """What calls of objects pass to a `forward` or `__call__`: `net(x.cuda())` behind `net = Net()`."""
+        calls = objects.calls(self, function) if function.name in ("forward", "__call__") else []
+        given = (self._passed(site, function, name) for site in calls if not self.is_tested(site.function))
+        known = [value for value in given if value is not None]
+        return objects.received(join_all(known)) if known else UNKNOWN
 
     def _passed(self, site: CallSite, function: Function, name: str) -> Value | None:
         node = function.argument(site.given or site.call, name)
@@ -342,7 +349,7 @@ class Project(Definitions):
         module = self.module(path) if is_own or self._may_reach(path, function, name) else None
         if module is None:
             return []
-        return [site for alias in aliases(module, name) for site in self._sites_named(module, alias).get(function, ())]
+        return [site for alias in aliases(module, name) for site in self.sites_named(module, alias).get(function, ())]
 
     def _may_reach(self, path: str, function: Function, name: str) -> bool:
         """Whether another file may call the function, as far as texts tell: its methods call those of their own classes and of bases."""
@@ -352,7 +359,7 @@ class Project(Definitions):
         return how not in ("", "base")  # what `super()` is, nobody tells
 
     @question("named", {}, by="_ask")
-    def _sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
+    def sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:
         """The calls of anything of that last name in a file, by what they call."""
         found: dict[Function, list[CallSite]] = {}
         for caller, call in calls_named(module, name):

@@ -1,0 +1,87 @@
+"""What the objects of a class are called where they are made, and where they are called themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
+
+from ..facts.module import Class, Function, Module
+from ..facts.values import UNKNOWN, Tensor, Value
+from ..query.question import Asking, question
+from ..system.stamp import as_bytes
+from ..text.declared import made_in
+from ..text.source import Source
+from .calling import CallSite
+from .texts import MAX_SITES
+
+T = TypeVar("T")
+
+
+class Code(Asking, Protocol):
+    """What is asked of the project."""
+
+    def named_by(self, module: Module, name: str) -> list[str]: ...
+    def renamed(self, name: str) -> list[str]: ...
+    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None: ...
+    def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]: ...
+    def module(self, path: str) -> Module | None: ...
+    def sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]: ...
+
+
+@question("object calls", [])
+def calls(code: Code, method: Function) -> list[CallSite]:
+    """Where objects are called that run a `forward` or `__call__`, `net(x)` behind `net = Net()`; nothing where these are many."""
+    found = list(_calls(code, method, method.cls)) if method.cls is not None else []
+    return found if len(found) <= MAX_SITES else []
+
+
+def _calls(code: Code, method: Function, klass: Class) -> Iterator[CallSite]:
+    for name in made_as(code, klass):
+        paths = files_calling(code, name)
+        for path in sorted(paths) if len(paths) <= MAX_SITES else ():
+            module = code.module(path)
+            if module is not None:
+                yield from code.sites_named(module, name).get(method, ())
+
+
+def received(value: Value) -> Value:
+    """What a model is given, as it takes it: a tensor that is no loader's any more, a number, a word.
+
+    What is in collections may be changed on the way.
+    """
+    if value.kind == "tensor":
+        return Tensor(
+            value.certainty,
+            device="" if value.from_loader else value.device,
+            scalar=value.scalar,
+            boolean=value.boolean,
+            integer=value.integer,
+            other_kinds=value.other_kinds,
+        )
+    return value if value.kind in ("number", "str") else UNKNOWN
+
+
+def files_calling(code: Code, name: str) -> frozenset[str]:
+    """The files that call something of a name."""
+    word = as_bytes(name)
+    return code.holders(rb"\b%s\(" % word, word=word)
+
+
+@question("made as", [])
+def made_as(code: Code, klass: Class) -> list[str]:
+    """What objects of a class are called where they are made: scaler of `scaler = LossScaler()`, `scaler=LossScaler()`, `{"scaler": LossScaler()}`."""
+    made: set[str] = set()
+    for path in (klass.module.path, *code.named_by(klass.module, klass.name)):
+        by_class = _made_in(code, path)
+        for name in (klass.name, *(other for other in code.renamed(klass.name) if other in by_class)):
+            made.update(by_class.get(name, ()))
+    return sorted(made)
+
+
+@question("made in", {})
+def _made_in(code: Code, path: str) -> dict[str, list[str]]:
+    """What a file calls the objects that it makes, by the names of their classes."""
+    made: dict[str, list[str]] = {}
+    for name, klass in map(str.split, code.fact(path, "made", made_in) or ()):
+        made.setdefault(klass, []).append(name)
+    return made
