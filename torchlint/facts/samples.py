@@ -6,7 +6,7 @@ import ast
 
 from .bindings import Assigned
 from .flow import contains
-from .names import chain
+from .names import chain, last
 from .nodes import elements, root_of
 from .place import Place
 
@@ -54,7 +54,7 @@ def holds_tensors(place: Place, rows: ast.expr) -> bool:
     part = rows.slice if isinstance(rows, ast.Subscript) else None
     if isinstance(part, ast.Slice) and all(_is_written_out(bound) for bound in (part.lower, part.upper)):
         return False  # `batch[:4]`: the tensors that a batch begins with, each of all its samples
-    if _is_unpacked(place):
+    if _is_unpacked(place) or _were_moved(place, rows):
         return False
     value = place.value(rows)
     if value.from_loader and value.kind == "tensor":
@@ -77,6 +77,21 @@ def _is_unpacked(place: Place) -> bool:
         and isinstance(taken.targets[0], ast.Tuple)
         and load.lineno > statement.lineno
         for load in (place.flow.loads.get(name[0], ()) if name is not None and len(name) == 1 else ())
+    )
+
+
+def _were_moved(place: Place, rows: ast.expr) -> bool:
+    """Whether each was moved to the same device before: a second `batch = tuple(t.to(device) for t in batch)` copies nothing."""
+    bound = place.function.bindings.reach.get(rows) if isinstance(rows, ast.Name) else None
+    made = bound.node if isinstance(bound, Assigned) else None
+    if isinstance(made, ast.Call) and last(made.func) in ("tuple", "list") and len(made.args) == 1:
+        made = made.args[0]
+    before, now = made.elt if isinstance(made, _GATHERS) else None, place.target
+    return (
+        isinstance(before, ast.Call)
+        and isinstance(now, ast.Call)
+        and last(before.func) == last(now.func) in ("to", "cuda")
+        and [ast.dump(one) for one in before.args] == [ast.dump(one) for one in now.args]
     )
 
 
