@@ -37,7 +37,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     where, kind = operand(site, device, Place.VALUE), operand(site, dtype, Place.VALUE)
     code = f"{operand(site, before.func, Place.RECEIVER, site.call)}(device={where}, dtype={kind})"
     note = "" if site.resolve(dtype) in _FLOATING else _CAST_ELSEWHERE
-    note = note or ("" if site.surely_tensor(site.part("x")) else PERHAPS)
+    named = device not in (*before.args, *site.call.args)
+    certain = site.surely_tensor(site.part("x")) and (named or site.surely_device(device))
+    note = note or ("" if certain else PERHAPS)
     return Fix(
         "Move and cast in one call", (site.tree.replace(site.caught(), code),), "unsafe" if note else "safe", note
     )

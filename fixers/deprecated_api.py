@@ -33,8 +33,7 @@ def _risk(site: Site, renamed: Entry) -> str:
     if site.name == "torch.qr" and call is not None and _is_taken_apart(site, call):
         return ""
     if site.name.endswith("functional_call") and call is not None and len(call.args) > 1:
-        given = site.value(call.args[1])
-        return "" if given.kind == "dict" and given.proven and not given.other_kinds else renamed.risk
+        return "" if site.surely_dict(call.args[1]) else renamed.risk
     return renamed.risk
 
 

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-from .arguments import is_device
 from .evaluator import Evaluator
 from .lookup import lookup
 from .module import Function, Module
@@ -139,15 +138,19 @@ class _Certain(ABC):
         return self._module.function_of[around] if around is not None else self._module.body
 
 
-class Devices(_Certain):
-    """What surely is a device, and no dtype or tensor that `.to` takes as well."""
+class Valued(_Certain):
+    """What surely has a value of some kind: a device, and no dtype or tensor that `.to` takes as well."""
+
+    def __init__(self, code: Code, module: Module, accepts: Callable[[Value], bool]) -> None:
+        super().__init__(code, module)
+        self._accepts = accepts
 
     def _is_made(self, node: ast.expr) -> bool:
         value = self._value(node)
-        return is_device(value) and value.proven and not value.other_kinds - {"none"}
+        return self._accepts(value) and value.proven and not value.other_kinds - {"none"}
 
     def _is_meant(self, promise: Value) -> bool:
-        return is_device(promise)
+        return self._accepts(promise)
 
 
 class Made(_Certain):

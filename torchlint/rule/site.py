@@ -8,7 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..facts import frequency, versions
-from ..facts.certain import Devices, Made, Tensors
+from ..facts.arguments import is_device
+from ..facts.certain import Made, Tensors, Valued
 from ..facts.flow import Flow, Loop
 from ..facts.guards import RARE, Meaning
 from ..facts.module import Class, Function, Module
@@ -468,8 +469,15 @@ class Site:
 
     def surely_device(self, node: ast.expr) -> bool:
         """Whether an expression is a device whatever way the program takes."""
+        return self._surely(node, is_device)
+
+    def surely_dict(self, node: ast.expr) -> bool:
+        """Whether an expression is a dictionary whatever way the program takes."""
+        return self._surely(node, lambda value: value.kind == "dict" and not value.other_kinds)
+
+    def _surely(self, node: ast.expr, accepts: Callable[[Value], bool]) -> bool:
         self.module.whole_tree()
-        return Devices(self.project, self.module).holds(node)
+        return Valued(self.project, self.module, accepts).holds(node)
 
     def surely_made(self, node: ast.expr, by: Collection[str]) -> bool:
         """Whether an expression comes from calls of these functions whatever way the program takes through its function."""
