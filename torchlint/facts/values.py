@@ -155,7 +155,7 @@ class Common(Fields, Answers):
 
     def anywhere(self) -> Self:
         """The value as if nobody knew where it lives, and which one it is."""
-        return self
+        return replace(self, device="") if self.device else self
 
     def without_const(self) -> Self:
         """The value as if nobody knew which one it is."""
@@ -179,9 +179,6 @@ class Unknown(NotTensor):
 
     def __bool__(self) -> Literal[False]:
         return False
-
-    def anywhere(self) -> Self:
-        return replace(self, device="")
 
 
 class FromLoader(Common):
@@ -322,9 +319,6 @@ class Distribution(Named):
 
     kind: ClassVar[Literal["distribution"]] = "distribution"
     device: Device = ""
-
-    def anywhere(self) -> Self:
-        return replace(self, device="")
 
 
 class Callee(NotTensor):
@@ -536,9 +530,6 @@ class DeviceValue(NotTensor):
         device = _device_of_moved(self, other)
         host = self.by_default_host or other.by_default_host or "cpu" in (self.device, other.device)
         return super().on_both(other) | {"device": device, "by_default_host": host and not device}
-
-    def anywhere(self) -> Self:
-        return replace(self, device="")
 
 
 Value = (
