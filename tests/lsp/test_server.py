@@ -25,7 +25,8 @@ def train(model, loader, optimizer):
 FIXABLE = """\
 import torch
 x = torch.ones(3, device="cuda")
-values = [torch.cuda.amp.autocast(), torch.cuda.amp.autocast()]
+with torch.cuda.amp.autocast(), torch.cuda.amp.autocast():
+    pass
 """
 QUIET = {"range": {"start": {"line": 10, "character": 8}, "end": {"line": 10, "character": 26}}, "text": "pass"}
 """The edit that takes the finding out of TRAIN."""
