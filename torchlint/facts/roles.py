@@ -66,6 +66,10 @@ def may_run_a_program(place: str) -> bool:
 
 def calls_tests(source: Source) -> bool:
     """Whether a file calls what is named like a test, and asserts nothing: `score = test_case(net, image)`."""
+    return source.fact("calls tests", _calls_tests)
+
+
+def _calls_tests(source: Source) -> bool:
     return b"assert" not in source.data and _CALLED.search(source.data) is not None
 
 
