@@ -45,8 +45,8 @@ WARNED = {
     "TL904": "torch.jit.script",
     "TL906": "torch.utils.checkpoint.checkpoint(!use_reentrant)",
 }
-# Which torch changed a default, an operator or a compiler: no name came with it.
-BEHAVIOUR = {"TL302", "TL501", "TL601", "TL705", "TL911", "TL912", "TLD06", "TLK08"}
+# Which torch changed a default, an operator or a compiler, before the oldest torch measured, too: no name came with it.
+BEHAVIOUR = {"TL302", "TL501", "TL503", "TL601", "TL705", "TL911", "TL912", "TLD06", "TLK08"}
 
 
 def low(code: str) -> Version:
