@@ -54,8 +54,11 @@ _BATCHES: Mapping[str, frozenset[str]] = {
 }
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
+_OF_OPTIMIZERS = frozenset(("step", "zero_grad"))
+"""What a class defines that stands in for an optimizer, whatever its bases."""
+
 STEP_NAMES = frozenset[str]().union(*_STEPS.values())
-_STEP_WORDS = frozenset(map(str.encode, STEP_NAMES))
+_STEP_WORDS = frozenset(map(str.encode, STEP_NAMES | _OF_OPTIMIZERS))
 
 
 def may_run_on_steps(project: Project, path: str) -> bool:
@@ -64,7 +67,7 @@ def may_run_on_steps(project: Project, path: str) -> bool:
     if not defined:
         return False
     groups = [base for base, methods in _STEPS.items() if not methods.isdisjoint(defined)]
-    return "" in groups or any(path in project.lineage_of(part) for part in groups)
+    return "" in groups or _OF_OPTIMIZERS.issubset(defined) or any(path in project.lineage_of(part) for part in groups)
 
 
 def _defined(source: Source) -> list[str]:
@@ -101,6 +104,8 @@ def is_tested(project: Project, function: Function) -> bool:
 def _is_named(project: Project, function: Function) -> bool:
     assert function.cls is not None
     groups = [base for base, methods in _STEPS.items() if function.name in methods]
+    if function.name == "step" and _OF_OPTIMIZERS.issubset(function.cls.methods):
+        return True
     return "" in groups or (bool(groups) and _has_base(project, function.cls, groups))
 
 
