@@ -142,4 +142,4 @@ def _differentiated(site: Site, holder: ast.expr) -> bool:
     assert root is not None
     if root.id == "self":
         return isinstance(holder, ast.Attribute) and f"{site.text(holder)}.backward".encode() in site.source.data
-    return training.starts_backward(site, site.function, site.flow.loads.get(root.id, ()), 0)
+    return root.id in training.backward_sources(site)

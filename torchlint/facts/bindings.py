@@ -655,16 +655,12 @@ class Bindings:
             self._sized.add(key_of(function.value))
         elif attribute in _CONVERTS and node.args:
             self._converted.add(key_of(node.args[0]))
-        elif attribute in _FROM_LOSS and len(node.args) == 1 and not node.keywords:
+        elif attribute in _FROM_LOSS and len(node.args) == 1:
             key = key_of(node.args[0])
             if key is not None and key.endswith("loss"):
                 self._used.add(key)
         elif attribute in _OF_MODULES and not node.args:
             self.trained.add(key_of(function.value))
-        elif attribute == "backward" and len(node.args) == 1:
-            key = key_of(node.args[0])
-            if key is not None and key.endswith("loss"):
-                self._used.add(key)  # `accelerator.backward(loss)`
         elif attribute in MUTATORS:
             key = key_of(function.value)
             if key is not None and (key in self._env or "." in key or key in self._parameters):

@@ -28,6 +28,19 @@ class Derived:
         return any(part in self._values or not self._names.isdisjoint(_own(part)) for part in ast.walk(node))
 
 
+def made_of(flow: Flow, nodes: Collection[ast.AST]) -> frozenset[str]:
+    """The names that some expressions of a function hold, and those that what they hold is made of."""
+    found = {name for node in nodes for part in ast.walk(node) for name in _own(part)}
+    bound = [(made, targets) for node in reversed(flow.nodes) for made, targets in [_binding(node)] if made is not None]
+    known = -1
+    while known < len(found):
+        known = len(found)
+        for made, targets in bound:
+            if any(not found.isdisjoint(_dotted(target)) for target in targets):
+                found |= _dotted(made)
+    return frozenset(found)
+
+
 def _binding(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
     """What a node binds, and to what."""
     if isinstance(node, ast.Assign):
@@ -40,7 +53,7 @@ def _binding(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
 
 
 def _dotted(target: ast.expr) -> set[str]:
-    """The names and dotted names in a target; of `kept[i]` the name of what keeps it."""
+    """The names and dotted names in an expression or a target; of `kept[i]` the name of what keeps it."""
     return {name for part in ast.walk(target) for name in _own(part)}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from ..system.regex import regex
 from . import guards, names
-from .derived import Derived
+from .derived import Derived, made_of
 from .module import Function
 from .nodes import given_to, is_constant
 from .place import Place
@@ -106,9 +106,24 @@ def is_trained_on(place: Place, function: Function, depth: int = _CALLERS) -> bo
 def starts_backward(place: Place, function: Function, values: Collection[ast.expr], depth: int = _CALLERS) -> bool:
     """Whether a backward pass starts at values of a function or at what is made of them, here or where it is given back to."""
     made = Derived(function.flow, values)
-    for call in function.flow.calls:
-        starts = isinstance(call.func, ast.Attribute) and call.func.attr in _BACKWARDS
-        if (starts or (call not in values and any(map(trains, run_by(place, function, call))))) and made.holds(call):
-            return True
+    if any(made.holds(call) and _starts(place, function, call, values) for call in function.flow.calls):
+        return True
     returned = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
     return depth > 0 and any(map(made.holds, returned)) and is_trained_on(place, function, depth - 1)
+
+
+def backward_sources(place: Place) -> frozenset[str]:
+    """The names of a function that its backward passes start at, or at what is made of them."""
+
+    def found() -> frozenset[str]:
+        function = place.function
+        return made_of(function.flow, [call for call in function.flow.calls if _starts(place, function, call)])
+
+    return place.once(("backward sources", place.function), found)
+
+
+def _starts(place: Place, function: Function, call: ast.Call, values: Collection[ast.expr] = ()) -> bool:
+    """Whether a call that is none of some values runs a backward pass, by itself or by what it calls."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _BACKWARDS:
+        return True
+    return call not in values and any(map(trains, run_by(place, function, call)))
