@@ -196,7 +196,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             continue
         if _off(site, other) or evaluation_mode.switched_between(site, model, call, other):
             continue
-        if chain(other.func) == model and graph_liveness.becomes_array(site, other):
+        if evaluation_mode.is_itself(other, model) and graph_liveness.becomes_array(site, other):
             continue
         inner = [] if alone else [*_run_by_test(site, other, model)]
         if inner:
@@ -216,7 +216,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
 
 def _is_evaluation(site: Site, call: ast.Call, model: Model) -> bool:
     """Whether a call runs a function of the project with an evaluation loop."""
-    itself = chain(call.func) == model or evaluation_mode.is_part(site, call, model)
+    itself = evaluation_mode.is_itself(call, model) or evaluation_mode.is_part(site, call, model)
     targets = site.project.targets(site.function, call) if not itself else []
     return any(site.analysis.warm_loops.holds_warm_loop(target) for target in targets)
 

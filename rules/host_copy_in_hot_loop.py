@@ -219,7 +219,8 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
     if frequency.severity(site) is None or site.in_compiled or reads.device_tensor(site, stored) is not stored:
         return  # what is copied by name, `output.cpu()`, is told there
     value = site.value(stored)
-    if site.hot is not None or (value.is_tensor and value.scalar) or site.settings.preview:
+    of_batch = site.hot is None and site.loop() is site.warm and not (value.is_tensor and value.scalar)
+    if not of_batch or site.settings.preview:
         message = f"`{site.short(holder)}` is in host memory: what is written into it is waited for {frequency.how_often(site)}"
         yield site.finding(message, severity="info", at=stored, related=site.why_hot())
 

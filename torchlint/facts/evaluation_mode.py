@@ -56,14 +56,19 @@ def switches(function: Function) -> bool:
 
 def runs(place: Place, call: ast.Call, model: Model) -> bool:
     """Whether a call runs the model: itself, as the argument of a function of the project that does, or in a method beside it."""
-    called = chain(call.func)
-    if called == model:
+    if is_itself(call, model):
         return True
+    called = chain(call.func)
     if is_part(place, call, model):
         return runs_trainable(place, call) or is_method_of_models(place, call)
     if called is not None and called[0] == place.function.own_name == model[0]:
         return any(_runs_own(place, target, model[1:]) for target in place.project.targets(place.function, call))
     return next(runs_of_given(place, call, model), None) is not None
+
+
+def is_itself(call: ast.Call, model: Model) -> bool:
+    """`model(x)`, `model.forward(x)`"""
+    return chain(call.func) in (model, [*model, "forward"])
 
 
 def is_part(place: Place, call: ast.Call, model: Model) -> bool:
