@@ -97,4 +97,5 @@ def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
     if any(site.analysis.steps.is_step_loop(site.function, loop) for loop in loops):
         return None
     proven = site.value(tensor).device == "accelerator" and site.name == ".item()"
-    return "info" if proven and site.loop() is not None and not frequency.shows(site.function) else None
+    told = proven and site.loop() is not None and not frequency.shows(site.function)
+    return "info" if told and not site.rare else None
