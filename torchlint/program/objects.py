@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
+from ..facts.common_names import MODEL_NAME
 from ..facts.module import Class, Function, Module
 from ..facts.values import UNKNOWN, Tensor, Value
 from ..query.question import Asking, question
@@ -36,8 +37,10 @@ def calls(code: Code, method: Function) -> list[CallSite]:
 
 
 def _calls(code: Code, method: Function, klass: Class) -> Iterator[CallSite]:
+    makers = _makers(code, klass)
     for name in made_as(code, klass):
-        paths = files_calling(code, name)
+        # What is named like a model is handed on to other files; a layer is called where it is made.
+        paths = files_calling(code, name) if MODEL_NAME.search(name) else frozenset(makers)
         for path in sorted(paths) if len(paths) <= MAX_SITES else ():
             module = code.module(path)
             if module is not None:
@@ -71,11 +74,16 @@ def files_calling(code: Code, name: str) -> frozenset[str]:
 def made_as(code: Code, klass: Class) -> list[str]:
     """What objects of a class are called where they are made: scaler of `scaler = LossScaler()`, `scaler=LossScaler()`, `{"scaler": LossScaler()}`."""
     made: set[str] = set()
-    for path in (klass.module.path, *code.named_by(klass.module, klass.name)):
+    for path in _makers(code, klass):
         by_class = _made_in(code, path)
         for name in (klass.name, *(other for other in code.renamed(klass.name) if other in by_class)):
             made.update(by_class.get(name, ()))
     return sorted(made)
+
+
+def _makers(code: Code, klass: Class) -> list[str]:
+    """The files that may make objects of a class: its own, and those that import it."""
+    return [klass.module.path, *code.named_by(klass.module, klass.name)]
 
 
 @question("made in", {})
