@@ -1756,6 +1756,20 @@ def test_a_generation_loop_that_calls_through_others(reverse: bool) -> None:
     assert {"one": "run", "two": "run", "three": "run", "idle": None, "other": None} == found
 
 
+def warm_callers(text: str) -> dict[str, str | None]:
+    """The function whose evaluation loop runs the caller of each function that is called by its name; None where none does."""
+    steps = steps_of({"train.py": text})
+    module = steps.project.module("train.py")
+    assert module is not None
+    found = {}
+    for function in module.functions:
+        for call in function.flow.calls:
+            if isinstance(call.func, ast.Name):
+                loop = WarmLoops(steps).warm_caller(function, call)
+                found[call.func.id] = loop and loop[0].name
+    return found
+
+
 def test_loops_beside_one_that_runs_a_model() -> None:
     """What a function does once is little beside its loop that runs a model; what another of its loops does is not."""
     text = (
@@ -1770,15 +1784,7 @@ def test_loops_beside_one_that_runs_a_model() -> None:
         "def run(net: nn.Module, loader):\n"
         "    for x in loader:\n        draft(net, net(x))\n    alone(net, x)\n"
     )
-    steps = steps_of({"train.py": text})
-    module = steps.project.module("train.py")
-    assert module is not None
-    found = {}
-    for function in module.functions:
-        for call in function.flow.calls:
-            if isinstance(call.func, ast.Name):
-                loop = WarmLoops(steps).warm_caller(function, call)
-                found[call.func.id] = loop and loop[0].name
+    found = warm_callers(text)
 
     assert {"once": None, "often": "run", "rarely": None} == {name: found[name] for name in ("once", "often", "rarely")}
 
@@ -1804,15 +1810,7 @@ def test_a_few_runs_of_a_model_for_each_batch() -> None:
         "        windows(net, net(x))\n        given(net, x, [1.0])\n        steps(net, x)\n        scales(net, x, True)\n"
         "    while x:\n        rounds(net, net(x))\n"
     )
-    steps = steps_of({"train.py": text})
-    module = steps.project.module("train.py")
-    assert module is not None
-    found = {}
-    for function in module.functions:
-        for call in function.flow.calls:
-            if isinstance(call.func, ast.Name) and call.func.id.startswith("of_"):
-                loop = WarmLoops(steps).warm_caller(function, call)
-                found[call.func.id] = loop and loop[0].name
+    found = {name: loop for name, loop in warm_callers(text).items() if name.startswith("of_")}
 
     assert {"of_windows": None, "of_given": None, "of_steps": None, "of_rounds": None, "of_scales": "run"} == found
 

@@ -9,6 +9,7 @@ from .common_names import LOSS_NAME
 from .flow import Loop, contains
 from .nodes import given_to
 from .place import Place
+from .torch_table import TAKES_LOSS
 
 
 def is_used_up(place: Place, name: ast.Name, loop: Loop) -> bool:
@@ -75,7 +76,7 @@ def _passed_back(call: ast.Call) -> Iterator[str]:
         return
     if call.func.attr == "backward" and isinstance(call.func.value, ast.Name):
         yield call.func.value.id
-    if call.func.attr in ("backward", "manual_backward", "scale") and call.args and isinstance(call.args[0], ast.Name):
+    if call.func.attr in TAKES_LOSS and call.args and isinstance(call.args[0], ast.Name):
         yield call.args[0].id
 
 

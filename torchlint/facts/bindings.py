@@ -16,7 +16,7 @@ from . import names
 from .flow import CHILDREN
 from .module import has_slice, key_of
 from .nodes import number
-from .torch_table import TENSOR_ONLY
+from .torch_table import TAKES_LOSS, TENSOR_ONLY
 
 if TYPE_CHECKING:
     from .module import Function
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to cuda cpu train eval append add insert extend appendleft update".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
-_FROM_LOSS = frozenset(("backward", "manual_backward", "scale"))
-"""What an engine, an accelerator or a scaler is asked for with a loss: `accelerator.backward(loss)`, `scaler.scale(loss)`."""
 _OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))
 _MOST_LEFT = 20
 """How many ways out of an iteration are looked at."""
@@ -655,7 +653,7 @@ class Bindings:
             self._sized.add(key_of(function.value))
         elif attribute in _CONVERTS and node.args:
             self._converted.add(key_of(node.args[0]))
-        elif attribute in _FROM_LOSS and len(node.args) == 1:
+        elif attribute in TAKES_LOSS and len(node.args) == 1:
             key = key_of(node.args[0])
             if key is not None and key.endswith("loss"):
                 self._used.add(key)

@@ -13,6 +13,7 @@ from . import names
 from .bindings import Assigned, Augmented, Binding, Joined, Reach
 from .module import Function
 from .place import Place
+from .torch_table import TAKES_LOSS
 from .values import Value
 
 Dtype = Literal["floating", "int64", "bool"]
@@ -50,7 +51,6 @@ _LAYERS = regex(
 )
 """Modules that give real floating point or raise."""
 _KEEPS = regex(r"torch\.nn\.(?:Dropout\w*|ReLU6?|LeakyReLU|PReLU|Identity|Flatten|\w*Pool\w*|Upsample)$")
-_BACKWARDS = frozenset(("backward", "scale", "manual_backward"))
 _KINDS: dict[str, Dtype] = {
     **dict.fromkeys(("float32", "float", "float64", "double", "float16", "half", "bfloat16"), "floating"),
     "int64": "int64",
@@ -225,7 +225,7 @@ class _Dtypes:
 def _backpropagated(function: Function) -> frozenset[Binding]:
     """What `loss.backward()` and `scaler.scale(loss)` take, which is real floating point."""
     reach, found = function.bindings.reach, set[Binding]()
-    for name in _BACKWARDS:
+    for name in TAKES_LOSS:
         for call in function.flow.calls_named(name):
             owner = call.func.value if isinstance(call.func, ast.Attribute) and name == "backward" else None
             taken = owner if owner is not None and not call.args else call.args[0] if call.args else None

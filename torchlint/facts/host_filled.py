@@ -35,7 +35,7 @@ _NUMPY_RANDOM = frozenset(
 )
 NUMPY_FILLS = sorted(_NUMPY | _NUMPY_RANDOM)
 """What of NumPy fills an array by numbers alone, or may."""
-_USES = 20
+MOST_USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
 # Moved elsewhere on purpose, or given a meaning that a factory on the device does not have.
 _KEEPS = frozenset(("device", "generator", "requires_grad", "pin_memory", "out", "memory_format"))
@@ -109,7 +109,7 @@ def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
     """The call that fills the tensor of a name on the host, where it gets but numbers before it is moved."""
     flow = place.flow
     moved = place.statement
-    if len(flow.loads.get(name.id, ())) + len(flow.stores.get(name.id, ())) > _USES:
+    if len(flow.loads.get(name.id, ())) + len(flow.stores.get(name.id, ())) > MOST_USES:
         return None
     stores = [store for store in flow.stores.get(name.id, ()) if flow.statement(store) is not moved]
     made: ast.AST | None = None
@@ -272,7 +272,7 @@ def _is_scalar(place: Place, node: ast.expr, steps: int) -> bool:
         return not place.value(node) and place.project.is_option(klass, attribute)
     if not isinstance(node, ast.Name) or place.value(node) or not steps:
         return False
-    if any(_is_size(place, load) for load in place.flow.loads.get(node.id, ())[:_USES]):
+    if any(_is_size(place, load) for load in place.flow.loads.get(node.id, ())[:MOST_USES]):
         return True
     bound = place.function.bindings.reach.get(node)
     return (
@@ -382,7 +382,7 @@ def _is_fed(place: Place, name: ast.Name, steps: int) -> bool:
             return True
         if isinstance(parent, ast.Call) and not _is_of_torch(place, parent):
             return True
-    return len(loads) > _USES
+    return len(loads) > MOST_USES
 
 
 def _is_of_torch(place: Place, call: ast.Call) -> bool:

@@ -42,6 +42,8 @@ _OF_GRAPHS = frozenset(
 _OF_DGL = frozenset(("ndata", "edata", "srcdata", "dstdata"))
 """The attributes of a graph of DGL under which its tensors are."""
 _PROPERTIES = frozenset(("property", "cached_property"))
+_MOST = 8
+"""So many methods of subclasses are asked what they give."""
 
 
 def attribute(values: Evaluator, node: ast.Attribute) -> Value:
@@ -135,7 +137,7 @@ def _of_heirs(values: Evaluator, klass: Class, name: str) -> list[Function]:
     here = values.function
     return [
         method
-        for method in values.world.of_heirs(klass, name)
+        for method in values.world.of_heirs(klass, name, _MOST)
         if here.cls is not klass or method.cls is None or not _replaces(method.cls, here.name)
     ]
 

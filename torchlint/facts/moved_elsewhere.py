@@ -7,15 +7,13 @@ import ast
 from . import names, syntax
 from .bindings import Assigned
 from .host_constants import is_written
-from .host_filled import is_between
+from .host_filled import MOST_USES, is_between
 from .module import Function
 from .place import Place
 from .sending import goes_to_device
 from .uses import readers
 
 _MOVES = frozenset(("to", "cuda", "xpu"))
-_USES = 20
-"""A name that stands in more places is more than a tensor that is filled and moved."""
 
 
 def mover(place: Place, made: ast.Call) -> Place | None:
@@ -36,7 +34,7 @@ def _only_read(place: Place, made: ast.Assign) -> ast.Name | None:
     """Where a name is read that a statement assigns, in one place alone of the same loop, whatever it is afterwards."""
     name = made.targets[0] if len(made.targets) == 1 else None
     loads = place.flow.loads.get(name.id, ()) if isinstance(name, ast.Name) else ()
-    if not isinstance(name, ast.Name) or len(loads) > _USES or name.id in place.flow.globals:
+    if not isinstance(name, ast.Name) or len(loads) > MOST_USES or name.id in place.flow.globals:
         return None
     reads = list(readers(place.function, name.id, made.value))
     if len(reads) != 1 or not isinstance(place.function.bindings.reach.get(reads[0]), Assigned):
@@ -107,7 +105,9 @@ def _moved_as_attribute(place: Place, target: ast.Attribute) -> Place | None:
     if klass is None or name is None or place.function.name == "__init__":
         return None
     uses = syntax.own_uses(klass, name)
-    if len(uses) > _USES or any(is_written(method, f"{method.own_name}.{name}") for method in klass.methods.values()):
+    if len(uses) > MOST_USES or any(
+        is_written(method, f"{method.own_name}.{name}") for method in klass.methods.values()
+    ):
         return None
     moved = (_moving(place, method, use) for method, use in uses)
     return next((move for move in moved if move is not None and move.hot is not None), None)

@@ -78,10 +78,9 @@ def goes_to_device(place: Place, move: ast.Call) -> bool:
             return makes_on_device(place.value(given))
         return method not in ("to", "type", "type_as")
     value = place.value(target)
-    if value.kind == "tensor" or is_tensor_by_use(place, target):
-        there = (value.kind == "tensor" and not value.on_cpu and not value.from_loader) or is_tensor_by_use(
-            place, target
-        )
+    by_use = is_tensor_by_use(place, target)
+    if value.kind == "tensor" or by_use:
+        there = by_use or not (value.on_cpu or value.from_loader)
         return there or (method in ("type", "type_as") and value.device == "accelerator")
     if method in ("type", "type_as"):  # only a tensor is given: it is enough to know where that is
         return value.device == "accelerator"

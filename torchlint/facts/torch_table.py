@@ -87,6 +87,8 @@ PASS_THROUGH = frozenset(
 )
 # Calls that give another one of what they were given, whatever it is.
 COPIES = frozenset(("copy.copy", "copy.deepcopy"))
+TAKES_LOSS = frozenset(("backward", "manual_backward", "scale"))
+"""What an engine, an accelerator or a scaler is asked for with a loss: `accelerator.backward(loss)`, `scaler.scale(loss)`."""
 NUMBERS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("inf", "pi", "nan", "e"))
 """Constants: `math.pi`, `torch.inf`."""
 DTYPES = frozenset(

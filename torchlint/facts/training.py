@@ -12,6 +12,7 @@ from .derived import Derived, made_of
 from .module import Function
 from .nodes import given_to, is_constant
 from .place import Place
+from .torch_table import TAKES_LOSS
 
 INSIDE = regex(rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad")
 """What a forward asks of autograd."""
@@ -20,7 +21,7 @@ ASKS = regex(
     rb"(?i)backward\(|autograd\.grad|requires_grad|enable_grad|\.grad\b|attack|advers|salienc|attribut|gradcam|pgd|fgsm"
 )
 """What code says that asks for gradients, or for none, by other means than to train."""
-_BACKWARDS = frozenset(("backward", "manual_backward", "scale", "grad"))
+_BACKWARDS = TAKES_LOSS | {"grad"}
 _CALLERS = 3
 """How many calls away results are followed."""
 _GRADIENTS = rb"\bautograd\.grad\b|\bautograd import (?:[\w, ]*, ?)?grad\b"

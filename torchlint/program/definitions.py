@@ -253,11 +253,11 @@ class Definitions(Texts):
         last = name.rpartition(".")[2] or names.last(base)
         return last in table.MODULE_BASES or last == "Module"
 
-    def of_heirs(self, klass: Class, name: str) -> list[Function]:
-        """The methods of a name in the subclasses of a class; none where there are too many."""
+    def of_heirs(self, klass: Class, name: str, most: int = MOST_HEIRS) -> list[Function]:
+        """The methods of a name in the subclasses of a class; none where there are more than that."""
         heirs = self.subclasses(klass) if self.definers(name) else []
         found = [heir.methods[name] for heir in heirs if name in heir.methods]
-        return found if len(found) <= MAX_SITES else []
+        return found if len(found) <= most else []
 
     def method(self, klass: Class, name: str) -> Function | None:
         """A method of a class or of its bases in the project."""

@@ -81,7 +81,7 @@ def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.
     if isinstance(made, ast.Call) and not (isinstance(made.func, ast.Name) and made.func.id == "cls"):
         return  # what a constructor gave is of its very class, which may take what it lacks from a library
     for one in classes:
-        yield from (heir.methods[method.attr] for heir in project.subclasses(one) if method.attr in heir.methods)
+        yield from project.of_heirs(one, method.attr)
 
 
 def callers(project: Project, function: Function) -> list[CallSite]:
@@ -239,9 +239,7 @@ def _is_exact(project: Project, function: Function, receiver: ast.expr) -> bool:
 def overrides(project: Project, method: Function, klass: Class | None = None) -> Iterator[Function]:
     """The methods of subclasses in place of a method, which an object of `klass` may have."""
     if method.cls is not None and method.name != "__init__":
-        for heir in project.subclasses(klass or method.cls):
-            if method.name in heir.methods:
-                yield heir.methods[method.name]
+        yield from project.of_heirs(klass or method.cls, method.name)
 
 
 def overridden(project: Project, method: Function) -> Iterator[Function]:

@@ -108,7 +108,7 @@ class Project(Definitions):
 
     def _made_real(self, method: Function) -> list[Function]:
         """What subclasses define in place of an abstract method; nothing where there are too many."""
-        found = self.of_heirs(method.cls, method.name) if method.cls is not None else []
+        found = self.of_heirs(method.cls, method.name, MAX_SITES) if method.cls is not None else []
         return [one for one in found if not one.is_abstract]
 
     @question("parameter", UNKNOWN, by="_ask")
