@@ -12,7 +12,7 @@ from torchlint.facts.flow import Loop
 from torchlint.facts.frozen import freezes_itself, is_frozen
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import steps
-from torchlint.facts.trainable import runs_trainable
+from torchlint.facts.trainable import model_of, runs_trainable
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -160,14 +160,15 @@ def _off(site: Site, call: ast.Call) -> bool:
     context = site.analysis.context
     if context.off_where_called(site.function, call) or training.differentiates(site, call):
         return True
-    klass = site.value(call.func).class_
+    klass = site.value(model_of(call)).class_
     forward = site.project.method(klass, "forward") if klass is not None else None
     return forward is not None and context.function_off(forward)
 
 
 def _frozen(site: Site, call: ast.Call) -> bool:
     """Whether the file, or the model itself, freezes the parameters of the model that is called."""
-    return is_frozen(site, (chain(call.func) or ["?"])[-1]) or freezes_itself(site.value(call.func))
+    model = model_of(call)
+    return is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model))
 
 
 # After `model.eval()`
@@ -394,8 +395,9 @@ def _is_wasted(site: Site, call: ast.Call) -> bool:
     if not _repeated(site, call) or _off(site, call) or _frozen(site, call):
         return False
     # What a method gives may be integers.
-    kind = site.value(call.func).kind
-    is_model = kind == "module" or (kind == "unknown" and MODEL_NAME.search(names.last(call.func)))
+    model = model_of(call)
+    kind = site.value(model).kind
+    is_model = kind == "module" or (kind == "unknown" and MODEL_NAME.search(names.last(model)))
     if is_model and graph_liveness.becomes_array(site, call):
         return False
     if _is_made_on_steps(site, call) or _is_told_of_script(site, call):

@@ -11,7 +11,7 @@ from .module import Class, Function
 from .names import chain
 from .nodes import given_to
 from .place import Place
-from .trainable import NO_RUN, is_method_of_models, runs_trainable, switches_off
+from .trainable import NO_RUN, is_method_of_models, model_of, runs_trainable, switches_off
 
 _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
 """Methods of a module that give the module again."""
@@ -68,7 +68,7 @@ def runs(place: Place, call: ast.Call, model: Model) -> bool:
 
 def is_itself(call: ast.Call, model: Model) -> bool:
     """`model(x)`, `model.forward(x)`"""
-    return chain(call.func) in (model, [*model, "forward"])
+    return chain(model_of(call)) == model
 
 
 def is_part(place: Place, call: ast.Call, model: Model) -> bool:

@@ -24,6 +24,12 @@ _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Se
 _DEPTH = 4
 
 
+def model_of(call: ast.Call) -> ast.expr:
+    """What a call runs if that is a model: `net` of `net(x)` and `net.forward(x)`."""
+    func = call.func
+    return func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else func
+
+
 def runs_trainable(place: Place, call: ast.Call) -> bool:
     """Whether a call runs a module that may have parameters, or a method of one that runs modules; a loss is none."""
     if any(keyword.arg == "training" for keyword in call.keywords):
