@@ -12,6 +12,10 @@ _FLOATING = frozenset(
 )
 _CAST_ELSEWHERE = "a number that an integer dtype can't hold may become another one, as the cast may happen elsewhere"
 _OTHER_CLASS = "what an operator of another class gives may be something that this class keeps"
+_OTHER_GRAPH = "what looks at the graph finds another operation in it"
+_OTHER_LAYOUT = "a tensor in the layout of MKL-DNN can't be copied so"
+_GRAPHS = rb"\bgrad_fn\b|\bnext_functions\b|\bmake_dot\b"
+"""How a program looks at the graph of a tensor."""
 _READ_LATER = "the host may write to the tensor while the copy reads it"
 
 
@@ -20,7 +24,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(func, ast.Attribute)
     if isinstance(finding.told, copies.Needless):
         code = operand(site, finding.told.made, place_of(site, site.call), site.call)
-        note = "" if site.surely_tensor(finding.told.made) else _OTHER_CLASS
+        note = _seen(site) if site.surely_tensor(finding.told.made) else _OTHER_CLASS
         return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
     if isinstance(finding.told, copies.Doubled):
         return _copied_once(site, finding.told)
@@ -39,7 +43,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     note = "" if site.resolve(dtype) in _FLOATING else _CAST_ELSEWHERE
     named = device not in (*before.args, *site.call.args)
     certain = site.surely_tensor(site.part("x")) and (named or site.surely_device(device))
-    note = note or ("" if certain else PERHAPS)
+    note = note or (_seen(site) if certain else PERHAPS)
     return Fix(
         "Move and cast in one call", (site.tree.replace(site.caught(), code),), "unsafe" if note else "safe", note
     )
@@ -60,9 +64,24 @@ def _copied_once(site: Site, found: copies.Doubled) -> Fix | None:
     else:
         given = f'"{method}"'
     code = f"{operand(site, found.tensor, Place.RECEIVER, found.whole)}.to({given}, copy=True)"
-    note = _READ_LATER if _may_not_wait(site, found.cast) else "" if site.surely_tensor(found.tensor) else PERHAPS
+    note = _copied_otherwise(site, found)
     edits = (site.tree.replace(site.cst(found.whole), code), *imports)
     return Fix("Copy once", edits, "unsafe" if note else "safe", note)
+
+
+def _copied_otherwise(site: Site, found: copies.Doubled) -> str:
+    """What one copy may do otherwise than two; "" where that is nothing."""
+    if _may_not_wait(site, found.cast):
+        return _READ_LATER
+    if not site.surely_tensor(found.tensor):
+        return PERHAPS
+    return _OTHER_LAYOUT if site.project.any_holds(rb"\bto_mkldnn\b", word=b"to_mkldnn") else _seen(site)
+
+
+def _seen(site: Site) -> str:
+    """Why the program may see that autograd records other operations; "" where it does not look."""
+    looks = not site.grad_off and site.analysis.context.switched_on(_GRAPHS)
+    return _OTHER_GRAPH if looks else ""
 
 
 def _may_not_wait(site: Site, move: ast.Call) -> bool:

@@ -22,6 +22,7 @@ _FACTORIES = frozenset(
 """What makes a tensor and no subclass of it."""
 _PLAIN = "a subclass of Tensor stays one"
 _FOLLOWED = "another default type or device is no longer followed"
+_WATCHED = "a mode that takes functions of torch over gets this one"
 _ABSENT = "where there is no such device another exception says so"
 
 
@@ -71,9 +72,14 @@ def _constructor(site: Site, name: str) -> Fix | None:
     added = site.tree.add_argument(call_node(site), f"dtype={kind[0]}", f'device="{device or "cpu"}"')
     if added is None:
         return None
-    note = _FOLLOWED if name == "torch.Tensor" else _ABSENT if device else ""
+    note = _FOLLOWED if name == "torch.Tensor" else _ABSENT if device else _seen(site)
     edits = (site.tree.replace(site.cst(site.call.func), function[0]), added, *function[1])
     return Fix("Use `torch.tensor`", edits, "unsafe" if note else "safe", note)
+
+
+def _seen(site: Site) -> str:
+    """Why the program may see another function called; "" where it does not look: modes are not told of the old constructors."""
+    return _WATCHED if site.project.any_holds(rb"\bTorchFunctionMode\b", word=b"TorchFunctionMode") else ""
 
 
 def _is_numbers(node: ast.expr) -> bool:

@@ -14,7 +14,9 @@ _FRESH = frozenset(
     for name in """zeros ones empty full eye arange linspace array stack concatenate vstack hstack zeros_like
     ones_like full_like where repeat tile""".split()
 )
-_OUT = regex(rb"\bout ?=(?!=)")
+_OUT = regex(rb"\bout ?=(?!=)|[\"']out[\"'] ?:")
+_PUT = rb"\b(?:np|numpy)\.%(name)s[ \t]*=(?!=)|[\"']numpy\.%(name)s[\"']|\b(?:np|numpy), ?[\"']%(name)s[\"']"
+"""How a program puts a function of its own in the place of NumPy's: `np.zeros = ...`, `patch.object(np, "zeros")`."""
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -38,8 +40,21 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     _, name_end = _span(site, func)
     edit = Edit(name_end - len(func.attr), name_end, b"as_tensor")
-    note = "memory of NumPy can't be resized" if _may_be_resized(site, given) else ""
+    note = _shared(site, given) or ("memory of NumPy can't be resized" if _may_be_resized(site, given) else "")
     return Fix("Take over the memory of the array", (edit,), "unsafe" if note else "safe", note)
+
+
+def _shared(site: Site, made: ast.Call) -> str:
+    """Why somebody else may hold the memory of an array; "" where nobody does.
+
+    What a class of the project gives for itself as an array may be its own memory, even where NumPy asks it for a copy.
+    """
+    name = (site.resolve(made.func) or "").removeprefix("numpy.")
+    given = name == "array" and site.project.definers("__array__")
+    if given or site.project.definers("__array_function__"):
+        return "a class of the project may give its own memory for an array"
+    put = site.analysis.context.switched_on(_PUT % {b"name": name.encode()}, word=name.encode())
+    return f"the project puts something else in the place of NumPy's `{name}`" if put else ""
 
 
 def _may_be_resized(site: Site, made: ast.Call) -> bool:

@@ -80,7 +80,10 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     All of it is unsafe where something else than a tensor may come on another way: what callers give without an
     annotation, what an attribute holds, what an operator makes of an object whose class may take it over.
     A clone and a cast become `.to(..., copy=True)`: the same values, dtype, device, strides and gradients, and a tensor of
-    its own in every case. With `non_blocking` this is unsafe: the host may write to the tensor while it is read.
+    its own in every case. With `non_blocking` this is unsafe: the host may write to the tensor while it is read; and where
+    the project uses the layout of MKL-DNN, which can't be copied so.
+    The graph of the result holds other operations, which its printed form names (`grad_fn=<MulBackward0>`): it is unsafe
+    where the project looks at graphs (`grad_fn`), unless autograd is off.
     The cast by a type of the host gets no fix: the tensor would stay on the device.
 
     ## References
