@@ -67,7 +67,7 @@ def received(value: Value) -> Value:
 def files_calling(code: Code, name: str) -> frozenset[str]:
     """The files that call something of a name."""
     word = as_bytes(name)
-    return code.holders(rb"\b%s\(" % word, word=word)
+    return code.holders(rb"%s\((?<!\w%s\()" % (word, word), word=word + b"(")
 
 
 @question("made as", [])

@@ -21,6 +21,7 @@ _CLASS_NAME = regex(rb"\bclass[ \t]+(\w+)")
 _BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
 _GIVEN = rb"(?:[\"']|[ \t]*:[ \t]*[\w.|\[\], ]+?)?[ \t]*[=:][ \t]*(?:\w+\.)*(\w+)\("
 _MADE = regex(rb"\b(\w+)" + _GIVEN)
+_TO_CALL = regex(rb"[=:][ \t]*(?:\w+\.)*\w+\(.*")
 _AS = regex(rb"as(?<=[\s\\]as)[\s\\]")
 _RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
@@ -118,7 +119,13 @@ def made_for(source: Source, called: str) -> list[str]:
 
 def made_in(source: Source) -> list[str]:
     """The names that are given what a call gives, each with what is called: `net Model` for `net = models.Model()`."""
-    return _texts(source.in_parts("made", lambda data: frozenset(map(b" ".join, _MADE.findall(data)))))
+    return _texts(source.in_parts("made", _made))
+
+
+def _made(data: bytes) -> frozenset[bytes]:
+    """`net Model` for each `net = models.Model()`; looked for in the lines with such a sign alone, which are few."""
+    lines = (data[data.rfind(b"\n", 0, one.start()) + 1 : one.end()] for one in _TO_CALL.finditer(data))
+    return frozenset(map(b" ".join, _MADE.findall(b"\n".join(lines))))
 
 
 def _texts(parts: Iterable[tuple[int, frozenset[bytes]]]) -> list[str]:
