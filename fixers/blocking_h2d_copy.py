@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts import names
 from torchlint.facts.aliases import Batch
+from torchlint.facts.nodes import keyword_of
 from torchlint.facts.told import Cast
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.rewrite import call_node
 
+_OTHER_CLASS = "what a library makes of the samples may be moved by a method that takes no `non_blocking`"
 _STREAMS = rb"\bStream\(|\bstream\("
 
 
@@ -14,7 +17,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if isinstance(finding.told, Cast) or not _is_equal(site):
         return None
     edit = site.tree.add_argument(call_node(site), "non_blocking=True")
-    return Fix("Copy without waiting", (edit,), "safe") if edit is not None else None
+    note = _OTHER_CLASS if _is_collated_elsewhere(site) else ""
+    return Fix("Copy without waiting", (edit,), "unsafe" if note else "safe", note) if edit is not None else None
 
 
 def _is_equal(site: Site) -> bool:
@@ -46,6 +50,23 @@ def _may_refuse(site: Site) -> bool:
         return any(_refuses(one.node.args) for one in methods if not isinstance(one.node, ast.Module))
 
     return project.ask(("refuses non_blocking", method), found, False)
+
+
+def _is_collated_elsewhere(site: Site) -> bool:
+    """Whether a function makes the batches that is not the project's, and may make them of a class of its own."""
+    batch = site.receiver
+    loaders = (batch.loader_calls if batch.kind == "tensor" else None) or ()
+    given = (keyword_of(loader, "collate_fn") for loader in loaders if isinstance(loader, ast.Call))
+    return any(one is not None and not _is_own(site, one) for one in given)
+
+
+def _is_own(site: Site, collate: ast.expr) -> bool:
+    """Whether what collates is written in the project, or torch's: `collate`, `Padded(0)`, `partial(collate, size)`, `self.pad`."""
+    if isinstance(collate, ast.Lambda | ast.Constant):
+        return True
+    known = {names.last(part) for part in ast.walk(collate) if isinstance(part, ast.Name | ast.Attribute)}
+    defined = rb"\b(?:def|class) +(?:%s)\b" % "|".join(sorted(known)).encode()
+    return "default_collate" in known or site.project.any_holds(defined)
 
 
 def _refuses(given: ast.arguments) -> bool:
