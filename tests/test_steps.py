@@ -2556,6 +2556,22 @@ def test_a_loop_that_asks_its_user() -> None:
     )
 
 
+def test_what_a_decoder_does_at_its_end() -> None:
+    """A loop behind one that runs a model is an evaluation, but where few iterations of a loop around both come to it."""
+    decodes = (
+        "def decode(model: nn.Module, hypotheses, length, {given}):\n    for at in range(length):\n"
+        "        for one in hypotheses:\n            scores = model(one)  # often\n{behind}"
+    )
+    ends = "            for one in {given}:\n                kept.append(torch.cat([scores, one])){mark}\n"
+    for condition, given, often in (
+        ("at == length - 1", "finished", False),
+        ("at % 100 == 0", "finished", False),
+        ("wide", "finished", True),
+    ):
+        behind = f"        if {condition}:\n" + ends.format(given=given, mark="  # often" if often else "")
+        check_often(decodes.format(given=given, behind=behind))
+
+
 def test_trials_of_an_evaluation() -> None:
     """What is compared after a model has run, pair by pair, is as much of an evaluation as that."""
     embeds = "def evaluate(model, files, {given}, table):\n    for file in files:\n        table[file] = model(file)  # often\n"

@@ -454,3 +454,56 @@ def test_no_ordinary_run_comes_where_a_graph_is_made_of_the_code(
     meaning: Meaning, condition: str, expected: str
 ) -> None:
     assert expected == meaning(f"if {condition}:\n    here")
+
+
+COUNTED = "episode = 0\n"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "episode == TOTAL",
+        "TOTAL == episode",
+        "not episode != args.total",
+        "time.time() - start > PERIOD or episode == TOTAL",
+    ],
+)
+@pytest.mark.parametrize("counting", ["episode += 64", "episode = episode + x.size(0)"])
+def test_what_a_loop_counts_is_equal_to_something_once(meaning: Meaning, condition: str, counting: str) -> None:
+    assert "throttled" == meaning(f"{counting}\nif {condition}:\n    here", COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("counting", "condition"),
+    [
+        ("episode += 1", "episode != TOTAL"),
+        ("episode += 1", "episode == 'last'"),
+        ("episode += 1", "episode < TOTAL"),
+        ("episode += 1", "0 == episode == TOTAL"),
+        ("episode *= 2", "episode == TOTAL"),
+        ("episode = found + 1", "episode == TOTAL"),
+        ("episode = batch + episode", "episode == TOTAL"),
+        ("episode += 1\nepisode = batch.episode", "episode == TOTAL"),
+        ("if use_amp: episode += 1", "episode == TOTAL"),
+        ("pass", "episode == TOTAL"),
+    ],
+)
+def test_what_a_loop_does_not_only_count_may_be_equal_on_every_step(
+    meaning: Meaning, counting: str, condition: str
+) -> None:
+    assert "" == meaning(f"{counting}\nif {condition}:\n    here", COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("loop", "often"),
+    [
+        ("for sample in batch:", True),
+        ("for sample in range(10):", False),
+        ("for sample, x in enumerate(batch):", False),
+        ("for x, sample in enumerate(batch):", True),
+        ("for sample, x in zip(batch, rest):", True),
+        ("for sample in range(10):\n    sample = pick(sample)", True),
+    ],
+)
+def test_the_number_of_an_iteration_is_equal_to_something_once(meaning: Meaning, loop: str, often: bool) -> None:
+    assert ("" if often else "throttled") == meaning(f"{loop}\n    if sample == chosen:\n        here")

@@ -71,6 +71,8 @@ FORWARD = "class Net(nn.Module):\n    def forward(self, x):\n        x"
         ("torch.zeros(3).numel()", "number"),
         ("torch.zeros(3).item()", "number"),
         ("torch.zeros(3).tolist()", "list[number]"),
+        ("torch.zeros(3).numpy().tolist()", "list[number]"),
+        ("torch.zeros(3).numpy().item()", "number"),
         ("[0] + loss", "list[number]"),  # a tensor takes no list
         ("torch.tensor([0] + loss).cumsum(0)", "tensor @cpu"),
         ("([0] + x)[1]", "number"),
@@ -681,6 +683,13 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
         ("def f(device):\n    if device is None:\n        device = torch.device('cpu')\n    device", "device?"),
         ("def f(x):\n    if a:\n        x = torch.zeros(3)\n    x", "tensor? @cpu or unknown"),
         ("def f(x: torch.Tensor):\n    if a:\n        x = x.cpu()\n    x", "tensor"),
+        ("def f(x: torch.Tensor):\n    if x is not None:\n        x = x.cpu()\n    x", "tensor @cpu or none"),
+        ("def f(x: torch.Tensor):\n    if x is None:\n        x = torch.zeros(3)\n    x", "tensor"),
+        # What is a list on one path is no tensor on the other, whatever is done to a tensor of that name elsewhere.
+        (
+            "def f(x, a):\n    x.unsqueeze(0)\n    x = torch.zeros(3).numpy().tolist()\n    if a:\n        x = a(x)\n    x",
+            "list?[number] or unknown",
+        ),
         ("def f(x):\n    for i in y:\n        z = x\n        x = torch.zeros(3)\n    z", "tensor? @cpu or unknown"),
         (
             "def f(args):\n    if args.device is None:\n        args.device = torch.device('cpu')\n    args.device",

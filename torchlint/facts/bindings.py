@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from . import names
 from .flow import CHILDREN
 from .module import has_slice, key_of
-from .nodes import number
+from .nodes import none_test, number
 from .torch_table import TAKES_LOSS, TENSOR_ONLY
 
 if TYPE_CHECKING:
@@ -416,8 +416,10 @@ class Bindings:
             self._narrow(node.test, True)
             self._block(node.body)
             then_dead, self._dead = self._dead, False
-            arms.append((mark, self._take_back(mark), then_dead))
+            then = self._take_back(mark)
+            arms.append((mark, then, then_dead))
             self._narrow(node.test, False)
+            self._leave_none(node.test, then)
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
                 break
             node = node.orelse[0]
@@ -426,6 +428,13 @@ class Bindings:
             orelse = self._take_back(mark)
             self._apply(self._joined(then, then_dead, orelse, self._dead))
             self._dead = then_dead and self._dead
+
+    def _leave_none(self, test: ast.expr, then: Changes) -> None:
+        """Where `if x is not None: x = x.cpu()` comes out false, x is None: what it was before reaches nothing behind it."""
+        tested = none_test(test) if then and isinstance(test, ast.Compare) else None
+        key = key_of(tested[0]) if tested is not None and not tested[1] else None
+        if key in then and isinstance(test, ast.Compare):
+            self._set(key, self._new(Assigned(test.comparators[0])))
 
     def _narrow(self, test: ast.expr, true: bool) -> list[tuple[str, Binding | None]]:
         """Note what a condition says of names where it is true, or false; the names, and what they were before."""

@@ -257,7 +257,9 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
     if kind in ("dict", "list", "tuple", "str"):
         return operations.container_method(base, attr, args)
     if kind == "ndarray":
-        one = attr in ("item", "tolist") or (attr in numpy_calls.NUMPY_REDUCES and not len(args) and not args.open)
+        if attr == "tolist":
+            return sequence(NUMBER)
+        one = attr == "item" or (attr in numpy_calls.NUMPY_REDUCES and not len(args) and not args.open)
         return NUMBER if one else NDARRAY
     if kind == "scaler" and attr == "scale":
         return args.first if args.first.kind == "tensor" else LIKELY_TENSOR

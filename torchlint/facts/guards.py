@@ -9,7 +9,7 @@ from typing import Literal
 
 from ..system.regex import regex
 from . import environment, names, syntax, versions
-from .flow import Flow, Guard
+from .flow import Flow, Guard, Loop
 from .module import Function
 from .nodes import is_constant, measured, none_test, string
 from .values import Value
@@ -169,7 +169,8 @@ class _Reading:
         ):
             return self.test(test.left, true)
         if isinstance(test, ast.Compare):
-            rare = self._since_last(test, true) or self._is_nth(test, true) or (true and _is_seldom_drawn(test))
+            rare = self._since_last(test, true) or self._is_nth(test, true) or self._is_reached(test, true)
+            rare = rare or (true and _is_seldom_drawn(test))
             return _compare(test, true, self.value_of) or ("throttled" if rare else "")
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
             return _modulo(test, true, self.value_of)
@@ -304,6 +305,32 @@ class _Reading:
             for store in stores
         )
 
+    def _is_reached(self, test: ast.Compare, true: bool) -> bool:
+        """`episode == TOTAL` of what the loop counts, `for episode in range(n)`, `episode = episode + size`: once in it."""
+        if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq if true else ast.NotEq):
+            return False
+        if any(isinstance(part, ast.Constant) and type(part.value) is not int for part in test.comparators):
+            return False
+        loop = next(iter(self.flow.loops(test)), None)
+        return loop is not None and any(self._is_counted(side, loop) for side in (test.left, test.comparators[0]))
+
+    def _is_counted(self, node: ast.expr, loop: Loop) -> bool:
+        """Whether a loop counts a name: it is the number of each iteration, or grows on each."""
+        stores = self.flow.stores_within(node.id, loop) if isinstance(node, ast.Name) else ()
+        return bool(stores) and all(
+            (store is _number_of_each(loop) or self._grows(store)) and next(self.flow.guards(store, loop), None) is None
+            for store in stores
+        )
+
+    def _grows(self, store: ast.AST) -> bool:
+        """`n += size`, `n = n + size`"""
+        match self.flow.parents.get(store):
+            case ast.AugAssign(op=ast.Add()):
+                return True
+            case ast.Assign(targets=[ast.Name(name)], value=ast.BinOp(left=ast.Name(before), op=ast.Add())):
+                return name == before
+        return False
+
     def _is_mark(self, mark: ast.expr, counter: ast.expr) -> bool:
         """Whether something is written where a counter stands: `last = seen`, `last = times[-1]`."""
         name = names.chain(mark)
@@ -329,6 +356,16 @@ class _Reading:
         if isinstance(defined, ast.Call):
             return "throttled" if _divides(defined, true, self.value_of) else ""
         return self.test(defined, true)
+
+
+def _number_of_each(loop: Loop) -> ast.expr | None:
+    """`i` of `for i in range(n)` and `for i, x in enumerate(xs)`."""
+    match loop:
+        case ast.For(target=target, iter=ast.Call(func=ast.Name("range" | "trange"))):
+            return target
+        case ast.For(target=ast.Tuple(elts=[number, _]), iter=ast.Call(func=ast.Name("enumerate"))):
+            return number
+    return None
 
 
 def _whole(node: ast.expr) -> ast.expr:

@@ -68,8 +68,14 @@ def _is_written_out(bound: ast.expr | None) -> bool:
 
 
 def _is_unpacked(place: Place) -> bool:
-    """Whether what is made is taken apart into names: `batch = tuple(t.to(device) for t in batch)` in front of `ids, mask = batch`."""
+    """Whether what is made is taken apart into names, `x, y = [t.cuda() for t in batch]`: the tensors of a batch, no samples.
+
+    Also by a later statement: `batch = tuple(t.to(device) for t in batch)` in front of `ids, mask = batch`.
+    """
     statement = place.statement
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+        value = statement.value
+        return isinstance(value, _GATHERS) or (isinstance(value, ast.Call) and last(value.func) in ("tuple", "list"))
     name = chain(statement.targets[0]) if isinstance(statement, ast.Assign) else None
     return any(
         isinstance(taken := place.flow.parents.get(load), ast.Assign)

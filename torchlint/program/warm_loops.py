@@ -183,7 +183,10 @@ class WarmLoops:
         )
 
     def _scores(self, function: Function, loop: Loop) -> bool:
-        """Whether a loop computes with tensors behind one that ran a model, for each of many things: the trials of an evaluation."""
+        """Whether a loop computes with tensors behind one that ran a model, for each of many things: the trials of an evaluation.
+
+        What few iterations of a loop around both come to is no evaluation: what is done to the hypotheses at a decoder's end.
+        """
         if not isinstance(loop, ast.For) or isinstance(loop.iter, ast.Call) or runs.over_settings(function, loop):
             return False
         if not any(
@@ -192,7 +195,10 @@ class WarmLoops:
         ):
             return False  # asked first: few loops compute, and each would look at all before it
         before = [one for one in function.own_loops if (one.end_lineno or one.lineno) < loop.lineno]
-        return any(self.is_warm(function, one) for one in before)
+        around = function.flow.loops(loop)
+        return any(self.is_warm(function, one) for one in before) and not any(
+            guarded(self.project, function, loop, outer) in guards.RARE for outer in around
+        )
 
     def _feeds(self, function: Function, loop: Loop) -> bool:
         """Whether a loop is one of a generator that an evaluation loop goes through."""
