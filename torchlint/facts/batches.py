@@ -45,6 +45,12 @@ def batch_entry(batch: Batch, key: object) -> Value:
     return put if put is not None else batch_tensor(batch)
 
 
+def part_at(batch: Batch, at: int) -> Value | None:
+    """What a batch is made of at a place, where that is no tensor; None where it may be one."""
+    parts = batch.parts or ()
+    return (parts[at] or None) if -len(parts) <= at < len(parts) else None
+
+
 def batch_tensor(batch: Batch) -> Tensor:
     """One tensor of a batch."""
     return Tensor(batch.certainty, **_as_given(batch))

@@ -94,6 +94,12 @@ def _part(values: Evaluator, binding: Part) -> Value:
     value = values.bound(whole)
     if value.items is not None and len(value.items) == binding.count:
         return value.items[binding.at]
+    if (
+        value.kind == "batch"
+        and len(value.parts or ()) == binding.count
+        and (part := batches.part_at(value, binding.at))
+    ):
+        return part
     each = element(values, value, None)
     if value.kind == "tensor" and isinstance(whole, Assigned) and _is_moved(whole.node):
         # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.

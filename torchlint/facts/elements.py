@@ -114,6 +114,11 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
         return base  # `batch[1:]`: some of what the batch is made of, or of its rows
     if base.kind == "batch" and base.entries and isinstance(key := known_key(values, node.slice), str):
         return batches.batch_entry(base, key)
+    if base.kind == "batch" and base.parts:
+        at = values.expr(node.slice).const
+        part = batches.part_at(base, at) if type(at) is int else None
+        if part is not None:
+            return part
     if base.kind in ("tensor", "batch"):
         if kind == "tensor" and _stayed(values, node):
             return UNKNOWN

@@ -11,7 +11,7 @@ from .arguments import Arguments
 from .evaluator import Evaluator
 from .module import Class, Function
 from .nodes import keyword_of, spreads
-from .values import Loader, Value, constant
+from .values import UNKNOWN, Loader, Value, constant, replace
 
 
 def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loader:
@@ -21,6 +21,24 @@ def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loade
         return loader
     default = argparse_defaults(values.function.module).get(given.attr)
     return batches.made_loader(loader, True) if default is True else loader
+
+
+def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
+    """A loader whose collate function tells what a batch has beside tensors: `return images, lengths` of a list of numbers."""
+    given = args.keywords.get("collate_fn", UNKNOWN)
+    owner = given.class_ if given.kind == "instance" else None
+    collate = values.world.method(owner, "__call__") if owner is not None else given.function
+    made = values.world.returns(collate) if collate is not None and loader.element is not None else UNKNOWN
+    parts = tuple(one if _is_host_data(one) else UNKNOWN for one in made.items or ())
+    if made.kind != "tuple" or not any(parts) or loader.element is None or loader.element.kind != "batch":
+        return loader
+    return replace(loader, element=replace(loader.element, parts=parts))
+
+
+def _is_host_data(value: Value) -> bool:
+    """Whether something is numbers or text, by itself or in a list."""
+    each = value.element if value.kind == "list" else value
+    return each is not None and each.kind in ("number", "str") and not (value.other_kinds or each.other_kinds)
 
 
 def told_to_pin(values: Evaluator, node: ast.Call) -> Loader | None:

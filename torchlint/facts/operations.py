@@ -257,7 +257,8 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
 def _prepared(value: Value) -> Value:
     """A model or loader as `prepare` returns it."""
     if value.kind == "loader":
-        elem = Batch(device="accelerator", managed=True, pinned=value.pinned)
+        parts = value.element.parts if value.element is not None and value.element.kind == "batch" else None
+        elem = Batch(device="accelerator", managed=True, pinned=value.pinned, parts=parts)
         return replace(value, managed=True, element=elem, device="accelerator")
     if value.kind == "module":
         return replace(value, device="accelerator")

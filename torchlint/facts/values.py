@@ -243,6 +243,8 @@ class Batch(NotTensor, FromLoader):
     entries: dict[str, Value] | None = None
     flat: bool = False
     """Only its tensors were moved, one by one: what is in a dictionary that it holds stayed."""
+    parts: tuple[Value, ...] | None = None
+    """What it is a tuple of, where its loader's collate function tells: numbers and text, and unknown for all that may be tensors."""
 
     def on_both(self, other: Self) -> dict[str, Any]:
         put = self.entries or other.entries

@@ -1,0 +1,82 @@
+"""What a collate function tells of the batches that its loader gives."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchlint.program.project import Project
+
+COLLATE = """
+def collate(samples):
+    images = torch.stack([sample["image"] for sample in samples])
+    lengths, names, rest = [], [], []
+    for sample in samples:
+        lengths.append(len(sample["image"]))
+        names.append(str(sample["name"]))
+        rest.append(sample["rest"])
+    return {returned}
+class Collate:
+    def __call__(self, samples):
+        return collate(samples)
+loader = torch.utils.data.DataLoader(data, collate_fn={given})
+"""
+
+
+def kinds(returned: str, *body: str, given: str = "collate", loader: str = "loader") -> str:
+    """What `here` is in a loop over the loader."""
+    lines = "".join(f"    {line}\n" for line in body)
+    text = "import accelerate\nimport functools\nimport torch\nfrom tqdm import tqdm\n" + COLLATE.format(
+        returned=returned, given=given
+    )
+    project = Project({"example.py": lambda: f"{text}for batch in {loader}:\n{lines}    here\n".encode()})
+    module = project.module("example.py")
+    assert module is not None
+    here = [node for node in module.body.flow.nodes if isinstance(node, ast.Name) and node.id == "here"][-1]
+    value = project.value(module.body, here)
+    return f"list of {value.element.kind}" if value.kind == "list" and value.element is not None else value.kind
+
+
+@pytest.mark.parametrize(
+    ("returned", "taken"),
+    [
+        ("images, lengths", "here, other = batch"),
+        ("images, rest", "other, here = batch"),
+        ("[images, lengths]", "other, here = batch"),
+        ("{'images': images, 'lengths': lengths}", "other, here = batch"),
+        ("images, lengths if lengths else images", "other, here = batch"),
+        ("make(images, lengths)", "other, here = batch"),
+        # As many as it gives, and not a part of those.
+        ("images, lengths, names", "other, here = batch"),
+        ("images, lengths", "*other, here = batch"),
+        ("images, lengths", "here = batch[0]"),
+        ("images, lengths", "here = batch[number]"),
+        ("images, lengths", "here = batch[7]"),
+        ("images, lengths", "other, here = [part.cuda() for part in batch]"),
+    ],
+)
+def test_what_may_be_a_tensor_of_the_loader_stays_one(returned: str, taken: str) -> None:
+    assert kinds(returned, taken) in ("tensor", "list of tensor")
+
+
+@pytest.mark.parametrize("given", ["unknown", "lambda samples: (1, 2)", "Collate", "None"])
+def test_collate_functions_that_are_not_known(given: str) -> None:
+    assert "tensor" == kinds("images, lengths", "other, here = batch", given=given)
+
+
+@pytest.mark.parametrize(
+    ("taken", "expected"),
+    [
+        ("other, here, names = batch", "list of number"),
+        ("other, lengths, here = batch", "list of str"),
+        ("here = batch[1]", "list of number"),
+        ("here = batch[-1]", "list of str"),
+        ("here = batch[1][0]", "number"),
+        ("here, lengths, names = batch", "tensor"),
+    ],
+)
+@pytest.mark.parametrize("given", ["collate", "Collate()", "functools.partial(collate)"])
+@pytest.mark.parametrize("loader", ["loader", "accelerate.Accelerator().prepare(loader)", "tqdm(loader)"])
+def test_numbers_and_text_of_a_batch(taken: str, expected: str, given: str, loader: str) -> None:
+    assert expected == kinds("images, lengths, names", taken, given=given, loader=loader)
