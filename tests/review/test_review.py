@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,29 @@ class TestWords:
         assert '````suggestion\n        x = x.to("cuda", non_blocking=True)  # ```\n````' in comment(
             Thread((reviewed().remarks[0],))
         )
+
+    def test_nothing_in_the_code_ends_the_backticks_around_it(self, committed: Commit) -> None:
+        text = Path("train.py").read_text()
+        committed(train=text.replace('x.to("cuda")', 'x["`@all`"].to("cuda")'))
+        said = comment(Thread((reviewed().remarks[0],))).partition("\n")[0]
+        expected = r'`x["\x60@all\x60"].to("cuda")` copies a pinned batch and waits for it on every step'
+        assert f"**TL402** blocking-h2d-copy: {expected}" == said
+
+    @pytest.mark.skipif(os.name == "nt", reason="no such names there")
+    @pytest.mark.parametrize(
+        ("name", "shown"),
+        [
+            ("a`@all`", "``a`@all`.py:1``"),
+            ("`a", "`` `a.py:1 ``"),
+            ("a``` ` @all", "````a``` ` @all.py:1````"),
+            ("a\n\n@all", r"`a\n\n@all.py:1`"),
+            ("a\r\x1b\u202e", r"`a\r\x1b\u202e.py:1`"),
+        ],
+    )
+    def test_nothing_in_a_name_ends_the_backticks_around_it(self, committed: Commit, name: str, shown: str) -> None:
+        Path(f"{name}.py").write_bytes(b"\xff\0")
+        committed()
+        assert f"- {shown} **TL001** " in summary(reviewed())
 
     def test_summary(self, changed: str) -> None:
         found = reviewed()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..report import one_line, plural
+from ..system.printable import printable
 from .run import Lines, Remark, Review, Suggestion
 
 _MARK = re.compile(r"<!-- torchlint(-gone)?:([0-9a-f]{16}(?:-\d+)?) -->")
@@ -84,7 +85,7 @@ def folded(review: Review) -> list[Remark]:
 def comment(thread: Thread, *, fence: str = "suggestion") -> str:
     """The text of a comment on the thread's lines; `fence` opens its suggestion."""
     finding = thread.first.finding
-    messages = [one.finding.message for one in thread.remarks]
+    messages = [one_line(one.finding.message) for one in thread.remarks]
     if len(messages) == 1:
         paragraphs = [f"{_title(thread.first)}: {messages[0]}"]
     else:
@@ -92,10 +93,11 @@ def comment(thread: Thread, *, fence: str = "suggestion") -> str:
     if thread.first.caused:
         paragraphs.append("This line is as it was: it is found because of what this change does elsewhere.")
     if finding.related:
-        paragraphs.append("\n".join(f"- `{one.path}:{one.line}`: {one.message}" for one in finding.related))
+        paragraphs.append(
+            "\n".join(f"- {_place(one.path, one.line)}: {one_line(one.message)}" for one in finding.related)
+        )
     if (suggestion := thread.suggestion) is not None:
-        longest = max((len(run) for line in suggestion.text for run in re.findall("`+", line)), default=0)
-        ticks = "`" * max(3, longest + 1)
+        ticks = _ticks("\n".join(suggestion.text), 3)
         paragraphs.append("\n".join((f"{ticks}{fence}", *suggestion.text, ticks)))
         if suggestion.note:
             paragraphs.append(f"Mind before you apply it: {suggestion.note}")
@@ -113,7 +115,7 @@ def summary(review: Review) -> str:
     inline = len(rest) < len(review.remarks)
     text = f"{head}\n\n{'Besides those on the lines below' if inline else 'On lines that the diff does not show'}:\n"
     for at, one in enumerate(rest):
-        item = f"\n- `{one.path}:{one.finding.line}` {_title(one)}: {one_line(one.finding.message)} <!-- torchlint:{one.mark} -->"
+        item = f"\n- {_place(one.path, one.finding.line)} {_title(one)}: {one_line(one.finding.message)} <!-- torchlint:{one.mark} -->"
         if len(text) + len(item) > _LONGEST:
             return f"{text}\n\nand {len(rest) - at} more: `torchlint check` lists them."
         text += item
@@ -123,6 +125,20 @@ def summary(review: Review) -> str:
 def farewell(marks: Iterable[str], head: str) -> str:
     """The answer to a comment whose findings are gone at this commit."""
     return f"Gone as of {head[:12]}." + "".join(f"<!-- torchlint-gone:{mark} -->" for mark in sorted(marks))
+
+
+def _place(path: str, line: int) -> str:
+    """A file and a line as code, whatever characters the name of the file has."""
+    text = f"{printable(path)}:{line}"
+    ticks = _ticks(text, 1)
+    gap = " " * text.startswith("`")
+    return f"{ticks}{gap}{text}{gap}{ticks}"
+
+
+def _ticks(text: str, least: int) -> str:
+    """As many backticks as no run of them in a text has: they end the code that it is."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    return "`" * max(least, longest + 1)
 
 
 def _title(remark: Remark) -> str:

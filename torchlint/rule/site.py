@@ -238,8 +238,8 @@ class Site:
         return self.module.text.data[start:end].decode()
 
     def short(self, node: ast.AST | None = None, limit: int = 40) -> str:
-        """The source text on one line, cut in the middle where it is long."""
-        text = " ".join(self.text(node).split())
+        """The source text on one line, cut in the middle where it is long, with nothing that ends a message's backticks."""
+        text = " ".join(self.text(node).split()).replace("`", r"\x60")
         return text if len(text) <= limit else f"{text[: limit // 2 - 2]}...{text[-(limit // 2 - 1) :]}"
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
