@@ -124,12 +124,21 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     message = f"`{site.short()}` waits for the device {frequency.how_often(site)}"
     together = reads.reads_together(site)
     if isinstance(site.statement, ast.AugAssign) and not isinstance(site.statement.value, ast.List):
-        message += ": keep the sum on the device and read it once"
+        seldom = "show it less often" if _is_shown(site, site.statement.target) else "read it once"
+        message += f": keep the sum on the device and {seldom}"
     elif together >= _STACK:
         message += f", one of {together} reads in this block: `torch.stack(...).tolist()` is one"
     elif len(reads.scalar_reads(site, site.statement)) > 1:
         message += ", and so does another read of this statement"
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _is_shown(site: Site, total: ast.expr) -> bool:
+    """Whether the loop reads a sum again on each iteration: `bar.set_postfix(loss=total / (i + 1))`."""
+    loop = site.loop()
+    loads = site.flow.loads.get(total.id, ()) if isinstance(total, ast.Name) else ()
+    inside = (site.at(site.function, load) for load in loads if loop is not None and loop in site.flow.loops(load))
+    return any(one.hot is not None or one.warm is not None for one in inside)
 
 
 def _read_by_callee(site: Site) -> Iterator[Finding]:

@@ -1371,6 +1371,36 @@ def test_what_a_loop_that_trains_does_where_it_does_not(steps: str, place: str, 
     )
 
 
+@pytest.mark.parametrize(
+    ("steps", "place", "mark"),
+    [
+        ("phase == 'train'", "phase == 'train'", "hot"),
+        ("phase == 'train'", "phase != 'val'", "hot"),
+        ("phase == 'train'", "wide", "hot"),
+        ("wide", "phase == 'val'", "hot"),
+        ("phase == 'train'", "phase == 'val'", "warm"),
+        ("phase == 'train'", "phase != 'train'", "warm"),
+        ("train", "not train", "warm"),
+    ],
+)
+def test_what_a_loop_does_where_it_does_not_call_what_trains(steps: str, place: str, mark: str) -> None:
+    check_one(
+        "def learn(x):\n    loss = model(x)  # hot\n    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+        "def run(phase, train, wide):\n    for x in loader:\n        full = len(x) == 8  # hot\n"
+        f"        if {steps}:\n            learn(x)  # hot\n        if {place}:\n            y = x  # {mark}\n"
+    )
+
+
+def test_what_a_loop_does_where_another_call_trains() -> None:
+    """Each of two calls trains behind a condition of its own: neither tells when the loop does not."""
+    learns = "    loss = model(x)  # hot\n    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+    check_one(
+        f"def learn(x):\n{learns}def pretrain(x):\n{learns}"
+        "def run(phase):\n    for x in loader:\n        if phase == 'train':\n            learn(x)  # hot\n"
+        "        if phase == 'before':\n            pretrain(x)  # hot\n            y = x  # hot\n"
+    )
+
+
 def test_the_other_branch_of_the_steps() -> None:
     check_one(
         "def run(train):\n    for x in loader:\n"

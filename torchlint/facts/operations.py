@@ -75,7 +75,8 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
             other_kinds=frozenset(("number",)) if all(map(_may_be_number, (left, right))) else frozenset(),
         )
     if "ndarray" in kinds:
-        return ARRAY_OR_NUMBER if all(map(_may_be_number, (left, right))) else NDARRAY
+        whole = any(side.kind == "ndarray" and not _may_be_number(side) for side in (left, right))
+        return NDARRAY if whole else ARRAY_OR_NUMBER  # what is unknown may be a number: a factor of what an array holds
     if kinds == {"number"}:
         folded = _fold(left, right, op)
         if folded is not None:

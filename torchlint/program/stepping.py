@@ -146,10 +146,11 @@ def is_left_out(
     project: Project, function: Function, node: ast.AST, loop: Loop | None, given: tuple[Said, ...] = ()
 ) -> bool:
     """Whether training leaves a place out: its conditions exclude those of the steps, or what calls on steps give."""
-    known = _behind_all_steps(project, function, loop)
+    behind = list(alternatives.behind(function.flow, node, loop))
+    known = _behind_all_steps(project, function, loop) if behind else frozenset[Said]()
     if loop is None:
         known |= frozenset(given)
-    return bool(known) and alternatives.excluded(alternatives.behind(function.flow, node, loop), known)
+    return bool(known) and alternatives.excluded(behind, known)
 
 
 @question("behind steps", frozenset())
@@ -158,7 +159,10 @@ def _behind_all_steps(project: Project, function: Function, loop: Loop | None) -
     if loop is None:
         steps = [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
     else:
-        steps = [call for call in function.flow.calls_in(loop) if names.last(call.func) in (*BACKWARDS, "step")]
+        calls = function.flow.calls_in(loop)
+        steps = [call for call in calls if names.last(call.func) in (*BACKWARDS, "step")] or [
+            call for call in calls if any(_steps(project, target) for target in project.targets(function, call))
+        ]
     behind = [frozenset(alternatives.behind(function.flow, call, loop)) for call in steps]
     stores = function.flow.stores
     return frozenset(
@@ -166,6 +170,13 @@ def _behind_all_steps(project: Project, function: Function, loop: Loop | None) -
         for one in (frozenset.intersection(*behind) if behind else ())
         if not any(loop is None or contains(loop, store) for store in stores.get(one.name, ()))
     )
+
+
+@question("steps itself", False)
+def _steps(project: Project, function: Function) -> bool:
+    """Whether a function runs a backward pass or a step of an optimizer."""
+    calls = (call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name))
+    return any(parts_of_step(project, function, call) for call in calls)
 
 
 def _given(project: Project, function: Function, call: ast.Call, known: tuple[Said, ...]) -> tuple[Said, ...]:
