@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.flow import Flow, contains
 from torchlint.facts.names import last
 from torchlint.facts.nodes import keyword_of
 from torchlint.rule import Finding, Site, chain, rule
@@ -43,7 +44,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
 
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
-    A batch of one is not split: a script that calls the wrapper with `x.unsqueeze(0)` alone is not reported.
+    A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)` or `np.expand_dims(x, 0)`
+    alone is not reported.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     A program that itself warns there and names the distributed way is not told again, nor is one whose user asks for it
     by name (`if args.data_parallel:`, a class or function called so).
@@ -152,31 +154,59 @@ def _only_wraps(site: Site) -> bool:
 
 def _takes_one(site: Site) -> bool:
     """Whether a wrapper is called with batches of one alone, `x.unsqueeze(0)`: these are not split, so nothing is copied."""
-    statement, name = site.statement, _own_name(site)
-    if name is None:
-        return False
-    loads = [load for load in site.flow.loads.get(name, ()) if load.lineno > (statement.end_lineno or statement.lineno)]
-    users = [(load, site.flow.parents[load]) for load in loads]
-    calls = [user for load, user in users if isinstance(user, ast.Call) and user.func is load]
-    others = [user for _, user in users if user not in calls]
+    users = [(flow, load, flow.parents[load]) for flow, load in _reads(site)]
+    calls = [(flow, user) for flow, load, user in users if isinstance(user, ast.Call) and user.func is load]
+    others = [user for flow, _, user in users if (flow, user) not in calls]
     if not calls or not all(isinstance(user, ast.Attribute) and user.attr in _TAKEN_OFF for user in others):
         return False
-    return all(call.args and _is_of_one(site, call.args[0]) for call in calls)
+    return all(call.args and _is_of_one(flow, call.args[0]) for flow, call in calls)
 
 
-def _is_of_one(site: Site, node: ast.expr) -> bool:
+def _reads(site: Site) -> Iterator[tuple[Flow, ast.expr]]:
+    """Where a wrapper is read behind the wrapping, or, if it is an attribute of its object, in a method of that; nothing if it may be elsewhere."""
+    statement, name, klass = site.statement, _own_name(site), site.function.cls
+    if name is not None:
+        end = statement.end_lineno or statement.lineno
+        yield from ((site.flow, load) for load in site.flow.loads.get(name, ()) if load.lineno > end)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if klass is None or not isinstance(target, ast.Attribute) or chain(target) != [site.function.own_name, target.attr]:
+        return
+    for flow in (method.flow for method in klass.methods.values()):
+        for node in flow.nodes:
+            read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and chain(node) == chain(target)
+            if read and isinstance(node, ast.Attribute) and not contains(statement, node):
+                yield flow, node
+
+
+def _is_of_one(flow: Flow, node: ast.expr) -> bool:
     """Whether a batch is one thing with a dimension in front, here or by a name; what is joined may be more."""
-    stores = site.flow.stores.get(node.id, ()) if isinstance(node, ast.Name) else ()
-    made = [site.flow.parents.get(store) for store in stores]
-    values = [one.value if isinstance(one, ast.Assign) else None for one in made] or [node]
+    values = list(_values(flow, node))
     parts = [part for value in values if value is not None for part in ast.walk(value) if isinstance(part, ast.Call)]
-    joined = any(last(part.func) in ("cat", "stack", "repeat", "expand") for part in parts)
+    joined = any(last(part.func) in ("cat", "stack", "concatenate", "repeat", "expand") for part in parts)
     return None not in values and not joined and any(map(_unsqueezes, parts))
 
 
+def _values(flow: Flow, node: ast.expr) -> Iterator[ast.expr | None]:
+    """What a batch is, by names and as the array that it is made of: `torch.from_numpy(picture)`; None where that is not assigned."""
+    todo: list[ast.expr | None] = [node]
+    seen = set[str]()
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ast.Name) and one.id in flow.stores:
+            made = [flow.parents.get(store) for store in flow.stores[one.id]] if one.id not in seen else []
+            todo += [each.value if isinstance(each, ast.Assign) else None for each in made]
+            seen.add(one.id)
+            continue
+        yield one
+        if isinstance(one, ast.Call) and last(one.func) == "from_numpy":
+            todo += one.args[:1]
+
+
 def _unsqueezes(call: ast.Call) -> bool:
-    first = call.args[0] if call.args else None
-    return last(call.func) == "unsqueeze" and isinstance(first, ast.Constant) and first.value == 0
+    """`x.unsqueeze(0)`, `np.expand_dims(x, 0)`"""
+    by_numpy = last(call.func) == "expand_dims"
+    place = keyword_of(call, "axis" if by_numpy else "dim") or next(iter(call.args[by_numpy : by_numpy + 1]), None)
+    return last(call.func) in ("unsqueeze", "expand_dims") and isinstance(place, ast.Constant) and place.value == 0
 
 
 _NEAR = 20

@@ -20,6 +20,7 @@ _NEEDS_HOST = (
 )
 _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
+_NEEDS_HOST |= {"convert_to_tensor"}  # TensorFlow's, which takes arrays
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 _MOST_CALLERS = 8
 _ACTION = regex(r"(?:^|_)actions?$")
