@@ -4,12 +4,15 @@ import ast
 
 from torchlint.facts import names
 from torchlint.facts.aliases import Batch
-from torchlint.facts.nodes import keyword_of
+from torchlint.facts.nodes import is_constant, keyword_of
 from torchlint.facts.told import Cast
 from torchlint.rule import Finding, Fix, Site
+from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node
 
 _OTHER_CLASS = "what a library makes of the samples may be moved by a method that takes no `non_blocking`"
+_GIVES_TENSORS = regex(r"(?i)default_collate|data_?collator")
+"""What torch and transformers collate with: tensors by their names."""
 _STREAMS = rb"\bStream\(|\bstream\("
 
 
@@ -56,17 +59,30 @@ def _is_collated_elsewhere(site: Site) -> bool:
     """Whether a function makes the batches that is not the project's, and may make them of a class of its own."""
     batch = site.receiver
     loaders = (batch.loader_calls if batch.kind == "tensor" else None) or ()
-    given = (keyword_of(loader, "collate_fn") for loader in loaders if isinstance(loader, ast.Call))
-    return any(one is not None and not _is_own(site, one) for one in given)
+    return any(_may_collate(site, one) for one in loaders if isinstance(one, ast.Call))
+
+
+def _may_collate(site: Site, loader: ast.Call) -> bool:
+    """Whether a loader is given such a function, or may be by `**`, or gives the samples as they are: `batch_size=None`."""
+    given = keyword_of(loader, "collate_fn")
+    if given is not None:
+        return not _is_own(site, given)
+    folder = site.module.path.rpartition("/")[0]
+    hidden = any(keyword.arg is None for keyword in loader.keywords)
+    if hidden and site.analysis.context.switched_on(rb"\bcollate_fn\b", folder, word=b"collate_fn"):
+        return True
+    return is_constant(keyword_of(loader, "batch_size"), None)
 
 
 def _is_own(site: Site, collate: ast.expr) -> bool:
-    """Whether what collates is written in the project, or torch's: `collate`, `Padded(0)`, `partial(collate, size)`, `self.pad`."""
+    """Whether what collates is written in the project, or gives tensors: `collate`, `Padded(0)`, `partial(collate, size)`, `self.pad`."""
     if isinstance(collate, ast.Lambda | ast.Constant):
         return True
     known = {names.last(part) for part in ast.walk(collate) if isinstance(part, ast.Name | ast.Attribute)}
+    if any(_GIVES_TENSORS.search(name) for name in known):
+        return True
     defined = rb"\b(?:def|class) +(?:%s)\b" % "|".join(sorted(known)).encode()
-    return "default_collate" in known or site.project.any_holds(defined)
+    return site.project.any_holds(defined)
 
 
 def _refuses(given: ast.arguments) -> bool:

@@ -84,7 +84,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     that was given back (pytorch/pytorch#189690), and where the whole batch is moved by one call, which a batch class of
     a library may answer with a `TypeError`, or where a class of the project has a `to` or `cuda` that takes no
     `non_blocking`. It is unsafe where a function of another package collates (`collate_fn=dgl.batch`), which may make
-    classes of its own.
+    classes of its own, and where nobody collates (`batch_size=None`).
 
     ## References
 

@@ -11,6 +11,7 @@ from torchlint import cli
 from torchlint.lint.run import lint
 from torchlint.settings.config import Settings
 from torchlint.text.finding import Fix
+from torchlint.torch_api.version import Range
 
 PLACE = "x = torch.LongTensor([1])\n"
 CODES = frozenset(("TL910",))
@@ -372,3 +373,91 @@ def test_what_is_kept_follows_what_another_file_puts_into_torch(
     patches = ["", "torch.other = 1", "torch.nn.init.uniform_ = 1", "torch.another = 1"]
 
     assert [True, True, False, True] == [is_safe(patch) for patch in patches]
+
+
+AUTOCAST = "with autocast(enabled=False):\n    pass\n"
+FROM_TORCH = "from torch.cuda.amp import autocast\n"
+
+
+def of_autocast(files: Mapping[str, str]) -> list[str]:
+    """What is offered for an autocast in a file `a.py` that imports it from another one."""
+    given = {name: code.encode() for name, code in files.items()}
+    codes = frozenset(("TL901",))
+    found = lint(given, Settings(codes, codes, target_torch=Range((2, 6), (2, 14)))).findings
+    return [one.fix.applicability if one.fix is not None else "none" for one in found if one.path == "a.py"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        FROM_TORCH,
+        f"import torch\n{FROM_TORCH}scaler = None\n",
+        f"try:\n    {FROM_TORCH}except ImportError:\n    autocast = None\n",
+        f"try:\n    {FROM_TORCH}except ImportError:\n    {FROM_TORCH}",
+        "from c import autocast\n",
+    ],
+)
+def test_a_file_of_the_project_that_hands_on_what_torch_has(other: str) -> None:
+    assert ["safe"] == of_autocast(
+        {"a.py": f"import torch\nfrom b import autocast\n{AUTOCAST}", "b.py": other, "c.py": FROM_TORCH}
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        f"try:\n    {FROM_TORCH}except ImportError:\n    class autocast:\n        pass\n",
+        f"try:\n    {FROM_TORCH}except ImportError:\n    from apex import autocast\n",
+        f"import torch\nif torch.cuda.is_available():\n    {FROM_TORCH}else:\n    from contextlib import nullcontext as autocast\n",
+        f"{FROM_TORCH}if flag:\n    autocast = lambda **options: None\n",
+    ],
+)
+def test_a_file_of_the_project_that_hands_on_one_of_several_things(other: str) -> None:
+    files = {
+        "a.py": f"import torch\nfrom b import autocast\n{AUTOCAST}",
+        "b.py": other,
+        "c.py": "from b import autocast\n",
+    }
+    assert set(of_autocast(files)) <= {"none"}
+    assert set(
+        of_autocast({**files, "a.py": f"import torch\nimport c\n{AUTOCAST.replace('autocast', 'c.autocast')}"})
+    ) <= {"none"}
+
+
+MESHES = "x = torch.meshgrid(a, b)\n"
+
+
+def of_meshes(code: str) -> list[str]:
+    codes = frozenset(("TL903",))
+    found = lint({"a.py": code.encode()}, Settings(codes, codes, target_torch=Range((2, 6), (2, 14)))).findings
+    return [one.fix.applicability if one.fix is not None else "none" for one in found]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "import warnings\nwarnings.warn('old')\n",
+        "import warnings\nwarnings.simplefilter('ignore')\n",
+        "import warnings\nwith warnings.catch_warnings():\n    pass\n",
+        "self.assertRaises(ValueError)\n",
+    ],
+)
+def test_a_file_that_does_not_wait_for_warnings(more: str) -> None:
+    assert ["safe"] == of_meshes(f"import torch\n{more}{MESHES}")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "import pytest\nwith pytest.warns(UserWarning):\n    ",
+        "with pytest.deprecated_call():\n    ",
+        "with self.assertWarns(UserWarning):\n    ",
+        "with self.assertWarnsRegex(UserWarning, 'indexing'):\n    ",
+        "with warnings.catch_warnings(record=True) as caught:\n    ",
+        "warnings.simplefilter('error')\n",
+        'warnings.filterwarnings("error", category=UserWarning)\n',
+    ],
+)
+def test_a_file_that_waits_for_warnings(more: str) -> None:
+    assert ["unsafe"] == of_meshes(f"import torch\n{more}{MESHES}")
+    assert ["safe"] == kinds({"a.py": f"import torch\n{more}{PLACE}"})  # it warns of nothing

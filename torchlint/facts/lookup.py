@@ -91,6 +91,14 @@ class Lookup:
             return []
         return self._binders.get(name, []) if name in self._declared else self._seen(place, name)
 
+    def given(self, name: str) -> frozenset[str]:
+        """What a name of the module itself may stand for, by what an import says of where it comes from; "" for what is no import.
+
+        None in place of an import that failed is left out.
+        """
+        found = self._by_origin(self._outermost.binders.get(name, []), name)
+        return frozenset(origin for origin, ones in found.items() if not all(map(self._is_none, ones)))
+
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that a node is a part of."""
         return self._parents.get(node)

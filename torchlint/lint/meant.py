@@ -94,13 +94,20 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.BitAnd: "and",
 }  # fmt: skip
 """What the method of a class that says what an operator does is called."""
+_WAITED = regex(
+    rb"\b(?:warns|deprecated_call|assertWarns\w*)\(|\bcatch_warnings\([^)\n]*\brecord\b"
+    rb"|\b(?:simplefilter|filterwarnings)\(\s*[\"']error[\"']"
+)
+"""How a file waits for warnings: `pytest.warns(...)`, `catch_warnings(record=True)`, or makes errors of them."""
 _OWNERS = regex(rb"(\w+)\.\w")
 """The words before dots."""
 
 
 def is_meant(site: Site) -> bool:
     """Whether the names at a place that imports bind mean these imports, whatever way the program took there."""
-    return not any(_may_be_another(site, node, origin) for node, origin in _imported(site))
+    if any(_may_be_another(site, node, origin) for node, origin in _imported(site)):
+        return False
+    return not any(_is_shimmed(site.project, site.module, name) for name in _borrowed(site))
 
 
 def told_of_patches(site: Site, fix: Fix) -> Fix:
@@ -117,6 +124,8 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     owners = {owner for edit in fix.edits for owner in _OWNERS.findall(edit.text)} | {*taken[-2:-1]}
     for word in sorted(owners & {owner for owner, member in patched if not member}):
         return _no_longer(fix, f"the project puts things of its own into `{word.decode()}`")
+    if any(event.startswith("warning:") for event in site.rule.confirmed_by) and site.module.source.holds(_WAITED):
+        return _no_longer(fix, "this file may wait for the warning that the fix ends")
     names_ = {node.id.encode() for node, _ in _imported(site)}
     if names_ and site.module.source.holds(_RENAMES):
         return _no_longer(fix, "this file gives names another meaning as it runs")
@@ -251,6 +260,30 @@ def _imported(site: Site) -> Iterator[tuple[ast.Name, str]]:
         origin = names.imported(site.function, node.id, node)
         if origin is not None and origin.partition(".")[0] in _KNOWN:
             yield node, origin
+
+
+def _borrowed(site: Site) -> Iterator[str]:
+    """The names of the project in the expression that stand for something of a known package."""
+    for node in _parts(site):
+        name = names.resolve(site.function, node) if isinstance(node, ast.Name | ast.Attribute) else None
+        own = name is not None and "." in name and name.partition(".")[0] not in _KNOWN
+        if name is not None and own and site.project.canonical(name, site.module).partition(".")[0] in _KNOWN:
+            yield name
+
+
+def _is_shimmed(project: Project, module: Module, name: str) -> bool:
+    """Whether a file of the project binds what it is imported for to more than one thing: `try: from torch... except: def ...`"""
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        path = project.find(".".join(parts[:length]), module)
+        other = project.module(path) if path is not None else None
+        if other is None or other is module:
+            continue
+        given = lookup(other).given(parts[length])
+        origin = other.imports.get(parts[length], "")
+        further = origin.partition(".")[0] not in _KNOWN and origin != name
+        return len(given) > 1 or (bool(origin) and further and _is_shimmed(project, other, origin))
+    return False
 
 
 def _names(site: Site) -> Iterator[ast.Name]:
