@@ -37,6 +37,7 @@ def kind(code: str, rule: str = "TL507", more: str = "") -> str:
         f"def go(y, f):\n    x = y\n    with suppress(ValueError):\n        f()\n        x = torch.zeros(3)\n    {TAIL}\ngo(torch.ones(1), f)",
         # An object may say what an operator does, or a function of torch.
         f"class A:\n    def __radd__(self, other):\n        return self\ndef go(y):\n    x = torch.zeros(3) + y\n    {TAIL}",
+        f"class A:\n    def __add__(self, other):\n        return self\n    __radd__ = __add__\ndef go(y):\n    x = torch.zeros(3) + y\n    {TAIL}",
         f"class A:\n    def __torch_function__(self, *given):\n        return self\ndef go(y: torch.Tensor):\n    x = torch.cat([y, y])\n    {TAIL}",
         f"class A:\n    def __torch_dispatch__(self, *given):\n        return self\ndef go(x: torch.Tensor):\n    {TAIL}",
         # A container may be changed by another name.

@@ -222,8 +222,13 @@ class Tensors(_Certain):
 
     def _leaves(self, operator: ast.operator, right: ast.expr) -> bool:
         """Whether what stands behind an operator leaves the result to the tensor before it."""
-        takes = f"__{_REFLECTED[type(operator)]}__"
-        return self._is_number(right) or self._tried(right) or not self._code.definers(takes)
+        return self._is_number(right) or self._tried(right) or not self._may_take_over(operator)
+
+    def _may_take_over(self, operator: ast.operator) -> bool:
+        """Whether a class of the project has its own method for what stands on the right, by a `def` or `__rmul__ = __mul__`."""
+        method = f"__{_REFLECTED[type(operator)]}__"
+        word = method.encode()
+        return bool(self._code.definers(method)) or self._code.any_holds(rb"\b%s *=" % word, word=word)
 
     def _tried(self, node: ast.expr) -> bool:
         """Whether it holds, where the proof may go on without it: what was taken for granted on the way is not any more."""
