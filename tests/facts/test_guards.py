@@ -501,9 +501,30 @@ def test_what_a_loop_does_not_only_count_may_be_equal_on_every_step(
         ("for sample in range(10):", False),
         ("for sample, x in enumerate(batch):", False),
         ("for x, sample in enumerate(batch):", True),
+        ("for sample in range(start, stop, 2):", False),
         ("for sample, x in zip(batch, rest):", True),
         ("for sample in range(10):\n    sample = pick(sample)", True),
     ],
 )
 def test_the_number_of_an_iteration_is_equal_to_something_once(meaning: Meaning, loop: str, often: bool) -> None:
     assert ("" if often else "throttled") == meaning(f"{loop}\n    if sample == chosen:\n        here")
+
+
+@pytest.mark.parametrize(
+    ("loop", "condition", "often"),
+    [
+        ("for at in range(1, n + 1):", "at >= n", False),
+        ("for at in range(n):", "at >= n - 1", False),
+        ("for at in range(n):", "at % args.log_freq == 0 or at >= n - 1", False),
+        ("for at, x in enumerate(self.parts):", "at >= len(self.parts) - 1", False),
+        ("for at in range(n):", "at >= other", True),
+        ("for at in range(n):", "at > n - 1", True),
+        ("for at in range(n):", "not at >= n - 1", True),
+        ("for at in range(n):", "x >= n - 1", True),
+        ("for at in range(n):\n    at = f(at)", "at >= n - 1", True),
+        ("for at, x in enumerate(self.parts):", "at >= len(self.rest) - 1", True),
+        ("for at, x in zip(parts, rest):", "at >= len(parts) - 1", True),
+    ],
+)
+def test_the_last_iteration(meaning: Meaning, loop: str, condition: str, often: bool) -> None:
+    assert ("" if often else "throttled") == meaning(f"{loop}\n    if {condition}:\n        here")

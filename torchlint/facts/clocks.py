@@ -14,6 +14,7 @@ from . import names
 from .common_names import MODEL_NAME
 from .flow import Flow, is_elif
 from .module import Function
+from .nodes import is_constant, keyword_of
 from .syntax import nearby
 from .values import Value
 
@@ -118,11 +119,13 @@ def _first(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _reads_clock(node: ast.AST) -> bool:
-    """`time.time()`, `event.record()`, `with Timer() as timer:`"""
+    """`time.time()`, `event.record()`, `Event(enable_timing=True)`, `with Timer() as timer:`"""
     if isinstance(node, ast.withitem):
         made = node.context_expr.value if isinstance(node.context_expr, ast.NamedExpr) else node.context_expr
         return isinstance(made, ast.Call) and _TIMER.search(names.last(made.func)) is not None
-    return isinstance(node, ast.Call) and names.last(node.func) in _READS
+    return isinstance(node, ast.Call) and (
+        names.last(node.func) in _READS or is_constant(keyword_of(node, "enable_timing"), True)
+    )
 
 
 def ends_measurement(flow: Flow, node: ast.AST) -> bool:

@@ -307,11 +307,13 @@ class _Reading:
 
     def _is_reached(self, test: ast.Compare, true: bool) -> bool:
         """`episode == TOTAL` of what the loop counts, `for episode in range(n)`, `episode = episode + size`: once in it."""
+        loop = next(iter(self.flow.loops(test)), None)
+        if loop is not None and true and _is_last(test, loop):
+            return self._is_counted(test.left, loop)
         if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq if true else ast.NotEq):
             return False
         if any(isinstance(part, ast.Constant) and type(part.value) is not int for part in test.comparators):
             return False
-        loop = next(iter(self.flow.loops(test)), None)
         return loop is not None and any(self._is_counted(side, loop) for side in (test.left, test.comparators[0]))
 
     def _is_counted(self, node: ast.expr, loop: Loop) -> bool:
@@ -366,6 +368,27 @@ def _number_of_each(loop: Loop) -> ast.expr | None:
         case ast.For(target=ast.Tuple(elts=[number, _]), iter=ast.Call(func=ast.Name("enumerate"))):
             return number
     return None
+
+
+def _is_last(test: ast.Compare, loop: Loop) -> bool:
+    """`i >= n` in a loop `for i in range(1, n + 1)`, `i >= len(xs) - 1` in one over `enumerate(xs)`: its last iteration."""
+    number, bound = _number_of_each(loop), test.comparators[0]
+    if number is None or len(test.ops) != 1 or not isinstance(test.ops[0], ast.GtE):
+        return False
+    match loop:
+        case ast.For(target=ast.Tuple(), iter=ast.Call(args=[gone_through, *_])):
+            return syntax.same(measured(_without_one(bound)), gone_through)
+        case ast.For(iter=ast.Call(args=[stop] | [_, stop, *_])):
+            return syntax.same(_without_one(stop), _without_one(bound))
+    return False
+
+
+def _without_one(node: ast.expr) -> ast.expr:
+    """`n` of `n`, `n + 1` and `n - 1`."""
+    match node:
+        case ast.BinOp(left=whole, op=ast.Add() | ast.Sub(), right=ast.Constant(value=1)):
+            return whole
+    return node
 
 
 def _whole(node: ast.expr) -> ast.expr:
