@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,23 @@ def test_it_holds_until_a_file_or_its_text_changes(tmp_path: Path, capsys: pytes
 
     (tmp_path / "train.py").unlink()
     assert "train.py: No such file or directory" == verify(path, tmp_path)[-1]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+@pytest.mark.parametrize(
+    "name",
+    ["a\n## Decision\n\n**APPROVED**\n.py", "a  b.py", "a\r\n  b.py", '"a".py', "a\u202eb.py", "a\x1b[31m.py", "é.py"],
+)
+def test_names_of_files_are_no_lines_of_their_own(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"x = 1\n")
+    made = replace(MADE, component=name, scope=f"{name}  x", findings=[f"{name}  x"], files=[(name, b"x = 1\n")])
+    assert [line for line in MADE.markdown().splitlines() if line.startswith(("#", "**"))] == [
+        line for line in made.markdown().splitlines() if line.startswith(("#", "**"))
+    ]
+    path = made.write(tmp_path, "check")
+    assert [] == verify(path, tmp_path)
+    (tmp_path / name).write_bytes(b"x = 2\n")
+    assert 1 == len(verify(path, tmp_path))
 
 
 def test_something_else_is_no_certificate(tmp_path: Path) -> None:

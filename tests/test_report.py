@@ -9,6 +9,7 @@ from importlib import metadata
 import pytest
 
 from torchlint import report
+from torchlint.report import backticks
 
 Install = Callable[..., None]
 
@@ -53,3 +54,7 @@ def test_there_are_none_when_nothing_is_installed(install: Install, monkeypatch:
 
     monkeypatch.setattr(metadata, "metadata", missing)
     assert report.home() is None
+
+
+def test_backticks_that_no_text_ends() -> None:
+    assert ["`", "``", "````", "```"] == [backticks("a"), backticks("a`b"), backticks("`a```"), backticks("a", 3)]

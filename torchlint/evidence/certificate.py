@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..system.failure import Failure
+from ..system.printable import printable
 from ..system.regex import regex
 from ..system.stamp import contents
 
@@ -60,25 +62,38 @@ class Certificate:
 
         head = (
             "# Certificate\n\n"
-            f"- Component: {self.component}\n"
+            f"- Component: {printable(self.component)}\n"
             f"- Tool: {self.tool}, torchlint {version('torchlint')}\n"
             f"- Date: {time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(self.date))}\n"
         )
         body = (
-            f"\n## Review scope\n\n{self.scope}\n\n{_list(self.tests, 'no test was run')}"
+            f"\n## Review scope\n\n{printable(self.scope)}\n\n{_list(self.tests, 'no test was run')}"
             f"\n## Findings\n\n{_list(self.findings, 'none')}"
-            f"\n## Decision\n\n**{self.decision}**\n\nRationale: {self.rationale}\n"
+            f"\n## Decision\n\n**{self.decision}**\n\nRationale: {printable(self.rationale)}\n"
             f"\n## Conditions\n\n{_list(self.conditions, 'none')}"
             f"\n## Evidence\n\n{_list(self.evidence, 'none')}"
             "\n## Files\n\nBy their SHA-256, seen from where the command was run:\n\n"
-            + _list((f"{sha256(contents).hexdigest()}  {path}" for path, contents in self.files), "none")
+            + _list((f"{sha256(contents).hexdigest()}  {_written(path)}" for path, contents in self.files), "none")
         )
         return f"{head}- Identifier: TLC-{_identifier(head + body)}\n{body}"
 
 
 def _list(items: Iterable[str], nothing: str) -> str:
-    lines = [f"- {' '.join(item.split()) if '  ' not in item else item}\n" for item in items]
+    lines = [f"- {printable(' '.join(item.split()) if '  ' not in item else item)}\n" for item in items]
     return "".join(lines) or f"- {nothing}\n"
+
+
+def _written(path: str) -> str:
+    """A path as a certificate has it: one that a line can't show as it is, or that begins with a quote, as a string of JSON."""
+    return path if path == printable(path) and not path.startswith('"') else json.dumps(path)
+
+
+def _read(name: str) -> str:
+    """The path that a certificate has written."""
+    try:
+        return str(json.loads(name)) if name.startswith('"') else name
+    except ValueError:
+        return name
 
 
 def _identifier(text: str) -> str:
@@ -104,7 +119,7 @@ def verify(path: Path, root: Path) -> list[str]:
         wrong.append("its text was changed after it was written")
     for digest, name in _FILE.findall(text):
         try:
-            now = contents(str(root / name))
+            now = contents(str(root / _read(name)))
         except OSError as error:
             wrong.append(f"{name}: {error.strerror}")
             continue

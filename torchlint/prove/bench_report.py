@@ -10,6 +10,7 @@ from typing import Any
 
 from torchlint.evidence.confirm import bytes_text
 from torchlint.system.failure import Failure
+from torchlint.system.printable import shown_path
 
 from .bench import Bench, Kept, Row
 from .report import CLOCKS, finite, race_fields
@@ -24,7 +25,7 @@ def text(found: Bench) -> str:
     first = found.first
     unit = "calls" if found.latency else "steps"
     lines = [
-        f"{found.entry}: {CLOCKS[found.track.clock]}, {len(first.seconds)} rounds, in {found.track.how}"
+        f"{shown_path(found.entry)}: {CLOCKS[found.track.clock]}, {len(first.seconds)} rounds, in {found.track.how}"
         + (f" ({found.track.why})" if found.track.why else ""),
         "",
         *_table([_HEAD, *map(_cells, found.rows)]),

@@ -12,7 +12,9 @@ from statistics import fmean
 from typing import Any
 
 from torchlint.evidence.confirm import bytes_text
+from torchlint.report import backticks
 from torchlint.system import atomic
+from torchlint.system.printable import printable
 
 from .candidates import difference
 from .lab import Lab
@@ -56,7 +58,8 @@ def _summary(found: Optimized, plan: Plan) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for number, one in enumerate(found.tried, 1):
         numbers = one.judgement.name if one.judgement else "-"
-        yield f"| {number} | {one.candidate.name} | {one.candidate.place} | {_impact(one.raced)} | {numbers} | {one.decision.status} |"
+        place = _place(one).replace("|", r"\|")
+        yield f"| {number} | {one.candidate.name} | {place} | {_impact(one.raced)} | {numbers} | {one.decision.status} |"
     yield ""
     yield "### Cumulative Results"
     yield ""
@@ -75,10 +78,14 @@ def _summary(found: Optimized, plan: Plan) -> Iterator[str]:
     remaining = [one for one in found.tried if one.decision.status != "Applied"]
     for one in remaining:
         after = f" Next: {one.decision.next}." if one.decision.next else ""
-        yield f"- {one.candidate.name} at {one.candidate.place}: {one.decision.status.lower()}, {one.decision.reason}.{after}"
+        yield f"- {one.candidate.name} at {_place(one)}: {one.decision.status.lower()}, {one.decision.reason}.{after}"
     if not remaining:
         yield "None."
     yield ""
+
+
+def _place(one: Tried) -> str:
+    return printable(one.candidate.place)
 
 
 def result(found: Optimized) -> str:
@@ -114,11 +121,12 @@ def _applied(found: Optimized, one: Tried) -> Iterator[str]:
     yield "### Implementation"
     yield ""
     note = f" {one.candidate.note}." if one.candidate.note else ""
-    yield f"{one.candidate.place}: {one.candidate.why}. A change of the kind `{one.candidate.risk}`.{note}"
+    yield f"{_place(one)}: {one.candidate.why}. A change of the kind `{one.candidate.risk}`.{note}"
     yield ""
-    yield "```diff"
+    fence = backticks(one.candidate.diff, 3)
+    yield f"{fence}diff"
     yield one.candidate.diff.rstrip("\n")
-    yield "```"
+    yield fence
     yield ""
     yield "### Validation"
     yield ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -147,6 +148,12 @@ def plural(count: int, word: str, ending: str = "s") -> str:
 
 def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
+
+
+def backticks(text: str, least: int = 1) -> str:
+    """As many backticks as no run of them in a text has: they end the code that the text is in Markdown."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    return "`" * max(least, longest + 1)
 
 
 def impact(code: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..report import one_line, plural
+from ..report import backticks, one_line, plural
 from ..system.printable import printable
 from .run import Lines, Remark, Review, Suggestion
 
@@ -97,7 +97,7 @@ def comment(thread: Thread, *, fence: str = "suggestion") -> str:
             "\n".join(f"- {_place(one.path, one.line)}: {one_line(one.message)}" for one in finding.related)
         )
     if (suggestion := thread.suggestion) is not None:
-        ticks = _ticks("\n".join(suggestion.text), 3)
+        ticks = backticks("\n".join(suggestion.text), 3)
         paragraphs.append("\n".join((f"{ticks}{fence}", *suggestion.text, ticks)))
         if suggestion.note:
             paragraphs.append(f"Mind before you apply it: {suggestion.note}")
@@ -130,15 +130,9 @@ def farewell(marks: Iterable[str], head: str) -> str:
 def _place(path: str, line: int) -> str:
     """A file and a line as code, whatever characters the name of the file has."""
     text = f"{printable(path)}:{line}"
-    ticks = _ticks(text, 1)
+    ticks = backticks(text)
     gap = " " * text.startswith("`")
     return f"{ticks}{gap}{text}{gap}{ticks}"
-
-
-def _ticks(text: str, least: int) -> str:
-    """As many backticks as no run of them in a text has: they end the code that it is."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    return "`" * max(least, longest + 1)
 
 
 def _title(remark: Remark) -> str:
