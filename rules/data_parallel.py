@@ -47,8 +47,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)` or `np.expand_dims(x, 0)`
     alone is not reported.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
-    A program that itself warns there and names the distributed way is not told again, nor is one whose user asks for it
-    by name (`if args.data_parallel:`, a class or function called so).
+    A program that itself warns there and names the distributed way is not told again, nor is a class
+    that is called so, or a function whose caller asks for it (`def load(path, data_parallel=True)`).
 
     ## Bad
 
@@ -90,10 +90,13 @@ def data_parallel(site: Site) -> Iterator[Finding]:
 
 
 def _told_of(site: Site, call: ast.Call) -> bool:
-    """Whether the user asked for it by name, or the program itself points to the other way: a warning beside the call."""
-    tests = (site.text(guard.test) for guard in site.flow.guards(call))
-    klass = site.function.cls
-    if any(_BY_NAME.search(text) for text in (site.function.name, klass.name if klass is not None else "", *tests)):
+    """Whether a class is called so that does it, a caller asks for it, or the program points to the other way beside it."""
+    klass, asked = (
+        site.function.cls,
+        {guard.test.id for guard in site.flow.guards(call) if isinstance(guard.test, ast.Name)},
+    )
+    called = [name for name in asked if name in site.flow.parameters] + ([klass.name] if klass is not None else [])
+    if any(map(_BY_NAME.search, called)):
         return True
     block = next((guard.block for guard in site.flow.guards(call) if guard.block is not None), ())
     return any(

@@ -186,10 +186,21 @@ def _returns_batch(site: Site) -> bool:
 
 
 def _of_one(site: Site) -> bool:
-    """Whether an evaluation loop reads a single value of a model's output or a loss, as TL101 finds by `item()`."""
+    """Whether an evaluation loop reads a single value of a model's output or a loss, as TL101 finds by `item()`.
+
+    What is reduced behind the copy is one, too: `predicted.eq(labels).cpu().sum()`.
+    """
+    if site.warm is None:
+        return False
     assert isinstance(site.call.func, ast.Attribute)
-    value = site.value(site.call.func.value)
-    return site.warm is not None and value.is_tensor and value.scalar
+    made = [site.call.func.value]
+    for child, parent in site.flow.upwards(site.call):
+        if isinstance(parent, ast.Call) and parent.func is child:
+            made.append(parent)
+        elif not isinstance(parent, ast.Attribute) or parent.attr == "tolist":
+            break
+    values = map(site.value, made)
+    return any((value.is_tensor and value.scalar) or value.kind == "number" for value in values)
 
 
 def _scored(site: Site) -> bool:

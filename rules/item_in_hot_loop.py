@@ -10,7 +10,7 @@ from torchlint.rule import Finding, Site, rule
 _STACK = 3
 """So many reads of one block are worth stacking."""
 
-_KEEPERS = "update record track store push put report add_batch_value".split()
+_KEEPERS = "update record track store push put log report add_batch_value".split()
 """What methods are called that keep a number, and read it where it is a tensor."""
 
 
@@ -18,6 +18,7 @@ _KEEPERS = "update record track store push put report add_batch_value".split()
     "TL101",
     shape=[
         "$x.item(...)",
+        "$x.data[0]",
         "$x.get_scale(...)",
         "$x.state_dict(...)",
         "float(...)",
@@ -41,8 +42,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory, in the
-    innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in evaluation
+    Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of a tensor in device memory (and `loss.data[0]`,
+    by which torch read a loss before 0.4), in the innermost loop around `backward()` or the optimizer's step, in what that loop calls, and (as `info`) in evaluation
     and generation loops and in what these call. There is one finding a statement.
 
     What a method of the project reads where it is given a tensor (`if isinstance(v, torch.Tensor): v = v.item()`) is told of
@@ -108,6 +109,9 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.item.html>
     """
+    if isinstance(site.target, ast.Attribute):
+        yield from _of_old(site, site.target)
+        return
     if site.name.removeprefix(".").removesuffix("()") in _KEEPERS:
         yield from _read_by_callee(site)
         return
@@ -139,6 +143,18 @@ def _is_shown(site: Site, total: ast.expr) -> bool:
     loads = site.flow.loads.get(total.id, ()) if isinstance(total, ast.Name) else ()
     inside = (site.at(site.function, load) for load in loads if loop is not None and loop in site.flow.loops(load))
     return any(one.hot is not None or one.warm is not None for one in inside)
+
+
+def _of_old(site: Site, data: ast.Attribute) -> Iterator[Finding]:
+    """`loss.data[0]` of a single value: a number of Python in torch before 0.4, and an error since."""
+    read, value = site.flow.parents[data], site.value(data)
+    assert isinstance(read, ast.Subscript)
+    if isinstance(read.ctx, ast.Store) or not (value.is_tensor and value.scalar) or logging_calls.is_logged(site, read):
+        return
+    level = frequency.severity(site) if reads.device_tensor(site, data) is not None else None
+    if level is not None:
+        message = f"`{site.short(read)}` waits for the device {frequency.how_often(site)}"
+        yield site.finding(message, severity=level, at=read, related=site.why_hot())
 
 
 def _read_by_callee(site: Site) -> Iterator[Finding]:

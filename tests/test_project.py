@@ -581,6 +581,21 @@ def test_files_with_a_method_of_that_name_of_their_own_are_not_parsed_to_look_fo
     assert "b.py" not in project.parsed
 
 
+def test_callers_of_objects_that_a_factory_makes() -> None:
+    """`step` is called in more files than are looked at; those are that import what imports the class."""
+    others = {
+        f"other{number}.py": "class Timer:\n    def run(self, clock):\n        clock.step()" for number in range(9)
+    }
+    files = {
+        "agents/sac.py": "class Sac:\n    def step(self, batch): pass",
+        "agents/factory.py": "from agents.sac import Sac\nAGENTS = {'sac': Sac}\ndef make(name):\n    return AGENTS[name]()",
+        "train.py": "import sys\nfrom agents.factory import make\nagent = make(sys.argv[1])\nagent.step(1)",
+        "play.py": "from agents.factory import make\ndef play(game):\n    game.step(1)",
+    }
+
+    assert ["train.py:4"] == callers({**files, **others}, "agents/sac.py", "Sac.step")
+
+
 def test_callers_through_a_re_export() -> None:
     files = {"pkg/__init__.py": "from .a import f", "pkg/a.py": "def f(): pass", "b.py": "from pkg import f\nf()"}
 

@@ -13,6 +13,7 @@ from .nodes import conjuncts, elements, without_not
 _READS = frozenset(("item", "tolist"))
 _CASTS = frozenset(("float", "int"))
 _TENSORS = frozenset(("Tensor", "Variable", "FloatTensor"))
+_IS_TYPE = (ast.Eq, ast.Is, ast.In)
 _GOES_THROUGH = frozenset(("items", "values"))
 
 
@@ -47,13 +48,26 @@ def _rest(function: Function) -> str:
 
 def _tested(function: Function) -> Iterator[tuple[str, ast.Call]]:
     """The parameters that a function reads behind a test of their type, or whose values it goes through so."""
-    for call in (*function.flow.calls_named("isinstance"), *function.flow.calls_named("is_tensor")):
-        tested = names.type_tested(call)
-        if not isinstance(tested, ast.Name) or not all(map(_names_tensor, call.args[1:])):
-            continue
-        name, read = _parameter(function, tested), _read(function, tested.id, call)
+    for test, tested in _tests(function):
+        name, read = _parameter(function, tested), _read(function, tested.id, test)
         if name is not None and read is not None:
             yield name, read
+
+
+def _tests(function: Function) -> Iterator[tuple[ast.expr, ast.Name]]:
+    """The conditions that ask whether a name is a tensor: `isinstance(x, Tensor)`, `type(x) == Tensor`."""
+    for call in (*function.flow.calls_named("isinstance"), *function.flow.calls_named("is_tensor")):
+        tested = names.type_tested(call)
+        if isinstance(tested, ast.Name) and all(map(_names_tensor, call.args[1:])):
+            yield call, tested
+    for call in function.flow.calls_named("type"):
+        test = function.flow.parents.get(call)
+        if not isinstance(test, ast.Compare) or test.left is not call or not isinstance(test.ops[0], _IS_TYPE):
+            continue
+        if len(test.ops) == 1 and len(call.args) == 1 and _names_tensor(test.comparators[0]):
+            (tested,) = call.args
+            if isinstance(tested, ast.Name):
+                yield test, tested
 
 
 def _names_tensor(types: ast.expr) -> bool:
@@ -75,7 +89,7 @@ def _parameter(function: Function, tested: ast.Name) -> str | None:
     return None
 
 
-def _read(function: Function, name: str, test: ast.Call) -> ast.Call | None:
+def _read(function: Function, name: str, test: ast.expr) -> ast.Call | None:
     """The read of a name in what runs where a test holds."""
     for load in function.flow.loads.get(name, ()):
         read = _reader(function, load)
@@ -84,7 +98,7 @@ def _read(function: Function, name: str, test: ast.Call) -> ast.Call | None:
     return None
 
 
-def _holds(guard: Guard, test: ast.Call) -> bool:
+def _holds(guard: Guard, test: ast.expr) -> bool:
     """Whether a test, or one of several, has to hold for a condition."""
     condition, true = without_not(guard.test, guard.true)
     return true and any(part is test for part in conjuncts(condition))

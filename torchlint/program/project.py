@@ -388,4 +388,17 @@ class Project(Definitions):
         others = self.mentioning(Sought(own, function.module.name, own_name, name))
         if others is None:
             return None
-        return list(dict.fromkeys((own, *others, *(self._by_objects(name) if function.cls is not None else ()))))
+        by_objects = self._by_objects(function.cls, name) if function.cls is not None and name != "__init__" else []
+        return list(dict.fromkeys((own, *others, *by_objects)))
+
+    def _by_objects(self, klass: Class, name: str) -> list[str]:
+        """The files that call a method of objects, as `model = get_model(options)` imports no class.
+
+        They are few, or those are that import a file which imports the class.
+        """
+        paths = self.calling(name)
+        if len(paths) > MAX_SITES:
+            makers = self.named_by(klass.module, klass.name)
+            modules = self.modules(makers if len(makers) <= MAX_SITES else ())
+            paths &= {path for module in modules for path in self.importers(module)}
+        return sorted(paths) if len(paths) <= MAX_SITES else []

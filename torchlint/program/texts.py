@@ -96,11 +96,6 @@ class Texts(Files):
         source = self.source(path)
         return source is not None and source.holds(_STAR)
 
-    def _by_objects(self, name: str) -> list[str]:
-        """The files that call a method, where they are few: `model = get_model(options)` imports no class."""
-        paths = self.calling(name) if name != "__init__" else frozenset[str]()
-        return sorted(paths) if len(paths) <= MAX_SITES else []
-
     def mentioning(self, sought: Sought) -> list[str] | None:
         """The files that may use what is sought, sorted; None where there are too many."""
         found = self._users(sought)
