@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts import evaluation_mode
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.names import last
 from torchlint.facts.nodes import keyword_of
@@ -38,7 +39,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     On each forward the parameters and buffers are broadcast to all devices, one thread a device runs the model under one
     interpreter lock, and the outputs are gathered on the first device, which also holds the optimizer's state.
     `DistributedDataParallel` keeps one process and one replica a device and overlaps the exchange of gradients with the
-    backward pass; the documentation recommends it on a single machine too.
+    backward pass; the documentation recommends it on a single machine too. Who evaluates alone has no gradients to exchange: there a
+    process for each GPU takes its share of the data.
 
     ## When it does not matter
 
@@ -77,9 +79,10 @@ def data_parallel(site: Site) -> Iterator[Finding]:
         if _takes_one(site):
             return
         if not (_one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site)):
+            other = "a process for each GPU" if evaluation_mode.is_wrapped_for_it(site) else "`DistributedDataParallel`"
             yield site.finding(
                 f"`{site.short()}` copies the model to every GPU on each forward and runs them from one process; "
-                "`DistributedDataParallel` does neither"
+                f"{other} does neither"
             )
     elif not _BY_NAME.search(name := site.match["class"]):
         base = site.text().rpartition(".")[2]

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from torchlint.facts.names import last
-from torchlint.facts.nodes import is_constant, receiver_of
-from torchlint.rule import Finding, Site, chain, rule
+from torchlint.facts import evaluation_mode
+from torchlint.facts.nodes import is_constant
+from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -18,8 +17,6 @@ _WRAPPERS = (
     "lightning.fabric.strategies.DDPStrategy",
 )
 _TRAINS = regex(rb"(?i)train|backward|optim|\.fit\(|\.step\(")
-_TRAINING = regex(r"(?i)train|backward|optim|^fit|^step$")
-"""What is called where a model is trained."""
 _EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
 
 
@@ -75,22 +72,13 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     copies = site.name == f"{_DDP}()" and not site.spread and site.argument("gradient_as_bucket_view") is None
     if copies and site.option("suggest-bucket-view"):
         yield site.finding(f"`{site.short()}` copies all gradients; with `gradient_as_bucket_view=True` it does not")
-    if _only_evaluates(site) or _is_evaluated(site):
+    if _only_evaluates(site) or evaluation_mode.is_wrapped_for_it(site):
         return
     if "find_unused_parameters" in site.pattern and not is_constant(site.argument("static_graph"), True):
         yield site.finding(
             f"`{site.short()}` walks the graph for unused parameters on every step; leave it out where all are used, "
             "or set `static_graph=True` where the same ones are unused each time"
         )
-
-
-def _is_evaluated(site: Site) -> bool:
-    """Whether the function that wraps a model evaluates it, and calls nothing that trains: `model = DDP(model)`, `model.eval()`."""
-    target = site.statement.targets[0] if isinstance(site.statement, ast.Assign) else None
-    behind = [call for call in site.flow.calls_named("eval") if call.lineno > site.statement.lineno]
-    return any(chain(receiver_of(call)) == chain(target) for call in behind if target is not None) and not any(
-        _TRAINING.search(last(call.func)) for call in site.flow.calls
-    )
 
 
 def _only_evaluates(site: Site) -> bool:

@@ -81,3 +81,23 @@ def test_a_model_that_is_switched_back(site_of: Callable[[str], Site], between: 
     first = site.flow.calls_named("eval")[0]
 
     assert evaluation_mode.switched_between(site, ["net"], first, site.target) is switched
+
+
+@pytest.mark.parametrize(
+    ("behind", "alone"),
+    [
+        ("evaluate(net)", False),
+        ("other.eval()", False),
+        ("net.eval()\n    train_one_epoch(net)", False),
+        ("net.eval()\n    loss.backward()", False),
+        ("net.eval()\n    sgd.step()", False),
+        ("net.eval()\n    build_optimizer(net)", False),
+        ("net.eval()\n    evaluate(net, train_mode=False)", True),
+        ("net = net.cuda().eval()\n    evaluate(net)", True),
+    ],
+)
+def test_what_is_wrapped_to_be_evaluated(site_of: Callable[[str], Site], behind: str, alone: bool) -> None:
+    site = site_of(f"def f(net, other, loss, sgd):\n    net.eval()\n    net = wrap(net)\n    {behind}\n    0\n")
+    wrapping = site.at(site.function, site.flow.calls_named("wrap")[0])
+
+    assert evaluation_mode.is_wrapped_for_it(wrapping) is alone

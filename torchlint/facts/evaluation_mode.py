@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..system.regex import regex
 from . import alternatives, training
 from .module import Class, Function
-from .names import chain
+from .names import chain, last
 from .nodes import given_to
 from .place import Place
 from .trainable import NO_RUN, is_method_of_models, model_of, runs_trainable, switches_off
@@ -16,6 +16,9 @@ from .trainable import NO_RUN, is_method_of_models, model_of, runs_trainable, sw
 _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
 """Methods of a module that give the module again."""
 _PART = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|forward)$")
+
+_TRAINS = regex(r"(?i)train|backward|optim|^fit|^step$")
+"""What is called where a model is trained."""
 
 Model = list[str]
 """The parts of the dotted name that a model has where it is switched."""
@@ -52,6 +55,17 @@ def switched_between(place: Place, model: Model, first: ast.Call, last: ast.Call
 def switches(function: Function) -> bool:
     """Whether a function calls `model.eval()`."""
     return any(isinstance(c.func, ast.Attribute) and not c.args for c in function.flow.calls_named("eval"))
+
+
+def is_wrapped_for_it(place: Place) -> bool:
+    """Whether a statement wraps a model that its function switches to evaluation behind it, and the function calls nothing that trains."""
+    statement = place.statement
+    wrapper = chain(statement.targets[0]) if isinstance(statement, ast.Assign) else None
+    calls = place.flow.calls_named("eval")
+    behind = (call for call in calls if wrapper is not None and call.lineno > statement.lineno)
+    return any(switched(place, call) == wrapper for call in behind) and not any(
+        _TRAINS.search(last(call.func)) for call in place.flow.calls
+    )
 
 
 def runs(place: Place, call: ast.Call, model: Model) -> bool:
