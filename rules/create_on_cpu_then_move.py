@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, moved_elsewhere, operator_results
 from torchlint.facts import host_reads as reads
-from torchlint.facts.host_constants import kept_on_host
+from torchlint.facts.host_constants import kept_on_host, taken_from_host
 from torchlint.facts.host_filled import NUMPY_FILLS, factory, filled, is_filled_by_numpy
 from torchlint.facts.indices import indexed
 from torchlint.facts.legacy_tensors import makes_on_device
@@ -50,7 +50,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills and its caller moves, what a helper moves
     as it is given (`to_gpu(torch.randn(n))`), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
-    that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
+    that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), or a part that a module takes of one (`self.table[:n].to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
 
     ## Why is this slow?
@@ -145,6 +145,19 @@ def _kept(site: Site, moved: ast.expr) -> Iterator[Finding]:
     if kept is not None and often not in ("", "on every call"):
         unless = "" if site.value(kept).on_cpu else ", where it is no parameter,"
         message = f"`{site.short(kept)}` stays in host memory{unless} and is copied to the device {often}"
+        yield site.finding(message, severity="info", related=site.why_hot(), told=CALCULATED)
+    elif kept is None:
+        yield from _taken(site, moved)
+
+
+def _taken(site: Site, moved: ast.expr) -> Iterator[Finding]:
+    """A part of what a module keeps on the host: `self.table[:n].to(x.device)`, where `self.table` is no buffer."""
+    if site.argument("non_blocking", 2) is not None or not goes_to_device(site, site.call):
+        return
+    whole = taken_from_host(site, moved)
+    often = _often(site, target_of(site.call)) if whole is not None and site.accelerator else ""
+    if whole is not None and often not in ("", "on every call"):
+        message = f"`{site.short(whole)}` stays in host memory, and a part of it is copied to the device {often}"
         yield site.finding(message, severity="info", related=site.why_hot(), told=CALCULATED)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from . import names
+from . import names, syntax
 from .flow import Loop
 from .module import Class, Function
 from .nodes import indices
 from .place import Place
 
-_VIEWS = frozenset("float long half double view reshape unsqueeze squeeze expand t transpose permute".split())
+_VIEWS = frozenset("float long half double view reshape unsqueeze squeeze expand repeat t transpose permute".split())
 _TURNED = frozenset(("T", "mT", "data"))
 _MOVED_ALONG = frozenset(("torch.nn.Parameter", "torch.nn.Buffer"))
 
@@ -39,6 +39,22 @@ def kept_on_host(place: Place, node: ast.expr) -> ast.expr | None:
     if value.from_loader or value.loader_calls:
         return None
     return part if klass is None or _lasts(place, klass) else None
+
+
+def taken_from_host(place: Place, node: ast.expr) -> ast.expr | None:
+    """What a module keeps on the host, and takes a part of before it moves that: `self.table` of `self.table[ids, :].float()`.
+
+    What is pinned lies on the host on purpose, since it is large.
+    """
+    part = _viewed(node)
+    whole = _viewed(part.value) if isinstance(part, ast.Subscript) else None
+    klass = place.function.cls
+    if whole is None or klass is None or syntax.own_attribute(place.function, whole) is None:
+        return None
+    if not place.project.is_module(klass) or kept_on_host(place, whole) is None:
+        return None
+    value = place.value(whole)
+    return whole if value.on_cpu and value.is_tensor and not value.pinned else None
 
 
 def _viewed(node: ast.expr) -> ast.expr:
