@@ -14,6 +14,7 @@ _CAST_ELSEWHERE = "a number that an integer dtype can't hold may become another 
 _OTHER_CLASS = "what an operator of another class gives may be something that this class keeps"
 _OTHER_GRAPH = "what looks at the graph finds another operation in it"
 _OTHER_LAYOUT = "a tensor in the layout of MKL-DNN can't be copied so"
+_KEPT = "where autograd is on after all, it keeps the result as it is for the backward pass"
 _GRAPHS = rb"\bgrad_fn\b|\bnext_functions\b|\bmake_dot\b"
 """How a program looks at the graph of a tensor."""
 _READ_LATER = "the host may write to the tensor while the copy reads it"
@@ -24,7 +25,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(func, ast.Attribute)
     if isinstance(finding.told, copies.Needless):
         code = operand(site, finding.told.made, place_of(site, site.call), site.call)
-        note = _seen(site) if site.surely_tensor(finding.told.made) else _OTHER_CLASS
+        note = _left_out(site, finding.told.made)
         return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
     if isinstance(finding.told, copies.Doubled):
         return _copied_once(site, finding.told)
@@ -47,6 +48,14 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     return Fix(
         "Move and cast in one call", (site.tree.replace(site.caught(), code),), "unsafe" if note else "safe", note
     )
+
+
+def _left_out(site: Site, made: ast.expr) -> str:
+    """What a program may do otherwise without a clone of what it has just made; "" where that is nothing."""
+    if not site.surely_tensor(made):
+        return _OTHER_CLASS
+    alone = copies.fresh(made, site.resolve, site.value, grad_off=site.grad_surely_off)
+    return _seen(site) if alone else _KEPT
 
 
 def _copied_once(site: Site, found: copies.Doubled) -> Fix | None:
@@ -80,7 +89,7 @@ def _copied_otherwise(site: Site, found: copies.Doubled) -> str:
 
 def _seen(site: Site) -> str:
     """Why the program may see that autograd records other operations; "" where it does not look."""
-    looks = not site.grad_off and site.analysis.context.switched_on(_GRAPHS)
+    looks = not site.grad_surely_off and site.analysis.context.switched_on(_GRAPHS)
     return _OTHER_GRAPH if looks else ""
 
 

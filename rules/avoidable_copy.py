@@ -76,7 +76,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
     It is unsafe where the dtype is not known to be a floating one: a number that an integer can't hold becomes another
     one on the host than on the device, and the cast may happen on either.
-    A clone of a new tensor is left out.
+    A clone of a new tensor is left out. Of what autograd would keep that is safe behind `torch.no_grad()` itself, in the
+    same function; where only callers or a condition switch autograd off, it is unsafe.
     All of it is unsafe where something else than a tensor may come on another way: what callers give without an
     annotation, what an attribute holds, what an operator makes of an object whose class may take it over.
     A clone and a cast become `.to(..., copy=True)`: the same values, dtype, device, strides and gradients, and a tensor of

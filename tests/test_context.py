@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from torchlint.facts.module import Function
 from torchlint.program.context import Context
 from torchlint.program.project import Project
 
@@ -17,19 +18,65 @@ def context_of(files: Files) -> Context:
     return Context(Project({path: text.encode for path, text in files.items()}))
 
 
-def grad_off(files: Files, path: str = "a.py") -> bool:
-    """Whether autograd is proven off at the name `here` of a file."""
-    context = context_of(files)
+def here(context: Context, path: str = "a.py") -> tuple[Function, ast.Name]:
+    """The name `here` of a file, and the function that it stands in."""
     module = context.project.module(path)
     assert module is not None
     for function in module.functions:
         for node in function.flow.nodes:
             if isinstance(node, ast.Name) and node.id == "here":
-                return context.grad_off(function, node)
+                return function, node
     raise AssertionError("no `here`")
 
 
+def grad_off(files: Files, path: str = "a.py") -> bool:
+    """Whether autograd is proven off at the name `here` of a file."""
+    context = context_of(files)
+    return context.grad_off(*here(context, path))
+
+
+def surely_off(code: str) -> bool:
+    context = context_of({"a.py": HEAD + code})
+    return context.surely_off(*here(context))
+
+
 # Grad mode
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "with torch.no_grad():\n    here",
+        "with torch.inference_mode(), torch.device('cpu'):\n    here",
+        "from torch import no_grad\nwith no_grad():\n    x = [here for _ in y]",
+        "from tqdm import tqdm\nwith torch.no_grad():\n    with tqdm(x) as bar:\n        here",
+        "@torch.no_grad()\ndef f():\n    here",
+        "@torch.inference_mode\ndef f():\n    with torch.autocast('cpu'):\n        here",
+    ],
+)
+def test_surely_off_by_what_is_entered_there(code: str) -> None:
+    assert surely_off(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "here",
+        "torch.set_grad_enabled(False)\nhere",
+        "with torch.set_grad_enabled(training):\n    here",
+        "with torch.inference_mode(training):\n    here",
+        "with torch.no_grad() if frozen else nullcontext():\n    here",
+        "def f():\n    here\nwith torch.no_grad():\n    f()",
+        "with torch.no_grad():\n    def f():\n        here",
+        "with torch.no_grad():\n    x = (here for _ in y)",
+        "with torch.no_grad():\n    with torch.enable_grad():\n        here",
+        "@torch.no_grad()\ndef f():\n    with torch.set_grad_enabled(training):\n        here",
+        "def on():\n    return torch.enable_grad()\n@torch.no_grad()\ndef f():\n    with on():\n        here",
+        "@torch.no_grad()\ndef f(self):\n    with self.mode():\n        here",
+    ],
+)
+def test_not_surely_off(code: str) -> None:
+    assert not surely_off(code)
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,21 @@ class Context:
                 return not mode
         return True if self._switched_off(function, node) else self._off(function)
 
+    def surely_off(self, function: Function, node: ast.AST) -> bool:
+        """Whether autograd is off at the place whatever way the program takes: `torch.no_grad()` is entered there, or decorates."""
+        if any(isinstance(one, ast.GeneratorExp) for one in function.flow.ancestors(node)):
+            return False  # it may run elsewhere
+        scope = function.parent or function.module.body
+        entered = [(function, one) for one in function.flow.contexts(node)]
+        entered += [(scope, one) for one in function.decorators]
+        for where, context in entered:
+            name = self.project.resolve(where, callee(context))
+            if name in _OFF:
+                return not isinstance(context, ast.Call) or not (context.args or context.keywords)
+            if name is None or "grad" in name or self.project.definition(name, where.module) is not None:
+                return False
+        return False
+
     def function_off(self, function: Function) -> bool:
         """Whether the whole function runs with autograd off."""
         return self._off(function) is True

@@ -349,6 +349,11 @@ class Site:
         return self.analysis.context.grad_off(self.function, self.target)
 
     @property
+    def grad_surely_off(self) -> bool:
+        """Whether autograd is off whatever way the program takes: what a safe fix rests on."""
+        return self.analysis.context.surely_off(self.function, self.target)
+
+    @property
     def accelerator(self) -> bool:
         """Whether the program deals with an accelerator at all: the file, those near it, for a module any, or the step loop that runs the place."""
         return self.may_have_accelerator and not self._stays_on_host() and not self._is_run_on_ray_host()
