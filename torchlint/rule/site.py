@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+_DTYPE = rb"\b%s *(?:: *[\w.]+ *)?= *torch\.(?:float|half|double|bfloat|int|long|short|uint|bool|complex)"
+"""How a program gives something of that name a dtype."""
+
+
 class Ruled(Protocol):
     """What a site needs of the rule it is shown to (a Rule of `rule.py`, which lies above)."""
 
@@ -475,8 +479,9 @@ class Site:
         return found
 
     def surely_device(self, node: ast.expr) -> bool:
-        """Whether an expression is a device whatever way the program takes."""
-        return self._surely(node, is_device)
+        """Whether an expression is a device whatever way the program takes, and its name no dtype's: `config.device = torch.half`."""
+        named = isinstance(node, ast.Attribute) and self.project.any_holds(_DTYPE % node.attr.encode())
+        return not named and self._surely(node, is_device)
 
     def surely_dict(self, node: ast.expr) -> bool:
         """Whether an expression is a dictionary whatever way the program takes."""
