@@ -13,6 +13,10 @@ from torchlint.rule import Finding, Site, chain, rule
 
 _USES = 16
 """Of a name that is read more often, nobody is asked what each of its readers is."""
+_REDUCES = frozenset("sum mean argmax argmin max min amax amin any all std var median".split())
+_SAME = frozenset("numpy detach float double long int half".split())
+"""Methods of a copy that leave it as large as it is."""
+_REDUCED_BY = frozenset(f"{library}.{name}" for library in ("numpy", "torch") for name in _REDUCES)
 
 
 @rule(
@@ -33,8 +37,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     Finds `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
     device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back;
     what such a loop collects as predictions, labels, scores or losses by its name (`y_pred.extend(output.cpu().numpy())`),
-    unless it is written to a file behind the loop or kept as an array a batch (`preds.append(output.cpu().numpy())`); and what is written into a tensor of the host
-    (`losses[i] = criterion(output, y)`). With `--preview` it finds them in evaluation and generation loops, too,
+    unless it is written to a file behind the loop or kept as an array a batch (`preds.append(output.cpu().numpy())`);
+    what such a loop reduces behind the copy, not in front (`correct += predicted.eq(y).cpu().sum()`); and what is written
+    into a tensor of the host (`losses[i] = criterion(output, y)`). With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
     what they call. It is a warning where the value goes back to the device, and an `info` otherwise.
 
@@ -88,7 +93,12 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     returns = _returns_batch(site)
     by_default = (
-        site.hot is not None or returns or _of_one(site) or _scored(site) or collected.is_collected(site, site.call)
+        site.hot is not None
+        or returns
+        or _of_one(site)
+        or _is_reduced(site)
+        or _scored(site)
+        or collected.is_collected(site, site.call)
     )
     if not site.settings.preview and (not by_default or frequency.behind_type_test(site)):
         return
@@ -116,6 +126,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     back = host_needs.comes_back(site, site.call)
     what = "copies what the loader gave on the host back to it" if returns else "copies to the host"
     message = f"`{site.short()}` {what} and waits for the device {frequency.how_often(site)}"
+    if site.hot is None and _is_reduced(site):
+        message += ", to be reduced there"
     if back:
         message += ", though the value goes back to the device"
     yield site.finding(message, severity="warning" if back and level == "warning" else "info", related=site.why_hot())
@@ -186,21 +198,28 @@ def _returns_batch(site: Site) -> bool:
 
 
 def _of_one(site: Site) -> bool:
-    """Whether an evaluation loop reads a single value of a model's output or a loss, as TL101 finds by `item()`.
+    """Whether an evaluation loop reads a single value of a model's output or a loss, as TL101 finds by `item()`."""
+    assert isinstance(site.call.func, ast.Attribute)
+    value = site.value(site.call.func.value)
+    return site.warm is not None and value.is_tensor and value.scalar
 
-    What is reduced behind the copy is one, too: `predicted.eq(labels).cpu().sum()`.
-    """
+
+def _is_reduced(site: Site) -> bool:
+    """Whether an evaluation loop reduces what it copies behind the copy, not in front: `predicted.eq(y).cpu().sum()`."""
     if site.warm is None:
         return False
-    assert isinstance(site.call.func, ast.Attribute)
-    made = [site.call.func.value]
     for child, parent in site.flow.upwards(site.call):
-        if isinstance(parent, ast.Call) and parent.func is child:
-            made.append(parent)
-        elif not isinstance(parent, ast.Attribute) or parent.attr == "tolist":
-            break
-    values = map(site.value, made)
-    return any((value.is_tensor and value.scalar) or value.kind == "number" for value in values)
+        if isinstance(parent, ast.Attribute):
+            called = site.flow.parents.get(parent)
+            if isinstance(called, ast.Call) and called.func is parent and parent.attr in _REDUCES:
+                return True
+            if not (isinstance(called, ast.Call) and parent.attr in _SAME):
+                return False
+        elif not isinstance(parent, ast.Call) or parent.func is not child:
+            return (
+                isinstance(parent, ast.Call) and parent.args[:1] == [child] and site.resolve(parent.func) in _REDUCED_BY
+            )
+    return False
 
 
 def _scored(site: Site) -> bool:
