@@ -156,8 +156,10 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         boolean, integer = given.class_name == "torch.bool", given.class_name in INTEGER_DTYPES
     is_loss = _is_loss_row(row)
     from_number = row.device == "data" and bool(values) and values[0].kind == "number"
+    pinned = args.keywords.get("pin_memory") if row.device in ("factory", "data") else None
     return Tensor(
         device=device,
+        pinned=True if pinned is not None and pinned.const is True else None,
         scalar=from_number or holds(row, row.scalar, args) is True,
         boolean=boolean,
         grad=(grad or is_loss) and not boolean and not integer,
