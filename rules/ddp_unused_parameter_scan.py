@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.facts import evaluation_mode
-from torchlint.facts.nodes import is_constant
+from torchlint.facts.nodes import is_constant, keyword_of
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -48,7 +48,7 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
 
     Where some steps do leave parameters unused: layers that are dropped, experts, generators and discriminators in one module.
     With `static_graph=True` DDP looks once only, and nothing is reported; nor is anything in scripts that evaluate a model and train
-    none, or where the function that wraps it does (`model.eval()`).
+    none, or where the function that wraps it does (`model.eval()`). DeepSpeed takes the place of DDP.
     Views of buckets can't be detached in place (`grad.detach_()`), and so are an option.
 
     ## Bad
@@ -72,13 +72,19 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     copies = site.name == f"{_DDP}()" and not site.spread and site.argument("gradient_as_bucket_view") is None
     if copies and site.option("suggest-bucket-view"):
         yield site.finding(f"`{site.short()}` copies all gradients; with `gradient_as_bucket_view=True` it does not")
-    if _only_evaluates(site) or evaluation_mode.is_wrapped_for_it(site):
+    if _only_evaluates(site) or evaluation_mode.is_wrapped_for_it(site) or _is_for_deepspeed(site):
         return
     if "find_unused_parameters" in site.pattern and not is_constant(site.argument("static_graph"), True):
         yield site.finding(
             f"`{site.short()}` walks the graph for unused parameters on every step; leave it out where all are used, "
             "or set `static_graph=True` where the same ones are unused each time"
         )
+
+
+def _is_for_deepspeed(site: Site) -> bool:
+    """Whether what DDP would be given goes to an accelerator that runs DeepSpeed instead: `Accelerator(deepspeed_plugin=plugin)`."""
+    plugins = (keyword_of(call, "deepspeed_plugin") for call in site.flow.calls_named("Accelerator"))
+    return "Kwargs" in site.name and any(one is not None and not is_constant(one, None) for one in plugins)
 
 
 def _only_evaluates(site: Site) -> bool:

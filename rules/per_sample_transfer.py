@@ -27,7 +27,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function given as `collate_fn`, moves to an
     accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
-    samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; and loops over the
+    samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; arrays that a loop within
+    a step sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`; and loops over the
     samples of a batch inside that over the loader (`for image, label in samples: image.to(device)`, info).
     The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()` (info).
 
@@ -85,7 +86,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         yield from _rows(site, moved)
         return
     where = _loading(site)
-    if not where and samples.is_field_of_each(site, moved):
+    if not where and (samples.is_field_of_each(site, moved) or samples.is_sent_one_by_one(site, moved)):
         yield from _samples(site)
         return
     rows = samples.each_of(site, moved)

@@ -9,7 +9,10 @@ from .flow import contains
 from .names import chain, last
 from .nodes import elements, root_of
 from .place import Place
+from .runs import of_few
 
+_OF_ARRAYS = frozenset(("tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor"))
+"""What makes a tensor of an array."""
 _GATHERS = ast.ListComp | ast.GeneratorExp
 
 
@@ -118,6 +121,35 @@ def is_part_of_sample(place: Place, node: ast.expr) -> bool:
     return batch.kind == "tensor" or isinstance(loop.target, ast.Tuple)
 
 
+def is_sent_one_by_one(place: Place, array: ast.expr) -> bool:
+    """`xs.append(torch.from_numpy(x).to(device))` in a loop within a step, for each of many arrays: a copy of all would do."""
+    taker, loop = place.flow.parents.get(place.target), place.loop()
+    if not isinstance(taker, ast.Call) or last(taker.func) != "append" or not isinstance(loop, ast.For):
+        return False
+    hot = place.hot
+    if (
+        loop in (hot.loop if hot is not None else None, place.warm)
+        or of_few(place.function, loop)
+        or _is_short(place, loop)
+    ):
+        return False
+    while (
+        isinstance(array, ast.Call) and isinstance(array.func, ast.Attribute) and isinstance(array.func.value, ast.Call)
+    ):
+        array = array.func.value  # `torch.from_numpy(x).float()`
+    if not isinstance(array, ast.Call) or len(array.args) != 1:
+        return False
+    given = place.value(array.args[0])
+    known = given.kind == "ndarray" and not given.other_kinds
+    return last(array.func) == "from_numpy" or (known and last(array.func) in _OF_ARRAYS)
+
+
+def _is_short(place: Place, loop: ast.For) -> bool:
+    """`for i in range(3)`"""
+    over = loop.iter if isinstance(loop.iter, ast.Call) and place.resolve(loop.iter.func) == "range" else None
+    return over is not None and all(isinstance(place.value(bound).const, int) for bound in over.args)
+
+
 def rows_of(place: Place, row: ast.expr) -> ast.expr | None:
     """What a loop or a comprehension goes through whose row a value is, `x` of `for x in xs` or `xs[i]` of `for i in range(n)`; None of others."""
     comprehension, loop = place.flow.comprehension(row), place.loop((ast.For,))
@@ -144,8 +176,7 @@ def _is_numbered(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
     if not isinstance(loop.iter, ast.Call) or next(place.flow.guards(row, loop), None) is not None:
         return False  # some of the rows
     over = place.resolve(loop.iter.func)
-    few = all(isinstance(place.value(bound).const, int) for bound in loop.iter.args)  # `range(3)`
-    counter = loop.target if over == "range" and not few else None
+    counter = loop.target if over == "range" and not _is_short(place, loop) else None
     if over == "enumerate" and isinstance(loop.target, ast.Tuple) and loop.target.elts:
         counter = loop.target.elts[0]
     name = chain(row.value)
