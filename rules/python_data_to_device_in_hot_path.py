@@ -203,9 +203,12 @@ def _is_filled_for(site: Site, node: ast.Subscript, index: Value) -> bool:
 
 
 def _numbers(site: Site, node: ast.expr) -> bool:
-    """A list of numbers, proven to be one."""
+    """A list of numbers, elements of arrays included, proven to be one."""
     value = site.value(node)
-    return value.kind == "list" and value.proven and value.element is not None and value.element.kind == "number"
+    if value.kind != "list" or not value.proven or value.element is None:
+        return False
+    of_array = value.element.kind == "ndarray" and "number" in value.element.other_kinds
+    return value.element.kind == "number" or of_array
 
 
 def _on_device(site: Site) -> bool:

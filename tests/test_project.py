@@ -332,6 +332,54 @@ def test_what_no_star_import_brings_in(code: str) -> None:
     assert None is resolved({"main.py": code, "ops.py": "from torch import nn"}, "main.py")
 
 
+SAMPLER = "class Data:\n    def sample(self):\n        return [1, 2]\nclass Other:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "made"),
+    [
+        ("from files import *\nother.sample()", "data = Data()"),
+        ("from files import *\n_data.sample()", "_data = Data()"),
+        ("from files import *\ndata = load()\ndata.sample()", "data = Data()"),
+        ("from files import *\ndef f(data):\n    data.sample()", "data = Data()"),
+        ("from files import *\ndata.sample()", "data = load()"),
+        ("from files import *\ndata.sample()", "data = Data()\ndata = Other()"),
+        ("from files import *\ndata.draw()", "data = Data()"),
+        ("from gone import *\ndata.sample()", "data = Data()"),
+        ("from files import data\ndata.sample()", "data = Other()"),
+        ("from files import data\ndata.sample()", "data = Data() if small else load()"),
+        ("import files\nfiles.sample()", "data = Data()"),
+    ],
+)
+def test_methods_of_what_no_other_file_makes(code: str, made: str) -> None:
+    assert "unknown" == value({"main.py": code, "files.py": SAMPLER + made}, "main.py").kind
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from files import *\ndata.sample()",
+        "from files import *\ndef f():\n    data.sample()",
+        "from files import *\nfrom os.path import *\ndata.sample()",
+        "from files import data\ndata.sample()",
+        "from files import data as own\nown.sample()",
+        "import files as own\nown.data.sample()",
+    ],
+)
+def test_methods_of_what_another_file_makes(code: str) -> None:
+    given = value({"main.py": code, "files.py": SAMPLER + "data = Data()"}, "main.py")
+
+    assert "list" == given.kind
+    assert given.proven
+
+
+def test_a_file_that_does_not_hold_a_name_is_not_parsed_for_a_star_import() -> None:
+    project = project_of({"main.py": "from a import *\nfrom b import *\nx", "a.py": "x = 1", "b.py": "y = 2"})
+
+    assert "number" == project.value(*last(project, "main.py")).kind
+    assert {"main.py", "a.py"} == project.parsed.keys()
+
+
 STARS = {
     "pkg/__init__.py": "from .models import *",
     "pkg/models/__init__.py": "from .bert import *\nfrom .gpt import *",

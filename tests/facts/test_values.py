@@ -461,12 +461,35 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("filter(f, [t])", "list[tensor @cpu]"),
         ("filter(*x)", "unknown"),
         ("await t", "tensor @cpu"),
+        ("ids = []\nids += unknown(x)\nids", "list"),
     ],
 )
 def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -> None:
     if "await" in code:
         code = f"async def f():\n    {code}"
     assert expected == value_of(f"t = torch.zeros(3)\n{code}")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("random.sample(unknown, 3)", "list[unknown]"),
+        ("random.sample(range(5), 3)", "list[number]"),
+        ("random.choices([t, t], k=2)", "list[tensor @cpu]"),
+        ("random.choice([t, t])", "tensor @cpu"),
+        ("random.choice([1, 2])", "number"),
+        ("random.choice('ab')", "str"),
+        ("random.choice(unknown)", "unknown"),
+        ("random.shuffle([t])", "none"),
+        ("random.getstate()", "unknown"),
+        ("random.uniform(0, 1)", "number"),
+        ("time.time()", "number"),
+        ("time.strftime('%H')", "str"),
+        ("time.localtime()", "unknown"),
+    ],
+)
+def test_what_is_drawn_and_timed(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(f"import random\nimport time\nt = torch.zeros(3)\n{code}")
 
 
 # Statements

@@ -35,6 +35,8 @@ _GIVES: dict[str, Value] = {
     "print": NONE,
 }
 """What builtins give, whatever they are given."""
+_NO_NUMBERS = frozenset(("Random", "SystemRandom", "getstate", "randbytes", "gmtime", "localtime", "strptime"))
+"""What of `random` and `time` gives neither numbers nor what it is given."""
 
 
 def iteration(values: Evaluator, last: str, args: Arguments) -> Value:
@@ -78,6 +80,24 @@ def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
     if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
         return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
     return UNKNOWN
+
+
+def drawn(values: Evaluator, last: str, args: Arguments) -> Value:
+    """What functions of `random` give: several elements, one of them, or a number."""
+    if last in ("sample", "choices"):
+        return sequence(element(values, args.first, None))
+    if last == "choice":
+        return element(values, args.first, None).without_const()
+    if last in ("shuffle", "seed", "setstate"):
+        return NONE
+    return UNKNOWN if last in _NO_NUMBERS else NUMBER
+
+
+def of_time(last: str) -> Value:
+    """What functions of `time` give."""
+    if last in ("strftime", "ctime", "asctime"):
+        return STR
+    return UNKNOWN if last in _NO_NUMBERS else NUMBER
 
 
 def _mapped(values: Evaluator, function: ast.Lambda, each: Value) -> Value:

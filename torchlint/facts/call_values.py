@@ -8,7 +8,7 @@ from . import batches, calls, common_names, module_calls, moves, names, numpy_ca
 from . import torch_table as table
 from .arguments import Arguments
 from .bindings import shows_tensor
-from .builtin_calls import builtin, iteration
+from .builtin_calls import builtin, drawn, iteration, of_time
 from .chosen import choice
 from .elements import element
 from .evaluator import Evaluator, Given
@@ -81,10 +81,19 @@ def _called(values: Evaluator, node: ast.Call) -> Value:
     function = node.func
     name = values.dotted(function)
     if name is not None:
-        return _by_name(values, name, node, values.arguments(node).beside(_given_before(values, function)))
+        value = _by_name(values, name, node, values.arguments(node).beside(_given_before(values, function)))
+        return value if value or value.proven else _of_imported(values, function, node)
     if isinstance(function, ast.Attribute):
         return _method(values, values.expr(function.value), function, node, values.arguments(node))
     return _of_value(values, values.expr(function), node, values.arguments(node), function)
+
+
+def _of_imported(values: Evaluator, function: ast.expr, node: ast.Call) -> Value:
+    """What a method gives of an object that another file of the project makes: `data.sample()` behind `from utils import data`."""
+    owner = values.expr(function.value) if isinstance(function, ast.Attribute) else UNKNOWN
+    if not isinstance(function, ast.Attribute) or not owner.proven or owner.kind not in _OBJECTS:
+        return UNKNOWN
+    return _method(values, owner, function, node, values.arguments(node))
 
 
 def _given_before(values: Evaluator, function: ast.expr) -> dict[str, Value] | None:
@@ -159,8 +168,10 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return operations.pretrained(name)
     if "." not in name:
         return builtin(values, name, node, args)
-    if name.startswith(("time.", "os.", "math.", "random.", "sys.")):
-        return NUMBER if not name.startswith(("os.", "sys.")) else UNKNOWN
+    if root in ("random", "time"):
+        return drawn(values, last, args) if root == "random" else of_time(last)
+    if root in ("os", "math", "sys"):
+        return NUMBER if root == "math" else UNKNOWN
     if root in _LIBRARIES:
         return library(values, name, node, args)
     if name in ("functools.partial",):

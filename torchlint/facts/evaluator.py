@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from ..query.database import Database
@@ -55,6 +55,7 @@ class World(Protocol):
     def canonical(self, name: str, near: Module) -> str: ...
     def resolve(self, function: Function, node: ast.expr) -> str | None: ...
     def definition(self, name: str, near: Module) -> Function | Class | Module | None: ...
+    def starred_files(self, module: Module, name: str) -> Iterator[Module]: ...
     def final(self, function: Function, name: str) -> Value | None: ...
     def parameter(self, function: Function, name: str) -> Value: ...
     def keywords(self, function: Function) -> Value: ...
@@ -241,7 +242,15 @@ class Evaluator:
         if name in module.top_classes:
             return ClassValue(class_=module.top_classes[name])
         starred = self.world.resolve(function, ast.Name(name))
-        return self.named(starred) if starred else UNKNOWN
+        return self.named(starred) if starred else self._by_star(name)
+
+    def _by_star(self, name: str) -> Value:
+        """What a star import brings that another file of the project makes: `data` behind `data = Data(path)`."""
+        for module in self.world.starred_files(self.function.module, name):
+            bound = self.world.final(module.body, name)
+            if bound is not None:
+                return bound
+        return UNKNOWN
 
     def named(self, name: str) -> Value:
         """The value of an import or builtin."""

@@ -135,6 +135,14 @@ class Definitions(Texts):
                 return canonical
         return None
 
+    def starred_files(self, module: Module, name: str) -> Iterator[Module]:
+        """The files of the project that a module has star imports of and that may bind a name, the last one first."""
+        for origin in reversed(module.stars) if not name.startswith("_") else ():
+            path = self.find(origin, module)
+            found = self.module(path) if path is not None and self.may_hold(path, name) else None
+            if found is not None and found is not module:
+                yield found
+
     def resolve(self, function: Function, node: ast.expr) -> str | None:
         """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
         name = names.resolve(function, node)
