@@ -65,7 +65,7 @@ _PUT = rb"\.(%(names)s)[ \t]*=(?!=)|,\s*[\"'](%(names)s)[\"']"
 """How a file puts something into a module that it has imported: `helper.autocast = ...`, `setattr(helper, "autocast", ...)`."""
 _CALLED = (
     rb"import torch[\w.]* as (\w+)",
-    rb"(?:nn|functional|init|amp|checkpoint) as (\w+)",
+    rb" as (?:(?<=nn as )|(?<=functional as )|(?<=init as )|(?<=amp as )|(?<=checkpoint as ))(\w+)",
     rb"from torch[\w.]* import[^\n]*\b(functional|init|amp|checkpoint|cuda)\b",
     rb"for (\w+) in [(\[][^\r\n:]*\btorch[ \t]*[,)\]]",
 )
