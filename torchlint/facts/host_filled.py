@@ -11,7 +11,7 @@ from .bindings import Assigned, Part, Stored
 from .indices import gets_number, is_number_put
 from .legacy_tensors import OF_HOST
 from .module import Function
-from .nodes import given_to, keyword_of
+from .nodes import argument_of, given_to, keyword_of
 from .place import Place
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
@@ -174,11 +174,26 @@ def _looked_into(place: Place, node: ast.expr, steps: int) -> ast.Call | None:
             return node
         if _given_by_function(place, node, steps):
             return node
+        if (made := _one_hot(place, node)) is not None:
+            return made
     found = [(part, _calculated(place, part, steps)) for part in _parts(place, node)]
     if all(made is None for _, made in found):
         return None  # most are calculated from nothing that was made here: what is a number takes longer to tell
     others = [made for part, made in found if not _is_number(place, part)]
     return others[0] if others and None not in others else None
+
+
+def _one_hot(place: Place, made: ast.Call) -> ast.Call | None:
+    """The factory of `torch.zeros(n, classes).scatter_(1, labels.view(-1, 1), 1)`, which only gets a number where indices say."""
+    func = made.func
+    if not (
+        isinstance(func, ast.Attribute) and func.attr in ("scatter_", "scatter") and isinstance(func.value, ast.Call)
+    ):
+        return None
+    put = argument_of(made, "src", 2) or keyword_of(made, "value")
+    if put is None or keyword_of(made, "reduce") is not None or place.value(put).kind != "number":
+        return None
+    return factory(place, func.value)
 
 
 def _given_by_function(place: Place, made: ast.Call, steps: int) -> bool:
