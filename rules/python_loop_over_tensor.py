@@ -297,20 +297,41 @@ def _own_names(statement: ast.stmt) -> set[str]:
 
 
 def _summed(statement: ast.stmt) -> set[str]:
-    """The name of `total = total + x`."""
-    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp) and len(statement.targets) == 1:
-        target, left = statement.targets[0], statement.value.left
-        if isinstance(target, ast.Name) and isinstance(left, ast.Name) and isinstance(statement.value.op, ast.Add):
-            return {target.id} & {left.id}
+    """The name of `total = total + x`, `total = x + y + total`."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target, added = statement.targets[0], list(_addends(statement.value))
+        if isinstance(target, ast.Name) and len(added) > 1:
+            inside = {name for one in added if not isinstance(one, ast.Name) for name in names_in(one)}
+            return {target.id} & {one.id for one in added if isinstance(one, ast.Name)} - inside
     return set()
 
 
+def _addends(node: ast.expr) -> Iterator[ast.expr]:
+    """`a`, `b` and `c` of `a + b + c`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from _addends(node.left)
+        yield from _addends(node.right)
+    else:
+        yield node
+
+
 def _operands(site: Site, node: ast.AST) -> list[ast.expr]:
-    """What an operator, a method of a tensor, an index by a tensor or a function of torch computes with."""
+    """What an operator, a comparison, a method of a tensor, an index by a tensor or a function of torch computes with."""
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
+    if isinstance(node, ast.Compare):
+        # `found[i] == right[i]`; `labels == label` asks who belongs to a class, and classes have sizes of their own.
+        sides = [node.left, *node.comparators]
+        asked = any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+        return [] if asked or not all(isinstance(side, ast.Subscript) for side in sides) else sides
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+        return [node.value]  # `rewards[i, start:] += scores[i]`
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Subscript):
+        if site.value(node.value).kind == "ndarray":
+            return [node.slice]  # waits for the device
         return [node.value] if site.value(node.slice).is_tensor else []
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+        return [one for one in node.slice.elts if isinstance(one, ast.Subscript) and _is_mask(site.value(one))]
     if not isinstance(node, ast.Call):
         return []
     if isinstance(node.func, ast.Attribute) and node.func.attr not in _TAKES and site.resolve(node.func) is None:
