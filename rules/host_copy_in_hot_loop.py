@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import collected, frequency, host_needs, logging_calls, names
+from torchlint.facts import collected, frequency, host_needs, logging_calls, names, uses
 from torchlint.facts import host_reads as reads
 from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import Function
@@ -206,19 +206,30 @@ def _of_one(site: Site) -> bool:
 
 def _is_reduced(site: Site) -> bool:
     """Whether an evaluation loop reduces what it copies behind the copy, not in front: `predicted.eq(y).cpu().sum()`."""
-    if site.warm is None:
-        return False
-    for child, parent in site.flow.upwards(site.call):
+    return site.warm is not None and _reduces(site, site.call, named=False)
+
+
+def _reduces(site: Site, whole: ast.expr, *, named: bool) -> bool:
+    """Whether the first that is done with something reduces it; where it is given a name, with all that read that."""
+    for child, parent in site.flow.upwards(whole):
         if isinstance(parent, ast.Attribute):
             called = site.flow.parents.get(parent)
-            if isinstance(called, ast.Call) and called.func is parent and parent.attr in _REDUCES:
-                return True
-            if not (isinstance(called, ast.Call) and parent.attr in _SAME):
+            if not (isinstance(called, ast.Call) and called.func is parent):
                 return False
-        elif not isinstance(parent, ast.Call) or parent.func is not child:
+            if parent.attr in _REDUCES:
+                return True
+            if parent.attr not in _SAME:
+                return False
+        elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and not named:
+            reads = list(uses.readers(site.function, parent.targets[0].id, parent.value))
             return (
-                isinstance(parent, ast.Call) and parent.args[:1] == [child] and site.resolve(parent.func) in _REDUCED_BY
+                len(parent.targets) == 1
+                and 0 < len(reads) <= _USES
+                and all(_reduces(site, read, named=True) for read in reads)
             )
+        elif not isinstance(parent, ast.Call) or parent.func is not child:
+            by_call = isinstance(parent, ast.Call) and parent.args[:1] == [child]
+            return by_call and isinstance(parent, ast.Call) and site.resolve(parent.func) in _REDUCED_BY
     return False
 
 
