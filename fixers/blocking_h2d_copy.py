@@ -37,7 +37,7 @@ def _is_equal(site: Site) -> bool:
         and b"torch.accelerator" not in data
         and site.receiver.kind == "tensor"
         and not _may_refuse(site)
-        and not site.analysis.context.switched_on(_STREAMS, site.module.path.rpartition("/")[0])
+        and not site.analysis.context.switched_on(_STREAMS, site.project.home(site.module.path).rpartition("/")[0])
         and Batch(site.function, site.call, site.value).is_left_alone()
     )
 
@@ -67,7 +67,7 @@ def _may_collate(site: Site, loader: ast.Call) -> bool:
     given = keyword_of(loader, "collate_fn")
     if given is not None:
         return not _is_own(site, given)
-    folder = site.module.path.rpartition("/")[0]
+    folder = site.project.home(site.module.path).rpartition("/")[0]
     hidden = any(keyword.arg is None for keyword in loader.keywords)
     if hidden and site.analysis.context.switched_on(rb"\bcollate_fn\b", folder, word=b"collate_fn"):
         return True

@@ -479,9 +479,14 @@ class Site:
         return found
 
     def surely_device(self, node: ast.expr) -> bool:
-        """Whether an expression is a device whatever way the program takes, and its name no dtype's: `config.device = torch.half`."""
-        named = isinstance(node, ast.Attribute) and self.project.any_holds(_DTYPE % node.attr.encode())
-        return not named and self._surely(node, is_device)
+        """Whether an expression is a device whatever way the program takes, and its name no dtype's: `config.device = torch.half`.
+
+        That of a tensor, `x.device`, nobody can set.
+        """
+        named = isinstance(node, ast.Attribute) and not self.value(node.value).is_tensor
+        if named and isinstance(node, ast.Attribute) and self.project.any_holds(_DTYPE % node.attr.encode()):
+            return False
+        return self._surely(node, is_device)
 
     def surely_dict(self, node: ast.expr) -> bool:
         """Whether an expression is a dictionary whatever way the program takes."""
