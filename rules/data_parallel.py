@@ -94,12 +94,10 @@ def data_parallel(site: Site) -> Iterator[Finding]:
 
 def _told_of(site: Site, call: ast.Call) -> bool:
     """Whether a class is called so that does it, a caller asks for it, or the program points to the other way beside it."""
-    klass, asked = (
-        site.function.cls,
-        {guard.test.id for guard in site.flow.guards(call) if isinstance(guard.test, ast.Name)},
-    )
-    called = [name for name in asked if name in site.flow.parameters] + ([klass.name] if klass is not None else [])
-    if any(map(_BY_NAME.search, called)):
+    klass = site.function.cls
+    asked = (guard.test.id for guard in site.flow.guards(call) if isinstance(guard.test, ast.Name))
+    names = [name for name in asked if name in site.flow.parameters]
+    if any(map(_BY_NAME.search, (*names, *((klass.name,) if klass is not None else ())))):
         return True
     block = next((guard.block for guard in site.flow.guards(call) if guard.block is not None), ())
     return any(
