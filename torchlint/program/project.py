@@ -26,6 +26,8 @@ from .texts import MAX_SITES, Sought
 
 MAX_GIVERS = 16
 """Callers of one helper that may still agree on what they pass."""
+MAX_CALLING = 16
+"""So many files may call something of a method's name for those to be told that import a factory: more take long to look into."""
 MAX_CONSTRUCTIONS = 20
 """So many scripts may make an object of one class: a trainer, with their models and criteria."""
 T = TypeVar("T")
@@ -394,10 +396,10 @@ class Project(Definitions):
     def _by_objects(self, klass: Class, name: str) -> list[str]:
         """The files that call a method of objects, as `model = get_model(options)` imports no class.
 
-        They are few, or those are that import a file which imports the class.
+        They are few, or, where they are not many, those are that import a file which imports the class.
         """
         paths = self.calling(name)
-        if len(paths) > MAX_SITES:
+        if MAX_SITES < len(paths) <= MAX_CALLING:
             makers = self.named_by(klass.module, klass.name)
             modules = self.modules(makers if len(makers) <= MAX_SITES else ())
             paths &= {path for module in modules for path in self.importers(module)}
