@@ -37,9 +37,14 @@ def _is_equal(site: Site) -> bool:
         and b"torch.accelerator" not in data
         and site.receiver.kind == "tensor"
         and not _may_refuse(site)
-        and not site.analysis.context.switched_on(_STREAMS, site.project.home(site.module.path).rpartition("/")[0])
+        and not site.analysis.context.switched_on(_STREAMS, _folder(site))
         and Batch(site.function, site.call, site.value).is_left_alone()
     )
+
+
+def _folder(site: Site) -> str:
+    """The folder of the file, as the project names it, wherever torchlint runs."""
+    return site.project.home(site.module.path).rpartition("/")[0]
 
 
 def _may_refuse(site: Site) -> bool:
@@ -67,9 +72,8 @@ def _may_collate(site: Site, loader: ast.Call) -> bool:
     given = keyword_of(loader, "collate_fn")
     if given is not None:
         return not _is_own(site, given)
-    folder = site.project.home(site.module.path).rpartition("/")[0]
     hidden = any(keyword.arg is None for keyword in loader.keywords)
-    if hidden and site.analysis.context.switched_on(rb"\bcollate_fn\b", folder, word=b"collate_fn"):
+    if hidden and site.analysis.context.switched_on(rb"\bcollate_fn\b", _folder(site), word=b"collate_fn"):
         return True
     return is_constant(keyword_of(loader, "batch_size"), None)
 

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import evaluation_mode
+from torchlint.facts import evaluation_mode, syntax
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.names import last
 from torchlint.facts.nodes import keyword_of
@@ -172,14 +172,10 @@ def _reads(site: Site) -> Iterator[tuple[Flow, ast.expr]]:
     if name is not None:
         end = statement.end_lineno or statement.lineno
         yield from ((site.flow, load) for load in site.flow.loads.get(name, ()) if load.lineno > end)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-    if klass is None or not isinstance(target, ast.Attribute) or chain(target) != [site.function.own_name, target.attr]:
-        return
-    for flow in (method.flow for method in klass.methods.values()):
-        for node in flow.nodes:
-            read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and chain(node) == chain(target)
-            if read and isinstance(node, ast.Attribute) and not contains(statement, node):
-                yield flow, node
+    kept = syntax.own_attribute(site.function, statement.targets[0]) if isinstance(statement, ast.Assign) else None
+    if klass is not None and kept is not None:
+        uses = syntax.own_uses(klass, kept)
+        yield from ((method.flow, use) for method, use in uses if not contains(statement, use))
 
 
 def _is_of_one(flow: Flow, node: ast.expr) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import collected, frequency, host_needs, logging_calls, names, uses
+from torchlint.facts import collected, frequency, host_needs, logging_calls, names, syntax, uses
 from torchlint.facts import host_reads as reads
 from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import Function
@@ -91,12 +91,12 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if _is_offload(site):
         return
-    returns = _returns_batch(site)
+    returns, reduced = _returns_batch(site), site.hot is None and _is_reduced(site)
     by_default = (
         site.hot is not None
         or returns
         or _of_one(site)
-        or _is_reduced(site)
+        or reduced
         or _scored(site)
         or collected.is_collected(site, site.call)
     )
@@ -126,7 +126,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     back = host_needs.comes_back(site, site.call)
     what = "copies what the loader gave on the host back to it" if returns else "copies to the host"
     message = f"`{site.short()}` {what} and waits for the device {frequency.how_often(site)}"
-    if site.hot is None and _is_reduced(site):
+    if reduced:
         message += ", to be reduced there"
     if back:
         message += ", though the value goes back to the device"
@@ -212,24 +212,20 @@ def _is_reduced(site: Site) -> bool:
 def _reduces(site: Site, whole: ast.expr, *, named: bool) -> bool:
     """Whether the first that is done with something reduces it; where it is given a name, with all that read that."""
     for child, parent in site.flow.upwards(whole):
-        if isinstance(parent, ast.Attribute):
-            called = site.flow.parents.get(parent)
-            if not (isinstance(called, ast.Call) and called.func is parent):
+        match parent:
+            case ast.Attribute():
+                is_method = syntax.called(site.flow, parent) is not None
+                if not is_method or parent.attr not in _SAME:
+                    return is_method and parent.attr in _REDUCES
+            case ast.Assign(targets=[ast.Name(name)]) if not named:
+                reads = list(uses.readers(site.function, name, parent.value))
+                return 0 < len(reads) <= _USES and all(_reduces(site, read, named=True) for read in reads)
+            case ast.Call(func=method) if method is child:
+                continue
+            case ast.Call(func=function, args=[first, *_]) if first is child:
+                return site.resolve(function) in _REDUCED_BY
+            case _:
                 return False
-            if parent.attr in _REDUCES:
-                return True
-            if parent.attr not in _SAME:
-                return False
-        elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and not named:
-            reads = list(uses.readers(site.function, parent.targets[0].id, parent.value))
-            return (
-                len(parent.targets) == 1
-                and 0 < len(reads) <= _USES
-                and all(_reduces(site, read, named=True) for read in reads)
-            )
-        elif not isinstance(parent, ast.Call) or parent.func is not child:
-            by_call = isinstance(parent, ast.Call) and parent.args[:1] == [child]
-            return by_call and isinstance(parent, ast.Call) and site.resolve(parent.func) in _REDUCED_BY
     return False
 
 

@@ -13,7 +13,6 @@ from .nodes import conjuncts, elements, without_not
 _READS = frozenset(("item", "tolist"))
 _CASTS = frozenset(("float", "int"))
 _TENSORS = frozenset(("Tensor", "Variable", "FloatTensor"))
-_IS_TYPE = (ast.Eq, ast.Is, ast.In)
 _GOES_THROUGH = frozenset(("items", "values"))
 
 
@@ -61,12 +60,14 @@ def _tests(function: Function) -> Iterator[tuple[ast.expr, ast.Name]]:
         if isinstance(tested, ast.Name) and all(map(_names_tensor, call.args[1:])):
             yield call, tested
     for call in function.flow.calls_named("type"):
-        test = function.flow.parents.get(call)
-        if not isinstance(test, ast.Compare) or test.left is not call or not isinstance(test.ops[0], _IS_TYPE):
-            continue
-        if len(test.ops) == 1 and len(call.args) == 1 and _names_tensor(test.comparators[0]):
-            (tested,) = call.args
-            if isinstance(tested, ast.Name):
+        match function.flow.parents.get(call):
+            case (
+                ast.Compare(
+                    left=ast.Call(args=[ast.Name() as tested]) as left,
+                    ops=[ast.Eq() | ast.Is() | ast.In()],
+                    comparators=[types],
+                ) as test
+            ) if left is call and _names_tensor(types):
                 yield test, tested
 
 

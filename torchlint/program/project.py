@@ -27,7 +27,7 @@ from .texts import MAX_SITES, Sought
 MAX_GIVERS = 16
 """Callers of one helper that may still agree on what they pass."""
 MAX_CALLING = 16
-"""So many files may call something of a method's name for those to be told that import a factory: more take long to look into."""
+"""Where more files call something of a method's name, those that import a factory are not looked for: it would take long."""
 MAX_CONSTRUCTIONS = 20
 """So many scripts may make an object of one class: a trainer, with their models and criteria."""
 T = TypeVar("T")

@@ -75,10 +75,14 @@ def _own_backward(function: Function) -> bool:
     return function.cls is not None and "backward" in function.cls.methods and "forward" in function.cls.methods
 
 
+def named_like_steps(function: Function) -> list[ast.Call]:
+    """The calls in a function that may be parts of a step, by their last names alone."""
+    return [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
+
+
 def is_whole(project: Project, method: Function) -> bool:
     """Whether a method runs a backward pass and an optimizer, outside of loops of its own."""
-    named = [*method.flow.calls_named("step"), *(c for name in BACKWARDS for c in method.flow.calls_named(name))]
-    return are_whole(project, method, [call for call in named if not method.flow.loops(call)])
+    return are_whole(project, method, [call for call in named_like_steps(method) if not method.flow.loops(call)])
 
 
 def are_whole(project: Project, function: Function, found: Iterable[ast.Call]) -> bool:

@@ -21,7 +21,7 @@ from .frameworks import runs_on_steps
 from .loops import brings_batches, is_next, makes_what_it_runs, only_iterates, over_runs
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of
 from .project import Project
-from .step_calls import BACKWARDS, Step, parts_of_step, updates
+from .step_calls import BACKWARDS, Step, named_like_steps, parts_of_step, updates
 from .step_text import lines_of_steps
 from .texts import MAX_SITES
 
@@ -157,7 +157,7 @@ def is_left_out(
 def _behind_all_steps(project: Project, function: Function, loop: Loop | None) -> frozenset[Said]:
     """What is said in front of all backward passes and steps of optimizers in a loop, or a function, of what it does not change."""
     if loop is None:
-        steps = [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
+        steps = named_like_steps(function)
     else:
         calls = function.flow.calls_in(loop)
         steps = [call for call in calls if names.last(call.func) in (*BACKWARDS, "step")] or [
@@ -175,8 +175,7 @@ def _behind_all_steps(project: Project, function: Function, loop: Loop | None) -
 @question("steps itself", False)
 def _steps(project: Project, function: Function) -> bool:
     """Whether a function runs a backward pass or a step of an optimizer."""
-    calls = (call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name))
-    return any(parts_of_step(project, function, call) for call in calls)
+    return any(parts_of_step(project, function, call) for call in named_like_steps(function))
 
 
 def _given(project: Project, function: Function, call: ast.Call, known: tuple[Said, ...]) -> tuple[Said, ...]:

@@ -483,8 +483,8 @@ class Site:
 
         That of a tensor, `x.device`, nobody can set.
         """
-        named = isinstance(node, ast.Attribute) and not self.value(node.value).is_tensor
-        if named and isinstance(node, ast.Attribute) and self.project.any_holds(_DTYPE % node.attr.encode()):
+        of_tensor = isinstance(node, ast.Attribute) and self.value(node.value).is_tensor
+        if isinstance(node, ast.Attribute) and not of_tensor and self.project.any_holds(_DTYPE % node.attr.encode()):
             return False
         return self._surely(node, is_device)
 
