@@ -473,6 +473,19 @@ def test_what_is_made_of_a_tensor(value_of: ValueOf, code: str, expected: str) -
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        ("pad = lambda x: x.unsqueeze(0)\nx = load()\nx", "unknown"),
+        ("pad = lambda x: (x.size(0), lambda y: x.device)\nx = load()\nx", "unknown"),
+        ("y = load()\npad = lambda x: lambda z: y.unsqueeze(0)\ny", "tensor"),
+        ("x = load()\npad = lambda x=x.unsqueeze(0): x\nx", "tensor"),
+    ],
+)
+def test_what_a_lambda_shows_of_names_around_it(value_of: ValueOf, code: str, expected: str) -> None:
+    assert expected == value_of(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
         ("random.sample(unknown, 3)", "list[unknown]"),
         ("random.sample(range(5), 3)", "list[number]"),
         ("random.choices([t, t], k=2)", "list[tensor @cpu]"),

@@ -171,12 +171,13 @@ class Captured(Binding):
 
 
 class Parameter(Binding):
-    """A parameter of a lambda."""
+    """A parameter of a lambda, and whether the lambda uses it as only a tensor can be."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "used")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.used = False
 
 
 class Around(Binding):
@@ -249,10 +250,8 @@ class Bindings:
         """The dotted names ever bound, by what they are attributes of."""
         self._attributes: set[str] = set()
         """Their last parts."""
-        self._used: set[str] = set()
-        self._converted: set[str | None] = set()
-        self._sized: set[str | None] = set()
-        self._placed: set[str | None] = set()
+        self._uses: set[tuple[str, str | None]] = set()
+        """How names and attributes are used, where that tells tensors."""
         self.sliced: set[str | None] = set()
         """Names and attributes read by several indices, one of which is a slice: `x[:, 0]`."""
         self.shaped: set[str | None] = set()
@@ -264,8 +263,7 @@ class Bindings:
         if not isinstance(node, ast.Module) and node.args.kwarg is not None:
             self._env[node.args.kwarg.arg] = self._new(Rest())
         self._block(node.body)
-        self._used.update(key for key in self._sized & self._placed if key is not None)
-        self.evidence = frozenset(self._used - self._converted)
+        self.evidence = _of_tensors(self._uses)
         """Names and attributes used as only a tensor can be: `loss.backward()`, `engine.backward(loss)`, `x.unsqueeze(0)`, `x.size(0)` and `x.device`.
 
         What is converted, `x = torch.tensor(x)`, becomes one only there.
@@ -274,7 +272,7 @@ class Bindings:
         """The names at the end of the function."""
         # What only the walk needed takes a fifth of the memory of all bindings.
         del self._journal, self._before, self._set_as, self._held, self._attributes
-        del self._used, self._converted, self._sized, self._placed, self._left, self._walruses
+        del self._uses, self._left, self._walruses
 
     def _defaults(self, function: Function) -> None:
         """Read the defaults of the parameters, which see none of them."""
@@ -607,7 +605,7 @@ class Bindings:
             pass
         elif kind is ast.Attribute:
             if node.attr == "device":  # type: ignore[attr-defined]
-                self._placed.add(key_of(node.value))  # type: ignore[attr-defined]
+                self._uses.add(("placed", key_of(node.value)))  # type: ignore[attr-defined]
             elif node.attr in _OF_ARRAYS:  # type: ignore[attr-defined]
                 self.shaped.add(key_of(node.value))  # type: ignore[attr-defined]
             if node.attr in self._attributes:  # type: ignore[attr-defined]
@@ -657,15 +655,15 @@ class Bindings:
         if shows_tensor(attribute, node):
             key = key_of(function.value)
             if key is not None and key != "self":
-                self._used.add(key)
+                self._uses.add(("used", key))
         elif attribute == "size" and node.args:
-            self._sized.add(key_of(function.value))
+            self._uses.add(("sized", key_of(function.value)))
         elif attribute in _CONVERTS and node.args:
-            self._converted.add(key_of(node.args[0]))
+            self._uses.add(("converted", key_of(node.args[0])))
         elif attribute in TAKES_LOSS and len(node.args) == 1:
             key = key_of(node.args[0])
             if key is not None and key.endswith("loss"):
-                self._used.add(key)
+                self._uses.add(("used", key))
         elif attribute in _OF_MODULES and not node.args:
             self.trained.add(key_of(function.value))
         elif attribute in MUTATORS:
@@ -729,10 +727,27 @@ class Bindings:
             if default is not None:
                 self._read(default)
         mark = len(self._journal)
-        for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-            self._set(parameter.arg, self._new(Parameter(parameter.arg)))
+        own = {one.arg: Parameter(one.arg) for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+        for name, parameter in own.items():
+            self._set(name, self._new(parameter))
+        around, self._uses = self._uses, set()
         self._read(node.body)
         self._take_back(mark)
+        shown = _of_tensors(self._uses)
+        for name, parameter in own.items():
+            parameter.used = name in shown
+        # What is called like a parameter around the lambda is something else.
+        around.update((how, key) for how, key in self._uses if key is not None and key.partition(".")[0] not in own)
+        self._uses = around
+
+
+def _of_tensors(uses: Iterable[tuple[str, str | None]]) -> frozenset[str]:
+    """The names and attributes that are used as only a tensor can be, and not made one of."""
+    keys: dict[str, set[str]] = {how: set() for how in ("used", "sized", "placed", "converted")}
+    for how, key in uses:
+        if key is not None:
+            keys[how].add(key)
+    return frozenset((keys["used"] | (keys["sized"] & keys["placed"])) - keys["converted"])
 
 
 def shows_tensor(method: str, call: ast.Call) -> bool:

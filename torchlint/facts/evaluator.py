@@ -11,7 +11,7 @@ from ..query.database import Database
 from . import common_names, names, narrowing, operations, operator_results
 from . import torch_table as table
 from .arguments import Arguments
-from .bindings import Binding
+from .bindings import Binding, Parameter
 from .chosen import Choice, may_return
 from .module import Class, Function, Module, key_of
 from .nodes import number, root_of
@@ -196,7 +196,8 @@ class Evaluator:
         value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
         if not value.proven and name in self.bindings.trained and value.kind in ("unknown", "tensor"):
             return ModuleValue(LIKELY, device=value.device)
-        if not value.proven and name in self.evidence and narrowing.may_be_tensor(value):
+        shown = binding.used if isinstance(binding, Parameter) else name in self.evidence
+        if not value.proven and shown and narrowing.may_be_tensor(value):
             value = narrowing.used_as_tensor(value)
         elif not value.proven and value.kind == "tensor" and not value.from_loader and self.is_used_whole(name):
             if "ndarray" in value.other_kinds:
