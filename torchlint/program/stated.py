@@ -41,9 +41,13 @@ _AT_LEAST = regex(
 )
 _AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+)", re.IGNORECASE)
 _MARKUP = regex(r"[*`]|<br\s*/?>|\]\(\S*?\)|[\[\]]")
-_ITEM = regex(r"\s*(?:(?:[-*+]|\d+[.)])\s+(?:install\s)?|requirements?:)", re.IGNORECASE)
+_ITEM = regex(r"\s*(?:(?:[-*+]|\d+[.)])\s+(?:install\s)?|(?P<heading>(?:requirement|environment)s?:))", re.IGNORECASE)
 _FENCE = regex(r"\s*(?:```|~~~)")
 _BETWEEN = regex(r"\s*(?:,|;|&|\band\b|\bwith\b)\s*", re.IGNORECASE)
+_NAME = regex(
+    r"(?!(?:newer|later|higher|above|up|greater|older|lower|below|so|more|others?)$)[a-z][\w-]*", re.IGNORECASE
+)
+"""A package without a version; what goes on about the one before is none."""
 _WANTED = regex(r"([a-z][\w-]*(?: [a-z][\w-]*)?)\s*(==?|:)?\s*\(?(?:version\s*|v)?(\d+(?:\.\d+)*)\)?\.?", re.IGNORECASE)
 _RELEASE = regex(r"(?:0\.\d|1\.(?:1[0-3]|\d)|2\.\d+)(?:\.\d+)?")
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
@@ -314,7 +318,8 @@ def _told(text: str) -> Iterator[str]:
 
 def _listed(text: str) -> Iterator[str]:
     """The torch in lists of what is needed: `* PyTorch 1.5.1`, `- Python 3.6, PyTorch 1.9`, lines of a block such as `pytorch 1.11.0`,
-    `Requirements: PyTorch 0.4.1, numpy 1.15`, and `torch==1.6.0` alone. What says more than names and versions may be about anything.
+    `Requirements: PyTorch 0.4.1, numpy 1.15`, `Environments: Python3, PyTorch 1.6.0, numba`, and `torch==1.6.0` alone. What says more than
+    names and versions may be about anything.
     """
     in_block = False
     for line in text.splitlines():
@@ -324,7 +329,10 @@ def _listed(text: str) -> Iterator[str]:
             continue
         item = _ITEM.match(line)
         plain = _MARKUP.sub(" ", line[item.end() :] if item else line)
-        found = [_WANTED.fullmatch(part) for part in _BETWEEN.split(plain.strip(" \t.,;"))]
+        parts = _BETWEEN.split(plain.strip(" \t.,;"))
+        if item and item["heading"]:
+            parts = [part for part in parts if not _NAME.fullmatch(part)]
+        found = [_WANTED.fullmatch(part) for part in parts]
         for one in filter(None, found if all(found) else ()):
             said = item or in_block or one[2] == "=="
             if said and one[1].lower() in ("torch", "pytorch") and _RELEASE.fullmatch(one[3]):
