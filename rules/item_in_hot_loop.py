@@ -147,12 +147,10 @@ def _is_shown(site: Site, total: ast.expr) -> bool:
 
 def _of_old(site: Site, data: ast.Attribute) -> Iterator[Finding]:
     """`loss.data[0]` of a single value: a number of Python in torch before 0.4, and an error since."""
-    read, value = site.flow.parents[data], site.value(data)
+    read = site.flow.parents[data]
     assert isinstance(read, ast.Subscript)
-    if isinstance(read.ctx, ast.Store) or not (value.is_tensor and value.scalar) or logging_calls.is_logged(site, read):
-        return
-    level = frequency.severity(site) if reads.device_tensor(site, data) is not None else None
-    if level is not None:
+    level = frequency.severity(site) if read in reads.told_old_reads(site, site.statement) else None
+    if level is not None and not logging_calls.is_logged(site, read):
         message = f"`{site.short(read)}` waits for the device {frequency.how_often(site)}"
         yield site.finding(message, severity=level, at=read, related=site.why_hot())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeVar
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
@@ -19,6 +20,8 @@ from .results import Origins
 from .sending import sent_later
 from .syntax import block
 from .values import LIKELY, PROVEN, Certainty, Value
+
+Read = TypeVar("Read", bound=ast.expr)
 
 _LOSS = regex(r"(?:^|_)loss$")
 _LOSSES = regex(r"(?:^|_)loss(?:es|_dict)?$")
@@ -317,6 +320,25 @@ def told_reads(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
     )
 
 
+def told_old_reads(place: Place, statement: ast.stmt) -> frozenset[ast.expr]:
+    """The same for `loss.data[0]` of a single value, a number of Python in torch before 0.4 and an error since; those on lines of their own."""
+
+    def found() -> frozenset[ast.expr]:
+        calls: list[ast.expr] = [*scalar_reads(place, statement)]
+        old = [node for node in own_nodes(statement) if _reads_as_before(place, node)]
+        return _first_of_lines(place, statement, [*calls, *old]) - {*calls}
+
+    return place.once(("told_old_reads", statement, place.hot is not None), found)
+
+
+def _reads_as_before(place: Place, node: ast.expr) -> bool:
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="data") as data, slice=ast.Constant(value=0), ctx=ast.Load()):
+            value = place.value(data)
+            return value.is_tensor and value.scalar and device_tensor(place, data) is not None
+    return False
+
+
 def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
     """The same for copies to the host."""
     return place.once(
@@ -341,14 +363,14 @@ def _beside_reads(place: Place, statement: ast.stmt) -> tuple[set[int], set[ast.
     return lines, {inner for read in told_reads(place, statement) for inner in ast.walk(read)}
 
 
-def _first_of_lines(place: Place, statement: ast.stmt, calls: list[ast.Call]) -> frozenset[ast.Call]:
-    """Of calls of a statement, in source order, the first of each line, but for those inside of another one."""
-    told: list[ast.Call] = []
+def _first_of_lines(place: Place, statement: ast.stmt, reads: list[Read]) -> frozenset[Read]:
+    """Of reads of a statement, in source order, the first of each line, but for those inside of another one."""
+    told: list[Read] = []
     lines = set()
-    for call in calls:
-        line = _line(place, statement, call)
-        if line not in lines and not (told and contains(told[-1], call)):
-            told.append(call)
+    for read in reads:
+        line = _line(place, statement, read)
+        if line not in lines and not (told and contains(told[-1], read)):
+            told.append(read)
         lines.add(line)
     return frozenset(told)
 
