@@ -34,12 +34,14 @@ def is_handed_over(project: Project, function: Function) -> bool:
 def feeders(project: Project, loops: WarmLoops, module: Module) -> frozenset[ast.expr]:
     """The calls that make loaders whose batches go to the device on each step or in an evaluation loop.
 
-    They are looked for in a file, in what it imports, and in what imports it, or the package that hands it on.
+    They are looked for in a file, in what it imports, in what imports it, or the package that hands it on, and in what those
+    import: a script that asks one file for loaders gives them to the trainer of another.
     """
     users = list(_users(project, module))
     packages = [user for user in users if user.path.endswith("__init__.py")]
     through = [user for package in packages for user in _users(project, package)]
-    near = dict.fromkeys((module, *project.imports_of(module), *users, *through))
+    beside = [one for user in (*users, *through) for one in project.imports_of(user)]
+    near = dict.fromkeys((module, *project.imports_of(module), *users, *through, *beside))
     sent = (feeder for one in near for function in _running(project, loops, one) for feeder in _sent(project, function))
     given = (
         feeder
