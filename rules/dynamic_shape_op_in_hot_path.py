@@ -111,8 +111,18 @@ def _packs(site: Site) -> bool:
 
 def _of_tensor(site: Site, node: ast.expr) -> bool:
     """Whether a method is one of a tensor of the device: arrays have some of the name, which no forward is given."""
-    sure = site.in_forward or any(given.arg == "as_tuple" for given in site.call.keywords)
+    sure = site.in_forward or any(given.arg == "as_tuple" for given in site.call.keywords) or _gives_tensor(site)
     return reads.is_on_device(site, node, LIKELY if sure else PROVEN)
+
+
+def _gives_tensor(site: Site) -> bool:
+    """Whether what `nonzero()` gives is used as a tensor, `.nonzero().view(-1)`, `.nonzero()[:, 0]`: that of an array is a tuple."""
+    parent = site.flow.parents[site.call]
+    if site.name != ".nonzero()":
+        return False
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.slice, ast.Tuple)
+    return isinstance(parent, ast.Attribute) and parent.attr not in ("count", "index")
 
 
 def _of_argument(site: Site, node: ast.expr) -> bool:

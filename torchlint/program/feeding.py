@@ -9,14 +9,13 @@ from ..facts import names
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
 from ..facts.nodes import given_to, names_in
-from ..facts.sending import SENDS
 from ..facts.values import Value
 from ..text.source import Words
 from .families import may_run
+from .loops import MOVES, sent_batch
 from .project import Project
 from .warm_loops import WarmLoops
 
-_MOVES = ("to", "cuda", "xpu", "to_device")
 _SENDING = Words(b".to(", b".cuda(", b".xpu(", b"to_device(", b"_to(", b"to_cuda(", b"to_gpu(")
 _DEPTH = 2
 """How many calls lie between a loop and the function that sends its batches, at most, apart from the first."""
@@ -68,24 +67,10 @@ def _looping(project: Project, loops: WarmLoops, module: Module) -> Iterable[Fun
 
 
 def _sent(project: Project, function: Function) -> Iterator[ast.expr]:
-    for method in _MOVES:
-        for call in function.flow.calls_named(method):
-            # What a method made of a batch, `x.float()`, is mostly new, and so no longer in pinned memory.
-            if not isinstance(call.func, ast.Attribute) or _is_made(call.func.value):
-                continue
-            batch = project.value(function, call.func.value)
-            if batch.kind in ("tensor", "batch") and batch.from_loader:
-                yield from batch.loader_calls
     for call in function.flow.calls:
-        if isinstance(call.func, ast.Name) and len(call.args) > 1 and SENDS.search(call.func.id):
-            given = project.value(function, call.args[0])
-            if given.kind in ("tensor", "batch") and given.from_loader:
-                yield from given.loader_calls
-
-
-def _is_made(node: ast.expr) -> bool:
-    """Whether a call made something; `next(batches)` is what a loader gave."""
-    return isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id == "next")
+        batch = sent_batch(project, function, call)
+        if batch is not None:
+            yield from batch.loader_calls
 
 
 # Batches that somebody else sends
@@ -136,7 +121,7 @@ def _sends(project: Project, function: Function, depth: int) -> bool:
     """Whether a function moves what it is given, or hands it on to one that does."""
     if any(
         isinstance(call.func, ast.Attribute) and _may_be_batch(project.value(function, call.func.value))
-        for method in _MOVES
+        for method in MOVES
         for call in function.flow.calls_named(method)
     ):
         return True

@@ -26,7 +26,8 @@ _STEPS: Mapping[str, frozenset[str]] = {
     ),
     "Callback": frozenset(
         """on_step_begin on_step_end on_substep_end on_pre_optimizer_step on_optimizer_step _on_step before_batch
-        after_pred after_loss before_backward after_backward before_step after_step after_batch""".split()
+        after_pred after_loss before_backward after_backward before_step after_step after_batch on_batch_start on_batch_begin
+        on_batch_end on_loss_begin on_backward_begin on_backward_end""".split()
     ),
     "Hook": frozenset(("before_step", "after_step", "after_backward", "before_iter", "after_iter")),
     "Plugin": frozenset(

@@ -15,7 +15,7 @@ from ..text.source import Words
 from . import families, handed
 from .conditions import guarded
 from .frameworks import runs_on_batches
-from .loops import brings_batches, counts_up, makes_what_it_runs, over_all_modules
+from .loops import brings_batches, counts_up, makes_what_it_runs, over_all_modules, sent_batch
 from .model_calls import (
     hands_on_model,
     infers,
@@ -179,7 +179,16 @@ class WarmLoops:
                 or self._calls_model(function, loop)
                 or self._feeds(function, loop)
                 or self._scores(function, loop)
+                or self._sends_batches(function, loop)
             )
+        )
+
+    def _sends_batches(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop over a loader sends its batches to the device: what it does with them there, it does on each."""
+        return self._goes_over_batches(function, loop) and any(
+            sent_batch(self.project, function, call) is not None
+            for call in function.flow.calls_in(loop)
+            if function.flow.loops(call)[0] is loop
         )
 
     def _scores(self, function: Function, loop: Loop) -> bool:
