@@ -10,6 +10,7 @@ from ..system.regex import regex
 from . import names, operations
 from .argparse_defaults import lists
 from .flow import Flow, Loop
+from .layers import WITHOUT_WEIGHTS
 from .module import Function
 from .values import Value
 
@@ -171,7 +172,7 @@ def makes_what_it_runs(flow: Flow, loop: Loop, value_of: Callable[[ast.expr], Va
 
 
 def _is_new_model(made: ast.Assign, call: ast.Call, value_of: Callable[[ast.expr], Value]) -> bool:
-    """`Net(size)`, `model = Unknown(size).to(device)`: a module with parameters to train; a criterion is made anywhere."""
+    """`Net(size)`, `model = Unknown(size).to(device)`: a module with parameters to train; a criterion, or a softmax, is made anywhere."""
     while isinstance(call.func, ast.Attribute) and call.func.attr in _MOVES and isinstance(call.func.value, ast.Call):
         call = call.func.value
     name = names.last(call.func)
@@ -179,7 +180,9 @@ def _is_new_model(made: ast.Assign, call: ast.Call, value_of: Callable[[ast.expr
         return False
     value, target = value_of(call), made.targets[0]
     named = isinstance(target, ast.Name) and _MODEL.search(target.id) is not None
-    return value.kind == "module" or (value.kind == "unknown" and named)
+    if value.kind == "module":
+        return value.class_name not in WITHOUT_WEIGHTS
+    return value.kind == "unknown" and named
 
 
 def is_made_in(loop: Loop, flow: Flow, call: ast.Call) -> bool:

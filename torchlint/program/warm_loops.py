@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from ..facts import guards, names, runs
 from ..facts.flow import Loop
-from ..facts.layers import is_criterion
+from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function, Module
 from ..query.question import question
 from ..text.source import Words
@@ -247,6 +247,8 @@ class WarmLoops:
         callee = self.project.value(function, call.func)
         if is_criterion(callee) and counts_up(self.project, function, loop):
             return False
+        if callee.class_name in WITHOUT_WEIGHTS and callee.made_by in function.flow.calls_within(loop):
+            return False  # a softmax that is made where it is needed is no model
         if callee.kind == "module" or is_method_of_module(self.project, function, call, callee):
             return True
         if is_named_like_model(self.project, function, call, callee) or (part and callee.kind == "unknown"):
