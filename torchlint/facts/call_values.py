@@ -206,6 +206,9 @@ def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: 
     value = values.world.returns(function, given) if given else value
     if not (value and all(value.items or ())) and (tensors := _tensors_given(values, function, args)):
         return values.world.returns_of(function, tensors) or value
+    if value.kind == "tensor" and not value.on_cpu and (hosts := _of_host(values, function, args)):
+        here = values.world.returns_of(function, hosts)
+        return here if here.on_cpu else value
     base = function.cls if "classmethod" in function.decorator_names else None
     if base is not None and value.class_ is base and owner not in (None, base) and value.kind in _OBJECTS:
         assert owner is not None
@@ -223,6 +226,12 @@ def _tensors_given(values: Evaluator, function: Function, args: Arguments) -> Gi
         if passed is not None and passed.kind == "tensor" and passed.proven and not passed.from_loader:
             found.append((parameter.arg, passed.device))
     return tuple(found)
+
+
+def _of_host(values: Evaluator, function: Function, args: Arguments) -> Given:
+    """The same, where all that it is given are tensors of the host: what it calculates of these alone stays there."""
+    given = () if args.keywords else _tensors_given(values, function, args)
+    return given if len(given) == len(args) and all(device == "cpu" for _, device in given) else ()
 
 
 def _made(values: Evaluator, klass: Class, node: ast.Call, args: Arguments) -> Value:

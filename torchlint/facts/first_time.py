@@ -54,6 +54,22 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     )
 
 
+def once_inside(guard: Guard, inner: Iterable[Guard], flow: Flow, loop: Loop | None) -> bool:
+    """`if waiting: if step < start: continue; else: waiting = False; ...`: a condition between it and the place takes it back.
+
+    What the loop stores in the flag is that alone.
+    """
+    test, true = without_not(guard.test, guard.true)
+    name = names.chain(test)
+    if name is None or guard.block is None or (loop is None and len(name) == 1):
+        return False
+    stores = [one for one in flow.targets.get(".".join(name), ()) if loop is None or contains(loop, one)]
+    if not stores or not all(_takes_back(flow.parents[store], name, true) for store in stores):
+        return False
+    blocks = [statement for other in inner for statement in other.block or ()]
+    return any(flow.parents[store] in blocks for store in stores)
+
+
 def _is_taken_back_later(guard: Guard, name: list[str], true: bool, flow: Flow, loop: Loop | None) -> bool:
     """Whether a statement behind the condition, in the same block, takes it back, and nothing in the loop sets the flag anew."""
     test = guard.node

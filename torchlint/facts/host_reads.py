@@ -10,7 +10,7 @@ from typing import TypeVar
 from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import arguments, names
-from .bindings import Part
+from .bindings import Assigned, Part
 from .flow import contains
 from .frequency import severity
 from .module import Function
@@ -85,8 +85,13 @@ def _near_accelerator(place: Place) -> bool:
 
 def _of_batch(place: Place, node: ast.expr) -> bool:
     """Whether a tensor is calculated from fields of a batch alone, none of which was moved yet."""
+    if isinstance(node, ast.Name):
+        return place.value(node).from_loader or place.once(("of batch", node), lambda: _is_bound_to_batch(place, node))
     if isinstance(node, ast.UnaryOp):
         return _of_batch(place, node.operand)
+    if isinstance(node, ast.Subscript | ast.Attribute) and place.value(node.value).kind != "batch":
+        # `mask.max(1)[0]`, `mask.sort().values`; what is under a key may have been put there.
+        return place.value(node).from_loader or _of_batch(place, node.value)
     parts: list[ast.expr] = []
     if isinstance(node, ast.BinOp):
         parts = [node.left, node.right]
@@ -104,6 +109,16 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
         return place.value(node).from_loader
     tensors = [part for part in parts if place.value(part).kind == "tensor"]
     return bool(tensors) and all(_of_batch(place, part) for part in tensors)
+
+
+def _is_bound_to_batch(place: Place, name: ast.Name) -> bool:
+    """Whether a name is what was calculated so, or a part of that: `_, found = batch.max(1)`."""
+    binding = place.function.bindings.reach.get(name)
+    if isinstance(binding, Part):
+        binding = binding.whole
+    if not isinstance(binding, Assigned) or isinstance(binding.node, ast.Tuple | ast.List):
+        return False
+    return _of_batch(place, binding.node)
 
 
 _MOVES = frozenset(("to", "cuda", "xpu", "npu", "type", "type_as", "to_device"))

@@ -92,6 +92,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         return join_all([member(values, one, attr) for one in each_class(base)])
     if attr == "dtype" and kind == "unknown":
         return DTYPE
+    if attr == "data" and kind == "unknown" and base.device:
+        return base  # what was moved, `batch["y"].cpu()`, is where it was
     if attr == "device":
         return CUDA if kind in ("accelerator",) else DeviceValue(device=base.device)
     if kind == "device" and attr == "index":

@@ -36,7 +36,11 @@ def guarded(
     for inner in inside:
         if isinstance(inner, ast.While) and _is_soon_over(function, inner) and not contains(inner.test, node):
             return "cold"
+    nearer: list[Guard] = []
     for guard in flow.guards(node, loop):
+        if nearer and first_time.once_inside(guard, nearer, flow, loop):
+            return "cold"
+        nearer.append(guard)
         leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
         if leaves or first_time.soon_over(guard, flow, loop):
             return "cold"
