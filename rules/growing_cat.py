@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from torchlint.facts import syntax
 from torchlint.facts.flow import Guard, Loop, contains
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import is_constant
+from torchlint.facts.nodes import is_constant, names_in
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
 _JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
 _FEW = 4
 """How many iterations of a loop are too few to matter."""
+_EMPTIES = frozenset(("clear", "pop", "popitem", "update", "setdefault"))
+"""Methods of a dictionary after which an entry may be another."""
 _TOKENS = regex(
     r"(?:^|_)(?:id|ids|idx|ix|indices|tok|tokens?|tokenized|words?|sequences?|seqs?|ys|masks?|output_so_far)(?:_|$)"
 )
@@ -41,6 +43,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 
     ## What it does
     Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`, `if first: x = new`), and nothing else in the loop sets it,
+    an entry of a dictionary that the loop keeps (`kept["loss"] = torch.cat([kept["loss"], new])`, for each key in a loop of its own as well),
     and `self.x = torch.cat([self.x, new])` in the forward of a module, or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
     A parameter that a function makes longer and gives back counts where a loop calls it by `x = longer(x)`.
     By default it is told where the loop trains a model or runs one, outside of a module's forward, and for what is kept
@@ -96,6 +99,9 @@ def _grown(site: Site) -> Iterator[Finding]:
     if loop is None:
         yield from _handed_back(site) if isinstance(site.part("grown"), ast.Name) else _across_calls(site)
         return
+    if isinstance(grown := site.part("grown"), ast.Subscript):
+        yield from _entry(site, grown, loop)
+        return
     if name is None or not any(chain(part) == name for part in _parts(site)):
         return
     if (
@@ -108,6 +114,64 @@ def _grown(site: Site) -> Iterator[Finding]:
         return
     whole = ".".join(name)
     yield site.finding(f"`{whole}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape.")
+
+
+def _entry(site: Site, grown: ast.Subscript, loop: Loop) -> Iterator[Finding]:
+    """`kept["loss"] = torch.cat([kept["loss"], new])`, and `kept[key] = ...` in a loop over keys inside the loop that counts."""
+    holder, key = chain(grown.value), grown.slice
+    if isinstance(key, ast.Name):
+        around = site.flow.loops(loop)
+        if not around or not isinstance(loop, ast.For) or key.id not in names_in(loop.target):
+            return
+        loop = around[0]
+    elif not isinstance(key, ast.Constant):
+        return
+    whole = ast.unparse(grown)
+    if holder is None or not any(ast.unparse(part) == whole for part in _parts(site)):
+        return
+    if any(site.value(part).on_cpu for part in _parts(site)) or _short(site, loop) or site.rare:
+        return
+    if _stays(site, loop, holder, whole) and site.flow.comprehension(site.call) is None:
+        yield site.finding(
+            f"`{whole}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
+        )
+
+
+def _stays(site: Site, loop: Loop, holder: list[str], whole: str) -> bool:
+    """Whether an entry comes from the iteration before: the loop makes neither it nor what holds it anew, but for the first time."""
+    prefixes = [holder[:length] for length in range(1, len(holder) + 1)]
+    for node in site.flow.nodes:
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
+            continue
+        if not contains(loop, node) or contains(site.statement, node):
+            continue
+        if chain(node) in prefixes:
+            return False
+        if isinstance(node, ast.Subscript) and chain(node.value) == holder:
+            other = isinstance(node.slice, ast.Constant) and ast.unparse(node) != whole
+            if not (other or _is_first_entry(site, node, holder)):
+                return False
+    return not any(
+        isinstance(call.func, ast.Attribute) and call.func.attr in _EMPTIES and chain(call.func.value) == holder
+        for call in site.flow.calls_within(loop)
+    )
+
+
+def _is_first_entry(site: Site, target: ast.Subscript, holder: list[str]) -> bool:
+    """`if key not in kept: kept[key] = new`, `if i == 0: kept[key] = new`"""
+    return any(
+        _asks_for_entry(guard, holder) or (guard.true and _is_start(guard.test) and _is_other_branch(site, guard))
+        for guard in site.flow.guards(target)
+    )
+
+
+def _asks_for_entry(guard: Guard, holder: list[str]) -> bool:
+    """Whether a condition says that there is no such entry yet: `key not in kept`."""
+    test = guard.test
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    said = ast.NotIn if guard.true else ast.In
+    return isinstance(test.ops[0], said) and chain(test.comparators[0]) == holder
 
 
 def _matters(site: Site, loop: Loop | None) -> bool:
