@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import arguments, common_names
+from torchlint.facts.argparse_defaults import is_off
 from torchlint.facts.call_values import DTYPE_CASTS
 from torchlint.facts.flow import contains
 from torchlint.facts.nodes import keyword_of, names_in
@@ -34,8 +35,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
     dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
     it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
-    an option of that name decides (`pin_memory=args.pin_memory`) that is not on by default, or one that turns the GPU on
-    (`pin_memory=use_cuda`), it is an `info`; there what
+    an option of that name decides (`pin_memory=args.pin_memory`) whose default is not known, or one that turns the GPU on
+    (`pin_memory=use_cuda`), it is an `info`, with `--preview` alone where the option is off by default; there what
     `create_loader(data, pin_memory=args.pin_memory)` gives counts as a loader, too, whoever defines it.
     A cast in front of the move (`labels.long().to(device)`) takes what it casts out of pinned memory: there the move has to come first.
 
@@ -114,6 +115,9 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     elif batch.pinned is None and (other := _beside(site)) is not None:
         yield site.finding(_oversight(site, other), related=site.why_hot())
     elif batch.pinned is None and (option := _option(batch.loader_calls)) is not None:
+        name = option.rpartition(".")[2]
+        if "pin" in name and not site.settings.preview and is_off(site.project, name):
+            return  # nothing is pinned as the program is run
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ..system.cached import kept
 from ..system.regex import regex
@@ -26,6 +27,19 @@ def argparse_defaults(module: Module) -> Mapping[str, object]:
     Options without a literal default, and those added twice with different ones, are left out.
     """
     return _once(module, "argparse_defaults", _read)
+
+
+class _Project(Protocol):
+    def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]: ...
+    def modules(self, paths: Iterable[str]) -> Iterable[Module]: ...
+
+
+def is_off(project: _Project, attribute: str) -> bool:
+    """Whether the program has an option of that name, which is off unless somebody turns it on."""
+    name = b"[-_]".join(map(re.escape, attribute.encode().split(b"_")))
+    files = project.holders(rb"""add_argument\((?:[^()]*,)?\s*['"]--%s['"]""" % name, word=b"add_argument")
+    defaults = [argparse_defaults(module).get(attribute) for module in project.modules(sorted(files))]
+    return bool(defaults) and all(default is False for default in defaults)
 
 
 def unchanging(module: Module) -> Mapping[str, bool]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from ..facts import names
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
-from ..facts.nodes import given_to, names_in
+from ..facts.nodes import names_in
 from ..facts.values import Value
 from ..text.source import Words
+from .batches import sends, sent_batch, takes
 from .families import may_run
-from .loops import MOVES, sent_batch
 from .project import Project
 from .warm_loops import WarmLoops
 
@@ -83,8 +83,8 @@ def _given(project: Project, loops: WarmLoops, function: Function) -> Iterator[a
             continue
         calls = function.flow.calls_in(loop)
         for parts, loaders in _batches(project, function, loop, calls):
-            given = (call for call in calls if _takes(call, parts))
-            if any(_sends(project, target, _DEPTH) for call in given for target in may_run(project, function, call)):
+            given = (call for call in calls if takes(call, parts))
+            if any(sends(project, target, _DEPTH) for call in given for target in may_run(project, function, call)):
                 yield from loaders
 
 
@@ -109,45 +109,3 @@ def _loaders(value: Value) -> frozenset[ast.expr]:
     return frozenset(
         call for part in parts if part.kind in ("tensor", "batch") and not part.managed for call in part.loader_calls
     )
-
-
-def _takes(call: ast.Call, names_: Collection[str]) -> bool:
-    """Whether a call is given something of that name, or a part of it."""
-    given = given_to(call)
-    return any(isinstance(part, ast.Name) and part.id in names_ for one in given for part in ast.walk(one))
-
-
-def _sends(project: Project, function: Function, depth: int) -> bool:
-    """Whether a function moves what it is given, or hands it on to one that does."""
-    if any(
-        isinstance(call.func, ast.Attribute) and _may_be_batch(project.value(function, call.func.value))
-        for method in MOVES
-        for call in function.flow.calls_named(method)
-    ):
-        return True
-    own = _parts(function)
-    return depth > 0 and any(
-        _sends(project, target, depth - 1)
-        for call in function.flow.calls
-        if _takes(call, own)
-        for target in may_run(project, function, call)
-    )
-
-
-def _parts(function: Function) -> set[str]:
-    """The names of what a function is given, and of what it takes out of that: x of `x, y = batch`, of `x = batch["x"]`."""
-    own = {parameter.arg for parameter in function.parameters[function.is_method :]}
-    for node in function.flow.nodes:
-        if isinstance(node, ast.Assign):
-            part = node.value
-            while isinstance(part, ast.Subscript):
-                part = part.value
-            if isinstance(part, ast.Name) and part.id in own:
-                own |= names_in(node.targets[0])
-    return own
-
-
-def _may_be_batch(value: Value) -> bool:
-    if value.kind in ("tensor", "batch"):
-        return value.device != "accelerator"
-    return value.kind == "unknown"

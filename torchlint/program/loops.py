@@ -8,12 +8,7 @@ from ..facts import aliases, names, runs
 from ..facts.flow import Loop
 from ..facts.module import Function
 from ..facts.nodes import names_in, root_of
-from ..facts.sending import SENDS
-from ..facts.values import Batch, Tensor
 from .project import Project
-
-MOVES = ("to", "cuda", "xpu", "to_device")
-"""Methods that send a tensor or a batch to the device."""
 
 
 def brings_batches(project: Project, function: Function, iterable: ast.expr) -> bool:
@@ -26,25 +21,6 @@ def _gone_through(iterable: ast.expr) -> ast.expr:
     while isinstance(iterable, ast.Call) and iterable.args and names.last(iterable.func) in aliases.WRAPPERS:
         iterable = iterable.args[0]
     return iterable
-
-
-def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor | Batch | None:
-    """What a loader gave that a call sends to the device: `x.to(device)`, `move_to(batch, device)`."""
-    func = call.func
-    # What a method made of a batch, `x.float()`, is mostly new, and so no longer in pinned memory.
-    if isinstance(func, ast.Attribute) and func.attr in MOVES and not _is_made(func.value):
-        given = func.value
-    elif isinstance(func, ast.Name) and len(call.args) > 1 and SENDS.search(func.id):
-        given = call.args[0]
-    else:
-        return None
-    batch = project.value(function, given)
-    return batch if batch.kind in ("tensor", "batch") and batch.from_loader else None
-
-
-def _is_made(node: ast.expr) -> bool:
-    """Whether a call made something; `next(batches)` is what a loader gave."""
-    return isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id == "next")
 
 
 def over_runs(project: Project, function: Function, loop: Loop) -> bool:

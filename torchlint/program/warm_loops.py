@@ -10,12 +10,14 @@ from ..facts import guards, names, runs
 from ..facts.flow import Loop
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function, Module
+from ..facts.nodes import names_in
 from ..query.question import question
 from ..text.source import Words
 from . import families, handed
+from .batches import sends, sent_batch, takes
 from .conditions import guarded
 from .frameworks import runs_on_batches
-from .loops import brings_batches, counts_up, makes_what_it_runs, over_all_modules, sent_batch
+from .loops import brings_batches, counts_up, makes_what_it_runs, over_all_modules
 from .model_calls import (
     hands_on_model,
     infers,
@@ -185,10 +187,17 @@ class WarmLoops:
 
     def _sends_batches(self, function: Function, loop: Loop) -> bool:
         """Whether a loop over a loader sends its batches to the device: what it does with them there, it does on each."""
-        return self._goes_over_batches(function, loop) and any(
-            sent_batch(self.project, function, call) is not None
-            for call in function.flow.calls_in(loop)
-            if function.flow.loops(call)[0] is loop
+        if not (isinstance(loop, ast.For) and brings_batches(self.project, function, loop.iter)):
+            return False
+        calls = [call for call in function.flow.calls_in(loop) if function.flow.loops(call)[0] is loop]
+        if any(sent_batch(self.project, function, call) is not None for call in calls):
+            return True
+        parts = names_in(loop.target)
+        return any(
+            sends(self.project, target, 1)
+            for call in calls
+            if takes(call, parts)
+            for target in families.may_run(self.project, function, call)
         )
 
     def _scores(self, function: Function, loop: Loop) -> bool:

@@ -1,0 +1,76 @@
+"""Who sends the batches of a loader to the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from ..facts.module import Function
+from ..facts.nodes import given_to, names_in
+from ..facts.sending import SENDS
+from ..facts.values import Batch, Tensor, Value
+from .families import may_run
+from .project import Project
+
+_MOVES = ("to", "cuda", "xpu", "to_device")
+
+
+def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor | Batch | None:
+    """What a loader gave that a call sends to the device: `x.to(device)`, `move_to(batch, device)`."""
+    func = call.func
+    # What a method made of a batch, `x.float()`, is mostly new, and so no longer in pinned memory.
+    if isinstance(func, ast.Attribute) and func.attr in _MOVES and not _is_made(func.value):
+        given = func.value
+    elif isinstance(func, ast.Name) and len(call.args) > 1 and SENDS.search(func.id):
+        given = call.args[0]
+    else:
+        return None
+    batch = project.value(function, given)
+    return batch if batch.kind in ("tensor", "batch") and batch.from_loader else None
+
+
+def _is_made(node: ast.expr) -> bool:
+    """Whether a call made something; `next(batches)` is what a loader gave."""
+    return isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id == "next")
+
+
+def takes(call: ast.Call, names_: Collection[str]) -> bool:
+    """Whether a call is given something of that name, or a part of it."""
+    given = given_to(call)
+    return any(isinstance(part, ast.Name) and part.id in names_ for one in given for part in ast.walk(one))
+
+
+def sends(project: Project, function: Function, depth: int) -> bool:
+    """Whether a function moves what it is given, or hands it on to one that does."""
+    if any(
+        isinstance(call.func, ast.Attribute) and _may_be_batch(project.value(function, call.func.value))
+        for method in _MOVES
+        for call in function.flow.calls_named(method)
+    ):
+        return True
+    own = _parts(function)
+    return depth > 0 and any(
+        sends(project, target, depth - 1)
+        for call in function.flow.calls
+        if takes(call, own)
+        for target in may_run(project, function, call)
+    )
+
+
+def _parts(function: Function) -> set[str]:
+    """The names of what a function is given, and of what it takes out of that: x of `x, y = batch`, of `x = batch["x"]`."""
+    own = {parameter.arg for parameter in function.parameters[function.is_method :]}
+    for node in function.flow.nodes:
+        if isinstance(node, ast.Assign):
+            part = node.value
+            while isinstance(part, ast.Subscript):
+                part = part.value
+            if isinstance(part, ast.Name) and part.id in own:
+                own |= names_in(node.targets[0])
+    return own
+
+
+def _may_be_batch(value: Value) -> bool:
+    if value.kind in ("tensor", "batch"):
+        return value.device != "accelerator"
+    return value.kind == "unknown"
