@@ -19,6 +19,7 @@ from torchlint.rule import Finding, Site, rule
     severity="info",
     fix="safe",
     impact="low",
+    torch=">=0.4",
     category="migration",
 )
 def legacy_tensor_api(site: Site) -> Iterator[Finding]:
