@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.legacy_tensors import CONSTRUCTORS, is_new
 from torchlint.facts.nodes import number
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import PERHAPS, Place, call_node, operand, spelled
@@ -34,13 +34,15 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _variable(site: Site) -> Fix | None:
-    """`Variable(x)` is `x.detach()`."""
+    """`Variable(x)` is `x.detach()`, and `torch.zeros(3)` what that is of `torch.zeros(3)`."""
     if len(site.call.args) != 1 or site.call.keywords:
         return None
     given = site.call.args[0]
     text = operand(site, given, Place.RECEIVER)
     note = "" if _is_plain(site, given) else _PLAIN if site.value(given).is_tensor else PERHAPS
-    return Fix("Use `detach()`", _detached(site, text), "unsafe" if note else "safe", note)
+    new = not note and is_new(site, given)
+    title = "Drop `Variable`" if new else "Use `detach()`"
+    return Fix(title, _bare(site, text, "" if new else ".detach()"), "unsafe" if note else "safe", note)
 
 
 def _is_plain(site: Site, given: ast.expr) -> bool:
@@ -51,12 +53,13 @@ def _is_plain(site: Site, given: ast.expr) -> bool:
     return site.value(given).proven and site.surely_made(given, _FACTORIES)
 
 
-def _detached(site: Site, text: str) -> tuple[Edit, ...]:
-    """The edits that put `.detach()` behind what is wrapped; lines that need brackets keep those of the call."""
+def _bare(site: Site, text: str, method: str) -> tuple[Edit, ...]:
+    """The edits that leave what is wrapped, and a method behind it; lines that need brackets keep those of the call."""
     call = call_node(site)
     if "\n" not in text or text == site.text(site.call.args[0]) or call.args[0].comma is not cst.MaybeSentinel.DEFAULT:
-        return (site.tree.replace(site.node, f"{text}.detach()"),)
-    return site.tree.replace(call.func, ""), site.tree.insert_after(call, ".detach()")
+        return (site.tree.replace(site.node, f"{text}{method}"),)
+    dropped = site.tree.replace(call.func, "")
+    return (dropped, site.tree.insert_after(call, method)) if method else (dropped,)
 
 
 def _constructor(site: Site, name: str) -> Fix | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.legacy_tensors import CONSTRUCTORS
+from torchlint.facts.legacy_tensors import CONSTRUCTORS, is_new
 from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
@@ -75,6 +75,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     `Variable(x)` becomes `x.detach()`, which is the same for a tensor, but for a subclass of `torch.Tensor`, which
     `Variable` makes a plain one: the fix is safe where `x` is made in the same function by what makes no subclass.
+    `Variable(torch.zeros(3))` and the like become `torch.zeros(3)`.
     A typed constructor of a list of numbers becomes `torch.tensor(..., dtype=..., device=...)`: with the device, because
     the old one does not care about `with torch.device(...)`. `torch.Tensor(list)` becomes the same, which is unsafe: it
     follows the default type that some program may set. So is that of `torch.cuda.FloatTensor(list)` and the like, which
@@ -108,6 +109,8 @@ def _variable(site: Site) -> Finding:
         message = f"`{site.short()}` has not kept autograd off since torch 0.4: use `torch.no_grad()`"
         return site.finding(message, severity="warning")
     asked = site.argument("requires_grad", 1)
+    if asked is None and len(site.call.args) == 1 and is_new(site, site.call.args[0]):
+        return site.finding(f"`{site.short()}` does nothing: what it is given is new and has no history of gradients")
     return site.finding(
         f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else"
         if asked is None or (isinstance(asked, ast.Constant) and not asked.value)

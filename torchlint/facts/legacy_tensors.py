@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
+from .nodes import keyword_of
+from .place import Place
 from .values import Value
 
 _TYPES = {
@@ -23,6 +27,9 @@ CONSTRUCTORS: dict[str, tuple[str, str]] = {
 }
 """The name of the dtype and the device that each constructor gives; `torch.Tensor` follows the default type."""
 
+NEW = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "eye", "rand", "randn", "randint", "randperm"))
+"""What makes a tensor of sizes alone: nothing has asked for its gradient."""
+
 OF_HOST = tuple(name for name, (_, device) in CONSTRUCTORS.items() if not device)
 """Those that make tensors of the host, where the default type is none of the device."""
 
@@ -33,3 +40,11 @@ def makes_on_device(constructor: Value) -> bool:
         return False
     devices = [CONSTRUCTORS.get(one.class_name, ("", None))[1] for one in constructor.choices or (constructor,)]
     return None not in devices and "cuda" in devices
+
+
+def is_new(place: Place, node: ast.expr) -> bool:
+    """Whether an expression itself makes a tensor that has no gradients: `torch.zeros(2, 3)`, `torch.from_numpy(a)`."""
+    if not isinstance(node, ast.Call) or place.resolve(node.func) not in NEW | {"torch.from_numpy"}:
+        return False
+    open_ = any(keyword.arg is None for keyword in node.keywords)
+    return not open_ and keyword_of(node, "requires_grad") is None and keyword_of(node, "out") is None

@@ -10,6 +10,19 @@ GRIDS = (
     Grid(
         fixed={
             "variable": "torch.autograd.Variable(torch.ones(2, 3))",
+            **{
+                f"variable of {made}": f"torch.autograd.Variable(torch.{made})"
+                for made in (
+                    "zeros(3, dtype=torch.half)",
+                    "empty(0)",
+                    "eye(2)",
+                    "rand(2, 1)",
+                    "randn(3)",
+                    "randperm(4)",
+                )
+            },
+            "variable over lines": "torch.autograd.Variable(\n    torch.zeros(\n        2,\n        3,\n    )\n)",
+            "variable of a method over lines": "torch.autograd.Variable(\n    torch\n    .ones(3)\n)",
             "variable in use": "torch.autograd.Variable(torch.ones(2, 3)).sum()",
             "variable of a name": "torch.autograd.Variable(made := torch.zeros(3))",
             **{kind: f"torch.{kind}Tensor([0, 1, 2])" for kind in _KINDS},
