@@ -11,7 +11,7 @@ from .bindings import Assigned, Part, Stored
 from .indices import gets_number, is_number_put
 from .legacy_tensors import OF_HOST
 from .module import Function
-from .nodes import argument_of, given_to, keyword_of
+from .nodes import argument_of, given_to, is_constant, keyword_of
 from .place import Place
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
@@ -33,6 +33,7 @@ _NUMPY_RANDOM = frozenset(
     f"numpy.random.{name}"
     for name in "normal permutation rand randint randn random random_sample standard_normal uniform".split()
 )
+_NUMPY_AGAIN = frozenset(("numpy.repeat", "numpy.tile"))
 NUMPY_FILLS = sorted(_NUMPY | _NUMPY_RANDOM)
 """What of NumPy fills an array by numbers alone, or may."""
 MOST_USES = 20
@@ -75,13 +76,22 @@ def factory(place: Place, made: ast.Call) -> ast.Call | None:
     last = name.removeprefix("torch.")
     if name == last or last not in _FILLED | _RANDOM | _LIKE:
         return None
-    if any(keyword.arg is None or keyword.arg in _KEEPS for keyword in made.keywords):
+    if any(keyword.arg is None for keyword in made.keywords) or _is_kept(made):
         return None
     if empties.no_sizes(last, made):
         return None
     if last in _LIKE and (not made.args or place.value(made.args[0]).device != "cpu"):
         return None
     return made
+
+
+def _is_kept(made: ast.Call) -> bool:
+    """Whether a factory is told what no move of it may lose; `requires_grad=False` and `pin_memory=False` say nothing."""
+    for keyword in made.keywords:
+        off = keyword.arg in ("requires_grad", "pin_memory") and is_constant(keyword.value, False)
+        if keyword.arg in _KEEPS and not off:
+            return True
+    return False
 
 
 def _is_factory(place: Place, node: ast.AST) -> bool:
@@ -320,11 +330,22 @@ def is_filled_by_numpy(place: Place, array: ast.expr) -> bool:
     """Whether NumPy fills an array, or draws it, by numbers alone: `np.eye(k).flatten()`."""
     made = _made_array(place, array)
     name = place.resolve(made.func) if made is not None else None
+    if made is not None and name in _NUMPY_AGAIN:
+        return _is_again(place, made)
     if made is None or name not in _NUMPY_RANDOM:
         return name in _NUMPY
     given = given_to(made)
     # A tuple that is written out is the shape.
     return bool(given) and all(isinstance(one, ast.Tuple) or _is_number(place, one) for one in given)
+
+
+def _is_again(place: Place, made: ast.Call) -> bool:
+    """`np.repeat(range(ways), shots)`, `np.tile(np.arange(n), 2)`: numbers that are counted, so often each."""
+    given = given_to(made)
+    if len(given) < 2 or any(isinstance(one, ast.Starred) for one in given) or given[0] not in made.args:
+        return False
+    counted = syntax.is_counted(place.resolve, given[0], ("list",)) or is_filled_by_numpy(place, given[0])
+    return counted and all(_is_number(place, one) for one in given[1:])
 
 
 def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
@@ -358,7 +379,7 @@ def _moved_as_made(place: Place, made: ast.Call) -> bool:
 def _by_numbers(place: Place, call: ast.Call) -> bool:
     """`torch.triu_indices(n, n)`, `torch.normal(0, 1, size=(n, 3))`: what other factories there are."""
     name = place.resolve(call.func)
-    if keyword_of(call, *_KEEPS) is not None:
+    if _is_kept(call):
         return False
     if name == "torch.normal":
         return keyword_of(call, "size") is not None and all(_is_number(place, one) for one in given_to(call))
