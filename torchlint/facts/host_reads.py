@@ -100,7 +100,7 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
     elif isinstance(node, ast.Call):
         parts = given_to(node)
         if place.resolve(node.func) is None:
-            if not isinstance(node.func, ast.Attribute) or node.func.attr in _MOVES:
+            if not isinstance(node.func, ast.Attribute) or node.func.attr in _MOVES or _runs_model(place, node):
                 return False
             parts.append(node.func.value)
         elif not (place.resolve(node.func) or "").startswith("torch."):
@@ -109,6 +109,12 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
         return place.value(node).from_loader
     tensors = [part for part in parts if place.value(part).kind == "tensor"]
     return bool(tensors) and all(_of_batch(place, part) for part in tensors)
+
+
+def _runs_model(place: Place, call: ast.Call) -> bool:
+    """Whether a call is one of a model's methods that runs modules: those are on the device, and so is what they give."""
+    assert isinstance(call.func, ast.Attribute)
+    return place.value(call.func.value).kind == "module" and any(map(place.runs_module, place.may_run(call)))
 
 
 def _is_bound_to_batch(place: Place, name: ast.Name) -> bool:
