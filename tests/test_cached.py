@@ -249,9 +249,8 @@ class TestChanged:
         first, _ = run()
         assert any(f.path == "tools/metrics.py" and f.code == "TL101" for f in first.findings)
         gone = TRAIN.replace("loss.backward()", "pass").replace("optimizer.step()", "pass")
-        put(
-            "train.py", gone.replace("net(x.cuda())", "x.cuda()")
-        )  # a loop that runs the model would be one of evaluation
+        # A loop that runs the model, or sends the batches, would be one of evaluation.
+        put("train.py", gone.replace("net(x.cuda())", "x"))
         result, _ = run()
         assert not any(f.path == "tools/metrics.py" and f.code == "TL101" for f in result.findings)
         assert same(plain(settings_with()), result)

@@ -174,6 +174,8 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
     row = operator(f"torch.Tensor.{attr}")
     if row is not None and row.alias == "itself" and row.returns.kind == "tensor":
         return replace(base, boolean=row.dtype == "bool", integer=row.dtype in INTEGERS, made_by=node)
+    if attr == "clone" and base.from_loader:
+        return replace(base, made_by=node, pinned=False)  # in memory of its own, which nobody pinned
     if attr in ("clone", "contiguous", "requires_grad_"):
         return replace(base, made_by=node)
     # A method that torch does not have: no tensor, or a subclass of the project's.

@@ -20,6 +20,8 @@ _RUN = regex(
 _TRIES = regex(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
 _FEW_TRIES = 100
 """A loop that fails after more tries than these may be one of steps."""
+_FEW = 16
+"""A loop that counts to no more than this is no work beside a hundred steps."""
 _MOVES = frozenset(("to", "cuda", "half", "bfloat16", "train"))
 _CAPTURES = frozenset(("CUDAGraph", "XPUGraph", "capture_begin", "make_graphed_callables"))
 _CRITERION = regex(r"loss|criterion|entropy", re.IGNORECASE)
@@ -123,6 +125,15 @@ def of_few(function: Function, loop: Loop) -> bool:
     stores = () if node.id in function.flow.parameters else function.flow.stores.get(node.id, ())
     made = [function.flow.parents.get(store) for store in stores]
     return bool(made) and all(isinstance(one, ast.Assign) and _is_written_out(one.value) for one in made)
+
+
+def counts_few(loop: Loop) -> bool:
+    """Whether a loop counts to a small number that stands there: `for _ in range(5):`."""
+    made = loop.iter if isinstance(loop, ast.For) else None
+    if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "range"):
+        return False
+    last = made.args[0] if len(made.args) == 1 else None
+    return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value <= _FEW
 
 
 def _is_written_out(node: ast.expr) -> bool:

@@ -58,8 +58,16 @@ class WarmLoops:
     def _loop_of(self, function: Function, node: ast.AST) -> Loop | None:
         for loop in function.flow.loops(node):
             if self.is_warm(function, loop) or self._evaluates_there(function, node, loop):
-                return None if guarded(self.project, function, node, loop) in guards.RARE else loop
+                seldom = guarded(self.project, function, node, loop) in guards.RARE or self._is_shown(function, loop)
+                return None if seldom else loop
         return None
+
+    def _is_shown(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop of a few iterations runs once in many steps of the loop around it: pictures of what is learnt."""
+        return (runs.of_few(function, loop) or runs.counts_few(loop)) and any(
+            self.steps.is_step_loop(function, outer) and guarded(self.project, function, loop, outer) in guards.RARE
+            for outer in function.flow.loops(loop)
+        )
 
     def _evaluates_there(self, function: Function, node: ast.AST, loop: Loop) -> bool:
         """Whether a loop that trains comes to a place only where it evaluates: behind `phase == "val"`, of `phase == "train"`."""
