@@ -195,7 +195,7 @@ class WarmLoops:
 
     def _sends_batches(self, function: Function, loop: Loop) -> bool:
         """Whether a loop over a loader sends its batches to the device: what it does with them there, it does on each."""
-        if not (isinstance(loop, ast.For) and brings_batches(self.project, function, loop.iter)):
+        if not isinstance(loop, ast.For) or not self._goes_over_batches(function, loop):
             return False
         calls = [call for call in function.flow.calls_in(loop) if function.flow.loops(call)[0] is loop]
         if any(sent_batch(self.project, function, call) is not None for call in calls):
