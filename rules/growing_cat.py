@@ -95,46 +95,38 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 
 
 def _grown(site: Site) -> Iterator[Finding]:
-    loop, name = site.loop(), chain(site.part("grown"))
+    loop, grown = site.loop(), site.part("grown")
     if loop is None:
-        yield from _handed_back(site) if isinstance(site.part("grown"), ast.Name) else _across_calls(site)
+        yield from _handed_back(site) if isinstance(grown, ast.Name) else _across_calls(site)
         return
-    if isinstance(grown := site.part("grown"), ast.Subscript):
-        yield from _entry(site, grown, loop)
-        return
-    if name is None or not any(chain(part) == name for part in _parts(site)):
+    whole = ast.unparse(grown)
+    counted = _counted(site, grown, loop) if isinstance(grown, ast.Subscript) else loop
+    if counted is None or not any(ast.unparse(part) == whole for part in _parts(site)):
         return
     if (
         any(site.value(part).on_cpu for part in _parts(site))
         or site.flow.comprehension(site.call) is not None
-        or _short(site, loop)
+        or _short(site, counted)
     ):
         return
-    if not _carried(site, loop, name) or site.rare:
-        return
-    whole = ".".join(name)
-    yield site.finding(f"`{whole}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape.")
-
-
-def _entry(site: Site, grown: ast.Subscript, loop: Loop) -> Iterator[Finding]:
-    """`kept["loss"] = torch.cat([kept["loss"], new])`, and `kept[key] = ...` in a loop over keys inside the loop that counts."""
-    holder, key = chain(grown.value), grown.slice
-    if isinstance(key, ast.Name):
-        around = site.flow.loops(loop)
-        if not around or not isinstance(loop, ast.For) or key.id not in names_in(loop.target):
-            return
-        loop = around[0]
-    elif not isinstance(key, ast.Constant):
-        return
-    whole = ast.unparse(grown)
-    if holder is None or not any(ast.unparse(part) == whole for part in _parts(site)):
-        return
-    if any(site.value(part).on_cpu for part in _parts(site)) or _short(site, loop) or site.rare:
-        return
-    if _stays(site, loop, holder, whole) and site.flow.comprehension(site.call) is None:
+    if isinstance(grown, ast.Subscript):
+        holder = chain(grown.value)
+        kept = holder is not None and _stays(site, counted, holder, whole)
+    else:
+        name = chain(grown)
+        kept = name is not None and _carried(site, counted, name)
+    if kept and not site.rare:
         yield site.finding(
             f"`{whole}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
         )
+
+
+def _counted(site: Site, entry: ast.Subscript, loop: Loop) -> Loop | None:
+    """The loop whose iterations add to an entry: of `kept[key]` the one around a loop over keys."""
+    key = entry.slice
+    if isinstance(key, ast.Name) and isinstance(loop, ast.For) and key.id in names_in(loop.target):
+        return next(iter(site.flow.loops(loop)), None)
+    return loop if isinstance(key, ast.Constant) else None
 
 
 def _stays(site: Site, loop: Loop, holder: list[str], whole: str) -> bool:

@@ -51,6 +51,14 @@ class Net(torch.nn.Module):
 """
 
 
+def places(files: dict[str, str]) -> list[str]:
+    """Where TL401 is found in a project."""
+    codes = frozenset(["TL401"])
+    result = lint({path: text.encode() for path, text in files.items()}, Settings(codes=codes, fixable=codes))
+    assert () == result.errors
+    return [f"{finding.path}:{finding.line}" for finding in result.findings]
+
+
 def found(train: str, taken: str, sent: str) -> list[str]:
     files = {
         "train.py": train,
@@ -58,10 +66,7 @@ def found(train: str, taken: str, sent: str) -> list[str]:
         "model.py": NET.format(taken=taken, sent=sent),
         "helpers.py": HELPERS,
     }
-    codes = frozenset(["TL401"])
-    result = lint({path: text.encode() for path, text in files.items()}, Settings(codes=codes, fixable=codes))
-    assert () == result.errors
-    return [f"{finding.path}:{finding.line}" for finding in result.findings]
+    return places(files)
 
 
 @pytest.mark.parametrize(
@@ -138,10 +143,7 @@ def told(given: str, sent: str, moved: str = ".cuda()", script: str = SCRIPT, ot
         "trainer.py": TRAINER.format(sent=sent, moved=moved),
         "other.py": other,
     }
-    codes = frozenset(["TL401"])
-    result = lint({path: text.encode() for path, text in files.items()}, Settings(codes=codes, fixable=codes))
-    assert () == result.errors
-    return [f"{finding.path}:{finding.line}" for finding in result.findings]
+    return places(files)
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,10 @@ def once_inside(guard: Guard, inner: Iterable[Guard], flow: Flow, loop: Loop | N
     """
     test, true = without_not(guard.test, guard.true)
     name = names.chain(test)
-    if name is None or guard.block is None or (loop is None and len(name) == 1):
-        return False
-    stores = [one for one in flow.targets.get(".".join(name), ()) if loop is None or contains(loop, one)]
-    if not stores or not all(_takes_back(flow.parents[store], name, true) for store in stores):
+    if name is None or guard.block is None:
         return False
     blocks = [statement for other in inner for statement in other.block or ()]
-    return any(flow.parents[store] in blocks for store in stores)
+    return any(store in blocks for store in _takers(name, true, flow, loop))
 
 
 def _is_taken_back_later(guard: Guard, name: list[str], true: bool, flow: Flow, loop: Loop | None) -> bool:
@@ -75,12 +72,17 @@ def _is_taken_back_later(guard: Guard, name: list[str], true: bool, flow: Flow, 
     test = guard.node
     if guard.block is None or not isinstance(test, ast.If) or (block := flow.block(test)) is None:
         return False
+    stores = _takers(name, true, flow, loop)
+    return bool(stores) and all(block.index.get(store, -1) > block.index[test] for store in stores)
+
+
+def _takers(name: list[str], true: bool, flow: Flow, loop: Loop | None) -> list[ast.stmt]:
+    """The statements that store in a flag, in the loop if there is one, where each of them takes it back."""
     if loop is None and len(name) == 1:
-        return False  # a name of one call
+        return []  # a name of one call
     targets = flow.targets.get(".".join(name), ())
     stores = [flow.statement(target) for target in targets if loop is None or contains(loop, target)]
-    behind = (block.index.get(one, -1) > block.index[test] and _takes_back(one, name, true) for one in stores)
-    return bool(stores) and all(behind)
+    return stores if all(_takes_back(store, name, true) for store in stores) else []
 
 
 def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:
