@@ -33,6 +33,7 @@ from ..settings.config import Settings
 from ..system.cached import cached_property
 from ..text.finding import Finding, Fix, Related, Severity
 from ..text.source import Source, SourceError
+from ..text.suppress import without_comments
 from ..text.tree import HEADED, NoNode, Tree
 from ..torch_api.version import Range, Version, oldest_in_use
 from .analysis import Analysis
@@ -245,7 +246,10 @@ class Site:
 
     def short(self, node: ast.AST | None = None, limit: int = 40) -> str:
         """The source text on one line, cut in the middle where it is long, with nothing that ends a message's backticks."""
-        text = " ".join(_without_comments(self.text(node)).split()).replace("`", r"\x60")
+        text = self.text(node)
+        if "#" in text and "\n" in text:
+            text = without_comments(text.encode()).decode()
+        text = " ".join(text.split()).replace("`", r"\x60")
         return text if len(text) <= limit else f"{text[: limit // 2 - 2]}...{text[-(limit // 2 - 1) :]}"
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
@@ -689,22 +693,3 @@ def _header_end(statement: ast.stmt) -> int:
     if isinstance(body, list) and body and not isinstance(statement, ast.Expr):
         return max(statement.lineno, int(body[0].lineno) - 1)
     return statement.end_lineno or statement.lineno
-
-
-def _without_comments(text: str) -> str:
-    """The text of an expression over several lines, without what is said beside them."""
-    if "#" not in text or "\n" not in text:
-        return text
-    import tokenize  # here: few runs need it
-
-    lines = text.splitlines(keepends=True)
-    given = iter(["(\n", *lines, "\n)"])
-    try:
-        comments = [
-            one.start for one in tokenize.generate_tokens(lambda: next(given, "")) if one.type == tokenize.COMMENT
-        ]
-    except (tokenize.TokenError, SyntaxError):
-        return text
-    for row, column in comments:
-        lines[row - 2] = lines[row - 2][:column] + "\n"
-    return "".join(lines)

@@ -41,6 +41,11 @@ def comments(data: bytes) -> Iterator[tuple[int, int]]:
     return (match.span("comment") for match in _COMMENT_OR_STRING.finditer(data) if match["comment"] is not None)
 
 
+def without_comments(data: bytes) -> bytes:
+    """The text of a program without its comments."""
+    return _COMMENT_OR_STRING.sub(lambda match: b"" if match["comment"] is not None else match[0], data)
+
+
 class Code(NamedTuple):
     """A code, a prefix of codes or a rule's name as written in a comment, and its bytes in `Source.data`."""
 
