@@ -40,6 +40,9 @@ _AT_LEAST = regex(
     re.IGNORECASE,
 )
 _AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+)", re.IGNORECASE)
+_BEFORE = regex(
+    r"(?:py)?torch(?: version)?\s*(?:\bbefore|\bbelow|\\?<(?!=))\s*v?(\d+(?:\.\d+)+)\.?\s*(?:$|\()", re.IGNORECASE
+)
 _MARKUP = regex(r"[*`]|<br\s*/?>|\]\(\S*?\)|[\[\]]")
 _ITEM = regex(r"\s*(?:(?:[-*+]|\d+[.)])\s+(?:install\s)?|(?P<heading>(?:requirement|environment)s?:))", re.IGNORECASE)
 _FENCE = regex(r"\s*(?:```|~~~)")
@@ -301,7 +304,7 @@ def _installed(text: str) -> Iterator[str]:
 
 def _told(text: str) -> Iterator[str]:
     """The newest torch that a README, a page on installing or both tell their readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`,
-    or an item of what is needed, `* PyTorch 1.5.1`; or the one behind `pip install torchvision==0.8.2`.
+    or an item of what is needed, `* PyTorch 1.5.1`, `* PyTorch before 0.4`; or the one behind `pip install torchvision==0.8.2`.
 
     They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example, unless it is older than that:
     then a part of the project alone needs the newer one.
@@ -313,7 +316,16 @@ def _told(text: str) -> Iterator[str]:
     if all(_is_older(found, match[1] or match[2]) for match in least):
         found += _listed(text)
         found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
-        yield from _either(f"<={version}" for version in filter(None, found))
+        older = (match[1] for line in lines if (match := _BEFORE.match(_item(line))))
+        yield from _either(
+            [*(f"<={version}" for version in filter(None, found)), *(f"<{version}" for version in older)]
+        )
+
+
+def _item(line: str) -> str:
+    """What an item of a list says, without its markup; "" of other lines."""
+    item = _ITEM.match(line)
+    return _MARKUP.sub(" ", line[item.end() :]).strip() if item else ""
 
 
 def _listed(text: str) -> Iterator[str]:
