@@ -103,8 +103,10 @@ def _given(klass: Class) -> dict[str, str]:
     """The attributes that `__init__` takes over from its parameters: the attribute's name to the parameter's."""
     init = klass.methods.get("__init__")
     found: dict[str, str] = {}
-    for node in init.flow.nodes if init is not None else ():
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+    if init is None:
+        return found
+    for node in init.flow.nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in init.positions:
             for target in node.targets:
                 if (
                     isinstance(target, ast.Attribute)
