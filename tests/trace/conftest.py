@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.trace.apart import run_apart
 from tests.trace.programs import Traced
 from torchlint.messages.event import Event
 
@@ -41,5 +42,17 @@ def traced(tmp_path: Path) -> Callable[..., Traced]:
         (tmp_path / "events.jsonl").unlink()
         events = [Event.from_json(line) for line in lines]
         return Traced(source, names, [event for event in events if event.kind != "precision"])
+
+    return run
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Callable[..., Traced]:
+    """Run a program, given as its source, in a process of its own, where it may begin process groups."""
+
+    def run(source: str, *, virtual: bool = True) -> Traced:
+        script = tmp_path / "program.py"
+        script.write_text(textwrap.dedent(source))
+        return run_apart(script, virtual=virtual)
 
     return run

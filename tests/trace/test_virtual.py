@@ -600,8 +600,8 @@ _DISTRIBUTED = """
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
-def test_barriers_and_objects_wait_where_the_group_is_nccl(traced: Callable[..., Traced], tmp_path: Path) -> None:
-    program = traced(
+def test_barriers_and_objects_wait_where_the_group_is_nccl(apart: Callable[..., Traced], tmp_path: Path) -> None:
+    program = apart(
         f"""
         import torch.distributed as dist
         dist.init_process_group("nccl", init_method="file://{tmp_path}/store", rank=0, world_size=2)
@@ -784,8 +784,8 @@ _GLOO = """
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
-def test_gloo_sends_tensors_of_a_device_by_way_of_the_host(traced: Callable[..., Traced], tmp_path: Path) -> None:
-    program = traced(
+def test_gloo_sends_tensors_of_a_device_by_way_of_the_host(apart: Callable[..., Traced], tmp_path: Path) -> None:
+    program = apart(
         _GLOO.replace("STORE", str(tmp_path / "store"))
         + """
     dist.all_reduce(torch.ones(3))
@@ -818,9 +818,9 @@ def test_gloo_sends_tensors_of_a_device_by_way_of_the_host(traced: Callable[...,
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
-def test_ddp_on_gloo_waits_for_gradients_and_buffers(traced: Callable[..., Traced], tmp_path: Path) -> None:
+def test_ddp_on_gloo_waits_for_gradients_and_buffers(apart: Callable[..., Traced], tmp_path: Path) -> None:
     """The buffers of a batch norm are one broadcast for each of their two dtypes, the gradients one bucket."""
-    program = traced(
+    program = apart(
         _GLOO.replace("STORE", str(tmp_path / "store"))
         + """
     from torch.nn.parallel import DistributedDataParallel as DDP
@@ -840,9 +840,9 @@ def test_ddp_on_gloo_waits_for_gradients_and_buffers(traced: Callable[..., Trace
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
-def test_ddp_under_a_mode_that_counts(traced: Callable[..., Traced], tmp_path: Path) -> None:
+def test_ddp_under_a_mode_that_counts(apart: Callable[..., Traced], tmp_path: Path) -> None:
     """A dispatch mode calls again what C++ called: memory that C++ makes is then still nobody's."""
-    program = traced(
+    program = apart(
         f"""
         import torch
         import torch.distributed as dist
@@ -896,10 +896,11 @@ def test_nms_of_torchvision_waits(traced: Callable[..., Traced]) -> None:
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
-def test_distributed_with_one_process(traced: Callable[..., Traced], tmp_path: Path) -> None:
+def test_distributed_with_one_process(apart: Callable[..., Traced], tmp_path: Path) -> None:
     source = _DISTRIBUTED.replace("STORE", str(tmp_path / "store"))
-    program = traced(source.replace("DEVICE", "'cuda'"))
-    assert program.names["losses"] == _on_the_cpu(source.replace("/store", "/other"), tmp_path)["losses"]
+    of_the_cpu = apart(source.replace("DEVICE", "'cpu'"), virtual=False)
+    program = apart(source.replace("DEVICE", "'cuda'"))
+    assert program.names["losses"] == of_the_cpu.names["losses"]
     assert [(e.kind, e.name, e.count) for e in program.events if e.kind != "h2d"] == [
         ("sync", "item", 1),
         ("sync", "barrier", 1),
@@ -1049,8 +1050,8 @@ def test_modules_for_a_build_with_cuda_can_be_imported(traced: Callable[..., Tra
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_dtensors_of_one_process(traced: Callable[..., Traced], tmp_path: Path) -> None:
-    program = traced(
+def test_dtensors_of_one_process(apart: Callable[..., Traced], tmp_path: Path) -> None:
+    program = apart(
         f"""
         import torch
         import torch.distributed as dist

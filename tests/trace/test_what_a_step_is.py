@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 import torch
 
 import torchlint
+from tests.trace.programs import Traced
 from torchlint.messages.event import Event
 from torchlint.trace.compiled.recording import compiled_code
 from torchlint.trace.eager.observe import DistributedFacts
@@ -195,18 +196,28 @@ def test_what_is_compiled_is_told_once_and_when_it_is_called(recorder: Recorder)
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch without distributed")
-def test_ddp_that_is_gone_at_the_end_has_said_what_it_is(recorder: Recorder) -> None:
-    import torch.distributed as dist
+def test_ddp_that_is_gone_at_the_end_has_said_what_it_is(apart: Callable[..., Traced], tmp_path: Path) -> None:
+    program = apart(
+        f"""
+        from pathlib import Path
+        import torch
+        import torch.distributed as dist
+        from torchlint.trace.program.recorder import Recorder
+        from {DistributedFacts.__module__} import DistributedFacts
+        recorder = Recorder(Path({str(tmp_path / "events.jsonl")!r}))
+        facts = DistributedFacts(recorder)
+        with facts.observed():
+            dist.init_process_group("gloo", store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
+            model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4), find_unused_parameters=True)
+            model(torch.ones(2, 4)).sum().backward()
+            facts.ask()
+            del model
+            dist.destroy_process_group()
+        recorder.close()
+        """,
+        virtual=False,
+    )
 
-    facts = DistributedFacts(recorder)
-    with facts.observed():
-        dist.init_process_group("gloo", store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
-        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4), find_unused_parameters=True)
-        model(torch.ones(2, 4)).sum().backward()
-        facts.ask()
-        del model
-        dist.destroy_process_group()
-
-    [event] = events_of(recorder)
+    [event] = program.events
     assert event.data is not None
     assert ("ddp", "Linear", True) == (event.kind, event.name, event.data["find_unused_parameters"])
