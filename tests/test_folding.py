@@ -192,12 +192,42 @@ def fixed(folder: Path, code: str) -> str:
 
 def test_what_is_said_to_other_tools_stays_on_its_line_and_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "ruff.toml").write_text("line-length = 70")
-    code = "import torch\nx = f(lambda: torch.FloatTensor([0.1]))  # noqa: E731, E501 for now\n"
+    code = "import torch\nx = f(lambda: torch.FloatTensor([0.1]))  # noqa: E731 for now\n"
 
-    new = 'x = f(lambda: torch.tensor([0.1], dtype=torch.float32, device="cpu"))  # noqa: E731, E501 for now'
+    new = 'x = f(lambda: torch.tensor([0.1], dtype=torch.float32, device="cpu"))  # noqa: E731 for now'
     assert new == fixed(tmp_path, code).splitlines()[1]
     (tmp_path / "ruff.toml").write_text("line-length = 60")
     assert code == fixed(tmp_path, code)
+
+
+@pytest.mark.parametrize(
+    ("comment", "is_let_be"),
+    [
+        ("# noqa: E5010", False),
+        ("# noqa: TL402", False),
+        ("# type: ignore", False),
+        ("# pylint: disable=invalid-name", False),
+        ("# fmt: skip", False),
+        ("# noqa:E501", True),
+        ("# noqa: E731, E501 for now", True),
+        ("# type: ignore # noqa : e501", True),
+        ("# pylint: disable=invalid-name, line-too-long", True),
+        ("# pylint:disable=C0301", True),
+    ],
+)
+def test_a_line_that_may_be_long_is_fixed(tmp_path: Path, comment: str, is_let_be: bool) -> None:
+    (tmp_path / "ruff.toml").write_text("line-length = 60")
+    code = f"import torch\nx = f(lambda: torch.FloatTensor([0.1]))  {comment}\n"
+
+    new = f'import torch\nx = f(lambda: torch.tensor([0.1], dtype=torch.float32, device="cpu"))  {comment}\n'
+    assert (new if is_let_be else code) == fixed(tmp_path, code)
+
+
+@pytest.mark.parametrize(("comment", "lines"), [("# noqa", []), ("# NOQA # why", []), ("# noqas", [2]), ("#", [2])])
+def test_a_bare_noqa_lets_a_line_be_long(comment: str, lines: list[int]) -> None:
+    before, after = (Source.of("a.py", f"x = 1\n{code}  {comment}\n".encode()) for code in ("f(x)", "f(x, device=y)"))
+
+    assert lines == too_long(before, after, 12)
 
 
 def test_a_fix_keeps_to_the_limit_of_the_project(tmp_path: Path) -> None:

@@ -20,19 +20,28 @@ _SHORT = 4
 """What is so short is not worth a line: `[0]`, `(1)`."""
 _PRAGMA = regex(r"#\s*(?:noqa|type:|(?:pylint|pyright|mypy|ruff|flake8|fmt|isort|nosec|pragma)\b).*", re.IGNORECASE)
 """What is said to a tool about the line that it stands on."""
+_ANY_LENGTH = regex(
+    r"#\s*(?:noqa\b(?!\s*:)|noqa\s*:[^#]*\bE501\b|pylint\s*:\s*disable\s*=[^#]*\b(?:line-too-long|C0301)\b)",
+    re.IGNORECASE,
+)
+"""What lets a line be as long as it likes: Ruff's, flake8's and pylint's."""
 _OPEN, _CLOSE = "([{", ")]}"
 
 
 def too_long(before: Source, after: Source, limit: int) -> list[int]:
-    """The lines of `after` beyond the limit that take the place of shorter ones."""
+    """The lines of `after` beyond the limit that take the place of shorter ones, and are not let be by a comment."""
     old, new = _lines(before), _lines(after)
-    if not any(width(line) > limit for line in set(new).difference(old)):
+    if not any(_is_long(line, limit) for line in set(new).difference(old)):
         return []
     found = []
     for kind, start, end, first, last in SequenceMatcher(None, old, new).get_opcodes():
         if kind != "equal" and not any(width(line) > limit for line in old[start:end]):
-            found += [number + 1 for number in range(first, last) if width(new[number]) > limit]
+            found += [number + 1 for number in range(first, last) if _is_long(new[number], limit)]
     return found
+
+
+def _is_long(line: str, limit: int) -> bool:
+    return width(line) > limit and not _ANY_LENGTH.search(line)
 
 
 def _lines(source: Source) -> list[str]:
