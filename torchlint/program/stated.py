@@ -51,7 +51,13 @@ _NAME = regex(
     r"(?!(?:newer|later|higher|above|up|greater|older|lower|below|so|more|others?)$)[a-z][\w-]*", re.IGNORECASE
 )
 """A package without a version; what goes on about the one before is none."""
-_WANTED = regex(r"([a-z][\w-]*(?: [a-z][\w-]*)?)\s*(==?|:)?\s*\(?(?:version\s*|v)?(\d+(?:\.\d+)*)\)?\.?", re.IGNORECASE)
+_WANTED = regex(
+    r"([a-z][\w-]*(?: [a-z][\w-]*)?)\s*(==?|:)?\s*\(?(?:version\s*|v)?(\d+(?:\.\d+)*)"
+    r"(?:\s*(?:/|\bor\b)\s*(\d+(?:\.\d+)*))?\)?\.?",
+    re.IGNORECASE,
+)
+_ANY_PATCH = regex(r"(?<=\d)\.(?:\\?\*|x\b)(?!\.)", re.IGNORECASE)
+"""What stands for any number: `0.4.x`, `0.3.*`, with a backslash where Markdown asks for one."""
 _RELEASE = regex(r"(?:0\.\d|1\.(?:1[0-3]|\d)|2\.\d+)(?:\.\d+)?")
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 _CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
@@ -330,8 +336,8 @@ def _item(line: str) -> str:
 
 def _listed(text: str) -> Iterator[str]:
     """The torch in lists of what is needed: `* PyTorch 1.5.1`, `- Python 3.6, PyTorch 1.9`, lines of a block such as `pytorch 1.11.0`,
-    `Requirements: PyTorch 0.4.1, numpy 1.15`, `Environments: Python3, PyTorch 1.6.0, numba`, and `torch==1.6.0` alone. What says more than
-    names and versions may be about anything.
+    `Requirements: PyTorch 0.4.1, numpy 1.15`, `Environments: Python3, PyTorch 1.6.0, numba`, and `torch==1.6.0` alone; of two versions,
+    `PyTorch 0.3.*/0.4.*`, the newer one. What says more than names and versions may be about anything.
     """
     in_block = False
     for line in text.splitlines():
@@ -340,15 +346,16 @@ def _listed(text: str) -> Iterator[str]:
         if "torch" not in line.lower():
             continue
         item = _ITEM.match(line)
-        plain = _MARKUP.sub(" ", line[item.end() :] if item else line)
+        plain = _MARKUP.sub(" ", _ANY_PATCH.sub("", line[item.end() :] if item else line))
         parts = _BETWEEN.split(plain.strip(" \t.,;"))
         if item and item["heading"]:
             parts = [part for part in parts if not _NAME.fullmatch(part)]
         found = [_WANTED.fullmatch(part) for part in parts]
         for one in filter(None, found if all(found) else ()):
             said = item or in_block or one[2] == "=="
-            if said and one[1].lower() in ("torch", "pytorch") and _RELEASE.fullmatch(one[3]):
-                yield one[3]
+            versions = [version for version in one.group(3, 4) if version is not None]
+            if said and one[1].lower() in ("torch", "pytorch") and all(map(_RELEASE.fullmatch, versions)):
+                yield max(versions, key=_minor)
 
 
 def _is_older(installed: list[str], least: str | None) -> bool:
