@@ -230,6 +230,21 @@ def test_a_bare_noqa_lets_a_line_be_long(comment: str, lines: list[int]) -> None
     assert lines == too_long(before, after, 12)
 
 
+def test_a_fix_that_is_withheld_is_left_as_a_suggestion_that_says_why(tmp_path: Path) -> None:
+    (tmp_path / "ruff.toml").write_text("line-length = 60")
+    (tmp_path / "model.py").write_text("import torch\nx = f(torch.FloatTensor([0.1]))  # type: ignore\n")
+    rules = frozenset(("TL910",))
+    settings = Settings(rules, fixable=rules, root=tmp_path, preview=True)
+
+    [found] = fix_files([tmp_path / "model.py"], settings, unsafe=False, write=True).result.findings
+
+    assert found.fix is not None
+    assert ("suggestion", "it would make a line too long that has no place to break") == (
+        found.fix.applicability,
+        found.fix.note,
+    )
+
+
 def test_a_fix_keeps_to_the_limit_of_the_project(tmp_path: Path) -> None:
     code = "import torch\n\nweights_of_all_classes = torch.FloatTensor([0.1, 0.2])\n"
     (tmp_path / "ruff.toml").write_text("line-length = 60")

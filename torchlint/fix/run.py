@@ -77,10 +77,9 @@ def fix_files(
     for finding in fixed.applied:
         if finding.path in changed:
             counts.setdefault(names[finding.path], Counter())[finding.code] += 1
+    left = [_withheld(one, fixed) if wanted(one) and one.path not in failed else one for one in result.findings]
     return FixResult(
-        replace(
-            result, findings=tuple(sorted([*result.findings, *_undone(fixed, settings)], key=lambda f: f.sort_key))
-        ),
+        replace(result, findings=tuple(sorted([*left, *_undone(fixed, settings)], key=lambda f: f.sort_key))),
         counts,
         {names[path]: diff(fixed.before[path], source.data) for path, source in changed.items()},
         {names[path]: source.raw for path, source in changed.items()},
@@ -111,6 +110,14 @@ def _write(fixed: Fixed[Result], changed: Mapping[str, Source], names: Mapping[s
         except OSError as error:
             failed[path] = FileError(path, f"{error.strerror or error}; nothing was written")
     return failed
+
+
+def _withheld(finding: Finding, fixed: Fixed[Result]) -> Finding:
+    """A finding that is left though its fix was asked for: another run would not apply it either."""
+    assert finding.fix is not None
+    broken = any((finding.path, finding.code) == (one.path, one.code) for one in fixed.failed)
+    note = finding.fix.note if broken else "it would make a line too long that has no place to break"
+    return replace(finding, fix=replace(finding.fix, applicability="suggestion", note=note))
 
 
 def _undone(fixed: Fixed[Result], settings: Settings) -> list[Finding]:
