@@ -44,12 +44,14 @@ def test_a_program_that_waits_for_good_is_stopped_and_says_where(tmp_path: Path)
 def test_a_program_that_waits_once_is_tried_again(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(
-        "import pathlib, threading\n"
+        "import pathlib, threading, torch\n"
+        "torch.ones(2, device='cuda').sum().item()\n"
         "here = pathlib.Path(__file__).with_name('here')\n"
         "first = not here.exists()\n"
         "here.touch()\n"
         "if first: threading.Event().wait()\n"
     )
     with pytest.warns(UserWarning, match="took longer"):
-        program = run_apart(script, virtual=False, limit=3)
+        program = run_apart(script, limit=5)
     assert program.names["first"] is False
+    assert program.lines() == {"torch.ones(2, device='cuda').sum().item()": {"sync item": 1}}
