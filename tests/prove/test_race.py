@@ -268,6 +268,7 @@ class TestProcesses:
     def test_lock_step_tells_what_is_faster_of_programs_that_can_not_be_stopped(self, race: Racing) -> None:
         raced = race(WORK, 400, 50, Track(block=2))
         assert ("faster", 10) == (raced.verdict, raced.rounds[0].steps)
+        assert 1.5 < raced.speedup
         assert all(len(times) == 5 for times in raced.rounds[0].times)
 
     def test_the_time_of_other_processes_counts_in_whole_runs(self, race: Racing) -> None:
