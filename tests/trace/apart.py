@@ -8,7 +8,6 @@ ends itself at its limit and tells its stacks, and a second try tells so rare a 
 from __future__ import annotations
 
 import ast
-import contextlib
 import faulthandler
 import runpy
 import subprocess
@@ -17,8 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from tests.trace.programs import Traced
-from torchlint.messages.event import Event
+from tests.trace.programs import EVENTS, Traced, run_on_the_virtual_gpu
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 120
@@ -38,12 +36,11 @@ def run_apart(script: Path, *, virtual: bool = True, limit: float = LIMIT) -> Tr
             break
         assert _stopped(done.stderr), done.stderr
         warnings.warn(f"took longer than {limit} s:\n{done.stderr}", stacklevel=2)
-        for name in ("store", "events.jsonl"):
+        for name in ("store", EVENTS):
             (script.parent / name).unlink(missing_ok=True)
     else:
         raise AssertionError(done.stderr)
-    names = ast.literal_eval((script.parent / _LEFT).read_text())
-    return Traced(script.read_text(), names, _events(script.parent / "events.jsonl"))
+    return Traced.of(script, ast.literal_eval((script.parent / _LEFT).read_text()))
 
 
 def _stopped(stderr: str) -> bool:
@@ -51,23 +48,11 @@ def _stopped(stderr: str) -> bool:
     return "Timeout (" in stderr
 
 
-def _events(path: Path) -> list[Event]:
-    lines = path.read_text().splitlines() if path.is_file() else []
-    return [event for event in map(Event.from_json, lines) if event.kind != "precision"]
-
-
 def _main(script: Path, limit: float, virtual: bool) -> None:
     import torch._dynamo  # noqa: F401 - notes torch's functions, so before the virtual GPU's stand in for them
 
-    from torchlint.trace.eager.virtual import virtual_gpu
-    from torchlint.trace.program.recorder import Recorder
-
     faulthandler.dump_traceback_later(limit, exit=True)  # by a thread of C, which needs nothing of the interpreter
-    recorder = Recorder(script.parent / "events.jsonl") if virtual else None
-    with virtual_gpu(recorder) if recorder is not None else contextlib.nullcontext():
-        names = runpy.run_path(str(script), run_name="__main__")
-    if recorder is not None:
-        recorder.close()
+    names = run_on_the_virtual_gpu(script) if virtual else runpy.run_path(str(script), run_name="__main__")
     (script.parent / _LEFT).write_text(repr({name: value for name, value in names.items() if _is_literal(value)}))
 
 

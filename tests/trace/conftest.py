@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any
 import pytest
 
 from tests.trace.apart import run_apart
-from tests.trace.programs import Traced
-from torchlint.messages.event import Event
+from tests.trace.programs import Traced, run_on_the_virtual_gpu
 
 
 @pytest.fixture(autouse=True)
@@ -25,23 +23,11 @@ def _compiler_of_the_real_torch(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def traced(tmp_path: Path) -> Callable[..., Traced]:
     """Run a program, given as its source, in this process; the options are those of the virtual GPU."""
-    from torchlint.trace.eager.virtual import virtual_gpu
-    from torchlint.trace.program.recorder import Recorder
 
     def run(source: str, **options: Any) -> Traced:
-        source = textwrap.dedent(source)
         script = tmp_path / "program.py"
-        script.write_text(source)
-        recorder = Recorder(tmp_path / "events.jsonl")
-        try:
-            with virtual_gpu(recorder, **options):
-                names = runpy.run_path(str(script), run_name="__main__")
-        finally:
-            recorder.close()
-        lines = (tmp_path / "events.jsonl").read_text().splitlines()
-        (tmp_path / "events.jsonl").unlink()
-        events = [Event.from_json(line) for line in lines]
-        return Traced(source, names, [event for event in events if event.kind != "precision"])
+        script.write_text(textwrap.dedent(source))
+        return Traced.of(script, run_on_the_virtual_gpu(script, **options))
 
     return run
 
