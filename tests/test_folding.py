@@ -205,6 +205,7 @@ def test_what_is_said_to_other_tools_stays_on_its_line_and_does_not_count(tmp_pa
     [
         ("# noqa: E5010", False),
         ("# noqa: TL402", False),
+        ("# noqa: E731 not E501", False),
         ("# type: ignore", False),
         ("# pylint: disable=invalid-name", False),
         ("# fmt: skip", False),

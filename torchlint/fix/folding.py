@@ -14,17 +14,15 @@ from itertools import groupby, product
 from ..system.regex import regex
 from ..text.finding import Edit
 from ..text.source import Source
+from ..text.suppress import lets
 
 _STEP = "    "
 _SHORT = 4
 """What is so short is not worth a line: `[0]`, `(1)`."""
 _PRAGMA = regex(r"#\s*(?:noqa|type:|(?:pylint|pyright|mypy|ruff|flake8|fmt|isort|nosec|pragma)\b).*", re.IGNORECASE)
 """What is said to a tool about the line that it stands on."""
-_ANY_LENGTH = regex(
-    r"#\s*(?:noqa\b(?!\s*:)|noqa\s*:[^#]*\bE501\b|pylint\s*:\s*disable\s*=[^#]*\b(?:line-too-long|C0301)\b)",
-    re.IGNORECASE,
-)
-"""What lets a line be as long as it likes: Ruff's, flake8's and pylint's."""
+_PYLINT = regex(r"#\s*pylint\s*:\s*disable\s*=[^#]*\b(?:line-too-long|C0301)\b", re.IGNORECASE)
+"""What pylint lets be as long as it is."""
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -41,7 +39,7 @@ def too_long(before: Source, after: Source, limit: int) -> list[int]:
 
 
 def _is_long(line: str, limit: int) -> bool:
-    return width(line) > limit and not _ANY_LENGTH.search(line)
+    return width(line) > limit and not (lets(line, "E501") or _PYLINT.search(line))
 
 
 def _lines(source: Source) -> list[str]:

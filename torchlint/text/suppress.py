@@ -46,6 +46,12 @@ def without_comments(data: bytes) -> bytes:
     return _COMMENT_OR_STRING.sub(lambda match: b"" if match["comment"] is not None else match[0], data)
 
 
+def lets(line: str, code: str) -> bool:
+    """Whether a `# noqa` of a line silences a code of another tool."""
+    found = map(_codes, _NOQA.finditer(line.encode(errors="replace")))
+    return any(codes is None or any(one.text.upper() == code for one in codes) for codes in found)
+
+
 class Code(NamedTuple):
     """A code, a prefix of codes or a rule's name as written in a comment, and its bytes in `Source.data`."""
 
