@@ -150,7 +150,7 @@ def _only_wraps(site: Site) -> bool:
     used = [
         site.flow.parents[load]
         for load in loads
-        if end is None or statement.lineno < load.lineno <= (end.end_lineno or 0)
+        if (not contains(statement, load) if end is None else statement.lineno < load.lineno <= (end.end_lineno or 0))
     ]
     methods = {use.attr if isinstance(use, ast.Attribute) else "" for use in used}
     return "module" in methods and methods <= _TAKEN_OFF
