@@ -440,6 +440,8 @@ class Bindings:
             return self._narrow(test.operand, not true)
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
             return [one for value in test.values for one in self._narrow(value, true)]
+        if isinstance(test, ast.Name):
+            test = self._asked_before(test)
         asked = names.type_tested(test)
         key = key_of(asked) if asked is not None else None
         if key is None or not isinstance(test, ast.Call):
@@ -447,6 +449,15 @@ class Bindings:
         before = self._env.get(key)
         self._set(key, self._new(Narrowed(test, true, before)))
         return [(key, before)]
+
+    def _asked_before(self, flag: ast.Name) -> ast.expr:
+        """`isinstance(x, T)` of `flag = isinstance(x, T)`, where x is still what it was then; the flag otherwise."""
+        said = self._env.get(flag.id)
+        asked = names.type_tested(said.node) if isinstance(said, Assigned) else None
+        if not isinstance(said, Assigned) or not isinstance(asked, ast.Name):
+            return flag
+        now = self._env.get(asked.id)
+        return said.node if now is None or now.number < said.number else flag
 
     def _widen(self, narrowed: list[tuple[str, Binding | None]]) -> None:
         """Forget what a condition said, behind the part of an expression that it is the condition of."""
