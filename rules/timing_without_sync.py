@@ -3,13 +3,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import clocks
+from torchlint.facts import clocks, names
 from torchlint.rule import Finding, Site, rule
 
+_TRAINING = ("backward", "step")
+"""What a step of training calls."""
 
-@rule(
-    "TLM01", shape=[f"{name}(...)" for name in clocks.CLOCKS], set="preview", fix="suggestion", category="measurement"
-)
+
+@rule("TLM01", shape=[f"{name}(...)" for name in clocks.CLOCKS], fix="suggestion", category="measurement")
 def timing_without_sync(site: Site) -> Iterator[Finding]:
     """Work of the device is timed with the host's clock, without waiting for it.
 
@@ -27,7 +28,7 @@ def timing_without_sync(site: Site) -> Iterator[Finding]:
 
     For the whole of a training run or epoch, and where something between waits: `.item()`, `.cpu()`, a function of the
     project that reads values. Calls of functions that can't be seen are taken to wait. Throughput displays of training
-    loops are not reported.
+    loops are not reported, but for the parts of a step: a backward pass that is timed without its forward pass.
 
     ## Bad
 
@@ -68,14 +69,16 @@ def timing_without_sync(site: Site) -> Iterator[Finding]:
     calls = list(span.calls())
     targets = site.project.targets
     work = [call for call in calls if clocks.is_work(site.value, call)]
-    if not work or (_trains(calls) and not clocks.is_benchmark(site.function, site.role)):
+    passes = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _TRAINING]
+    if passes and not clocks.is_benchmark(site.function, site.role):
+        backward = [call for call in passes if names.last(call.func) == "backward"]
+        if work or not clocks.is_part_of_step(span, backward):
+            return
+        work = backward
+    if not work or clocks.decides(span, site.value):
         return
     for call in calls:
         name = "torch." if call in work else site.resolve(call.func)
         if clocks.may_wait(site.function, call, name, targets):
             return
     yield site.finding(f"the clock is read while `{site.short(work[-1])}` may still be running on the device")
-
-
-def _trains(calls: list[ast.Call]) -> bool:
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step") for call in calls)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..system.regex import regex
 from . import break_table
 from .break_place import Break, Place, called, found, is_tensor
-from .nodes import argument_of, conjuncts, elements, indices
+from .nodes import argument_of, conjuncts, elements, indices, leaves
 from .operator_calls import operator_call
 from .operator_results import holds
 from .values import LIKELY, PROVEN
@@ -138,13 +138,13 @@ def tensor_branch(place: Place) -> Break | None:
     node = place.target
     if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
         construct = assertion(node.msg) if isinstance(node, ast.Assert) else _TESTS[type(node)]
-        return _decided(place, _leaves(node.test), construct)
+        return _decided(place, leaves(node.test), construct)
     if isinstance(node, ast.BoolOp) and not _is_test(place, node):
-        leaves = [leaf for value in node.values[:-1] for leaf in _leaves(value)]
-        return _decided(place, leaves, "boolop")
+        tested = [leaf for value in node.values[:-1] for leaf in leaves(value)]
+        return _decided(place, tested, "boolop")
     if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
         tests = [test for generator in node.generators for test in generator.ifs]
-        return _decided(place, [leaf for test in tests for leaf in _leaves(test)], "comprehension if")
+        return _decided(place, [leaf for test in tests for leaf in leaves(test)], "comprehension if")
     asked = called(place)
     if asked is not None and asked[1] in ("any", "all", "sorted") and asked[0].args:
         value = place.value(asked[0].args[0])
@@ -161,8 +161,8 @@ def assertion(message: ast.expr | None) -> str:
     return "assert constant" if isinstance(message, ast.Constant) else "assert f-string"
 
 
-def _decided(place: Place, leaves: Iterable[ast.expr], construct: str) -> Break | None:
-    tensor = next((leaf for leaf in leaves if _decides(place, leaf) and place.traced(leaf)), None)
+def _decided(place: Place, asked: Iterable[ast.expr], construct: str) -> Break | None:
+    tensor = next((leaf for leaf in asked if _decides(place, leaf) and place.traced(leaf)), None)
     if tensor is None:
         return None
     return found(place, construct, f"Python decides by the value of `{place.short(tensor)}`")
@@ -186,19 +186,6 @@ def _of_half_precision(place: Place, leaf: ast.expr) -> bool:
         for test in tests
         for part in conjuncts(test)
     )
-
-
-def _leaves(test: ast.expr) -> Iterator[ast.expr]:
-    """The expressions whose truth a test asks for."""
-    if isinstance(test, ast.BoolOp):
-        for value in test.values:
-            yield from _leaves(value)
-    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _leaves(test.operand)
-    elif isinstance(test, ast.NamedExpr):
-        yield from _leaves(test.value)
-    else:
-        yield test
 
 
 def _is_test(place: Place, node: ast.expr) -> bool:

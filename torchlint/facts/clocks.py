@@ -14,7 +14,7 @@ from . import names
 from .common_names import MODEL_NAME
 from .flow import Flow, is_elif
 from .module import Function
-from .nodes import is_constant, keyword_of
+from .nodes import is_constant, keyword_of, leaves
 from .syntax import nearby
 from .values import Value
 
@@ -38,11 +38,15 @@ _WAITING = ("wait", "barrier", "mark_step", "elapsed_time", "query", "result")
 """What waits for the device beside torch's operators, by the last part of its name."""
 _HARMLESS = frozenset(
     """append extend update print range len enumerate zip tqdm format no_grad to cuda half float view reshape detach
-    clone backward step zero_grad""".split()
+    clone backward step zero_grad sum values keys items list tuple reversed""".split()
 )
 
 _ASKING = frozenset(("getattr", "hasattr", "isinstance", "callable", "dict", "type"))
 """Builtins that read no value, whatever they are given."""
+_CASTS = frozenset(("float", "int", "bool", "complex", "str"))
+"""Builtins that make of a tensor what the host can read; methods of these names compute on the device."""
+_COPIES = frozenset(("to", "cuda", "copy_"))
+"""Methods that copy to the device."""
 
 Resolve = Callable[[ast.expr], str | None]
 Targets = Callable[[Function, ast.Call], list[Function]]
@@ -63,6 +67,10 @@ class Span(NamedTuple):
         for call in self.function.flow.calls_between(last + 1, self.end.lineno):
             if call is not self.end and not _around(self.function, self.end, call):
                 yield call
+
+    def holds(self, node: ast.AST) -> bool:
+        """Whether a place stands on the lines between the two reads."""
+        return (self.start.end_lineno or self.start.lineno) < getattr(node, "lineno", 0) <= self.end.lineno
 
     def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
         """The loops that begin and end in it."""
@@ -153,8 +161,8 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
     last = names.last(call.func)
     if "sync" in last or last in waiting() or (name is not None and _always_waits(name)):
         return True
-    if isinstance(call.func, ast.Name) and last in _ASKING:
-        return False
+    if isinstance(call.func, ast.Name) and last in (*_ASKING, *_CASTS):
+        return last in _CASTS
     targets = targets_of(function, call)
     if targets:
         return any(_reads(target, targets_of, depth) for target in targets)
@@ -191,15 +199,48 @@ def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
     )
 
 
+def decides(span: Span, value_of: Callable[[ast.expr], Value]) -> bool:
+    """Whether Python decides in between by the value of a tensor, or picks elements by a mask: both wait for it."""
+    for node in span.function.flow.nodes:
+        if not span.holds(node):
+            continue
+        if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp):
+            if any(value_of(leaf).is_tensor for leaf in leaves(node.test)):
+                return True
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            picked = value_of(node.slice)
+            if picked.is_tensor and picked.boolean:
+                return True
+    return False
+
+
+def is_part_of_step(span: Span, passes: list[ast.Call]) -> bool:
+    """Whether the losses of backward passes were computed in the same iteration, before the clock was read first."""
+    flow = span.function.flow
+    loops = flow.loops(span.end)
+    return bool(loops) and all(
+        isinstance(call.func, ast.Attribute)
+        and isinstance(loss := call.func.value, ast.Name)
+        and any(
+            store.lineno < span.start.lineno and flow.loops(store)[:1] == loops[:1]
+            for store in flow.stores.get(loss.id, ())
+        )
+        for call in passes
+    )
+
+
 def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
-    """Whether a call queues work for the device: it runs a module, or computes a tensor there."""
+    """Whether a call queues work for the device: it runs a module, or computes a tensor there.
+
+    A copy to the device is none: it is waited for, unless it says otherwise.
+    """
     called = value_of(call.func)
     if called.kind == "module":
         return True
     if called.kind == "unknown" and isinstance(call.func, ast.Name) and MODEL_NAME.search(call.func.id):
         return True
     made = value_of(call)
-    return made.is_tensor and made.device == "accelerator"
+    return made.is_tensor and made.device == "accelerator" and names.last(call.func) not in _COPIES
 
 
 def _subtracted(function: Function, end: ast.Call) -> str | None:

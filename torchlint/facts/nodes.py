@@ -59,6 +59,19 @@ def without_not(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
     return test, true
 
 
+def leaves(test: ast.expr) -> Iterator[ast.expr]:
+    """The expressions whose truth a test asks for: `a` and `b < c` of `a and not b < c`."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from leaves(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from leaves(test.operand)
+    elif isinstance(test, ast.NamedExpr):
+        yield from leaves(test.value)
+    else:
+        yield test
+
+
 def truth(test: ast.expr, says: Callable[[ast.expr], bool | None]) -> bool | None:
     """Whether a condition holds, by what is said of the parts that `not`, `and` and `or` join; None where that is open."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
