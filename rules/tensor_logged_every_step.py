@@ -90,17 +90,19 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
         for given in given_to(site.call):
             yield from _kept_as_text(site, given)
         return
-    found = logging_calls.logged(site, site.call) if site.hot or site.warm else None
-    level = frequency.severity(site) if found is not None else None
-    if level is None or found is None or not site.accelerator or logging_calls.is_logged(site, site.call):
+    found = logging_calls.logged(site, site.call) if site.hot or site.warm else []
+    if formats:
+        # A read of its own is told by TL101.
+        found = [one for one in found if not (isinstance(one, ast.Call) and reads.scalar_read(site, one) is not None)]
+    level = frequency.severity(site) if found else None
+    if level is None or not site.accelerator or logging_calls.is_logged(site, site.call):
         return
-    if formats and isinstance(found, ast.Call) and reads.scalar_read(site, found) is not None:
-        return  # a read of its own, which TL101 tells
     if any(True for guard in site.flow.guards(site.target) for _ in reads.tested(site, guard.test)):
         return  # the condition is a read of its own, and what it warns of is rare
     what = "written as text" if formats else "logged"
-    message = f"`{site.short(found)}` is read from the device {frequency.how_often(site)} to be {what}"
-    yield site.finding(message, severity=level, related=site.why_hot())
+    for number, one in enumerate(found):
+        message = f"`{site.short(one)}` is read from the device {frequency.how_often(site)} to be {what}"
+        yield site.finding(message, at=one if number else None, severity=level, related=site.why_hot())
 
 
 def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:

@@ -337,7 +337,7 @@ def told_reads(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
     """The scalar reads of a statement that have a finding of their own: what stands on another line, as in a dictionary, is told there."""
     return place.once(
         ("told_reads", statement, place.hot is not None),
-        lambda: _first_of_lines(place, statement, scalar_reads(place, statement)),
+        lambda: first_of_lines(place, statement, scalar_reads(place, statement)),
     )
 
 
@@ -347,7 +347,7 @@ def told_old_reads(place: Place, statement: ast.stmt) -> frozenset[ast.expr]:
     def found() -> frozenset[ast.expr]:
         calls: list[ast.expr] = [*scalar_reads(place, statement)]
         old = [node for node in own_nodes(statement) if _reads_as_before(place, node)]
-        return _first_of_lines(place, statement, [*calls, *old]) - {*calls}
+        return first_of_lines(place, statement, [*calls, *old]) - {*calls}
 
     return place.once(("told_old_reads", statement, place.hot is not None), found)
 
@@ -363,7 +363,7 @@ def _reads_as_before(place: Place, node: ast.expr) -> bool:
 def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
     """The same for copies to the host."""
     return place.once(
-        ("told_copies", statement), lambda: _first_of_lines(place, statement, host_copies(place, statement))
+        ("told_copies", statement), lambda: first_of_lines(place, statement, host_copies(place, statement))
     )
 
 
@@ -384,7 +384,7 @@ def _beside_reads(place: Place, statement: ast.stmt) -> tuple[set[int], set[ast.
     return lines, {inner for read in told_reads(place, statement) for inner in ast.walk(read)}
 
 
-def _first_of_lines(place: Place, statement: ast.stmt, reads: list[Read]) -> frozenset[Read]:
+def first_of_lines(place: Place, statement: ast.stmt, reads: list[Read]) -> frozenset[Read]:
     """Of reads of a statement, in source order, the first of each line, but for those inside of another one."""
     told: list[Read] = []
     lines = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .host_reads import device_tensor, scalar_read
+from .host_reads import device_tensor, first_of_lines, scalar_read
 from .module import Function
 from .nodes import given_to
 from .place import Place
@@ -46,21 +46,26 @@ def logging_call(place: Place, call: ast.Call) -> bool:
     return False
 
 
-def logged(place: Place, call: ast.Call) -> ast.expr | None:
-    """The first device tensor that a logging call formats or reads."""
+def logged(place: Place, call: ast.Call) -> list[ast.expr]:
+    """The device tensors that a logging call formats or reads: the first of each line, in source order."""
+    found: list[ast.expr] = []
     for given in given_to(call):
         for node in formatted(place, given):
             if device_tensor(place, node) is not None and not (node is given and _is_own(place, call)):
-                return node
+                found.append(node)
         for part in ast.walk(given):
             if isinstance(part, ast.Call) and scalar_read(place, part) is not None:
-                return part
+                found.append(part)
+    if found:
+        found.sort(key=lambda node: (node.lineno, node.col_offset))
+        told = first_of_lines(place, place.flow.statement(call), found)
+        return [node for node in found if node in told]
     keys = [place.value(given).entries for given in call.args]
     if isinstance(call.func, ast.Attribute) and call.func.attr in _FRAMEWORK_LOGS | _WRITERS:
-        for given, found in zip(call.args, keys, strict=True):
-            if any(map(_is_read, (found or {}).values())) and place.accelerator:
-                return given
-    return None
+        for given, entries in zip(call.args, keys, strict=True):
+            if any(map(_is_read, (entries or {}).values())) and place.accelerator:
+                return [given]
+    return []
 
 
 def _is_read(value: Value) -> bool:
