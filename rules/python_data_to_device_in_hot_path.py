@@ -49,8 +49,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     `torch.from_numpy(...).to(device)`), and lists given to a type of the device (`torch.cuda.LongTensor([0, 1])`), in step loops, in what they call, in evaluation and generation loops and in
     what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
     that it was given, whoever calls it, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
-    written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers and
-    tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[torch.randperm(n)]`, in loops).
+    written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
+    tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first.
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is.
     Of data that nothing is known of, and of arrays, two cases are reported: what stays the same from one iteration of
     the loop to the next, and what goes element by element into a tensor that the loop does not read
@@ -177,6 +177,7 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
         # Whether it runs again and again takes longest to tell.
         if message and site.accelerator and frequency.severity(site) is not None:
             yield site.finding(message, severity="info", at=part, related=site.why_hot())
+            return
 
 
 def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
@@ -187,10 +188,37 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
         if site.makes_on_accelerator or _is_filled_for(site, node, value):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
-    if _numbers(site, index) and reads.is_on_device(site, node.value):
-        what = f"the list `{site.short(index)}`"
+    kind = _places(value)
+    if kind and reads.is_on_device(site, node.value) and _is_first(site, node, index):
+        what = f"the {kind} `{site.short(index)}`"
         return f"{what} becomes a tensor, and is copied to the device, each time it is an index"
     return ""
+
+
+def _places(value: Value) -> str:
+    """The kind of an index that is no tensor: "list" of one of numbers, "array" of one of NumPy; "" of any other."""
+    element = value.element
+    if not value.proven or value.other_kinds:
+        return ""
+    if value.kind == "ndarray" or (value.kind == "tuple" and element is not None and element.kind == "ndarray"):
+        return "array"
+    if value.kind != "list" or element is None:
+        return ""
+    of_array = element.kind == "ndarray" and "number" in element.other_kinds
+    return "list" if element.kind == "number" or of_array else ""
+
+
+def _is_first(site: Site, node: ast.Subscript, index: ast.expr) -> bool:
+    """Whether no tensor of the device has the same index before it, in the same loop: what was copied once would do for both."""
+    loops = site.flow.loops(node)
+    return not any(
+        isinstance(one, ast.Subscript)
+        and (one.lineno, one.col_offset) < (node.lineno, node.col_offset)
+        and any(syntax.same(part, index) for part in indices(one.slice))
+        and site.flow.loops(one) == loops
+        and reads.is_on_device(site, one.value)
+        for one in site.flow.nodes
+    )
 
 
 def _is_filled_for(site: Site, node: ast.Subscript, index: Value) -> bool:
@@ -200,15 +228,6 @@ def _is_filled_for(site: Site, node: ast.Subscript, index: Value) -> bool:
         return False
     row = operator(site.resolve(made.func) or "")
     return row is not None and row.device == "factory" and node in indexed(site, made)
-
-
-def _numbers(site: Site, node: ast.expr) -> bool:
-    """A list of numbers, elements of arrays included, proven to be one."""
-    value = site.value(node)
-    if value.kind != "list" or not value.proven or value.element is None:
-        return False
-    of_array = value.element.kind == "ndarray" and "number" in value.element.other_kinds
-    return value.element.kind == "number" or of_array
 
 
 def _on_device(site: Site) -> bool:

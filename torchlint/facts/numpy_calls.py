@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .arguments import Arguments
-from .values import ARRAY_OR_NUMBER, NDARRAY, NUMBER, UNKNOWN, Value
+from .values import ARRAY_OR_NUMBER, NDARRAY, NUMBER, UNKNOWN, Tuple, Value
 
 _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
 _NUMPY_ELEMENTWISE = frozenset(
@@ -38,6 +38,8 @@ def numpy_call(name: str, args: Arguments) -> Value:
             return NUMBER if all(one.kind == "number" for one in args.positional) else ARRAY_OR_NUMBER
     if last in NUMPY_REDUCES and len(args) == 1 and not args.open:
         return NUMBER
+    if name == "numpy.nonzero" or (name == "numpy.where" and len(args) == 1 and not args.open):
+        return Tuple(element=NDARRAY)  # of each axis the places
     if last in ("load", "savez", "save", "savez_compressed"):
         return UNKNOWN
     if (
