@@ -95,7 +95,7 @@ def _is_outer(place: Place, name: ast.Name) -> bool:
         written = is_written(owner, name.id) or is_written(function, name.id)
         return not (rebound or written or any(owner.flow.loops(one) for one in around))
     loop = _loop(place)
-    if loop is None or name.id in place.flow.parameters:
+    if loop is None:
         return False
     bound = place.flow.stores_within(name.id, loop)
     return not bound and not is_written(function, name.id)
