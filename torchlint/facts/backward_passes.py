@@ -30,7 +30,7 @@ def _is_without_graph(place: Place, name: str) -> bool:
 
 
 def _made_of(place: Place, loop: Loop, losses: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that the losses of a loop are calculated from: in one call, as terms of a sum."""
+    """The names that the losses of a loop are calculated from: in one call, as terms of a sum; and what a call gives beside them."""
     given: set[str] = set()
     terms: set[str] = set()
     for loss in losses:
@@ -38,6 +38,9 @@ def _made_of(place: Place, loop: Loop, losses: frozenset[str]) -> tuple[frozense
             statement = place.flow.statement(store)
             if not contains(loop, store) or not isinstance(statement, ast.Assign):
                 continue
+            target = statement.targets[0]
+            if isinstance(target, ast.Tuple) and store in target.elts:
+                given.update(one.id for one in target.elts if isinstance(one, ast.Name))
             if isinstance(statement.value, ast.Call):
                 given.update(one.id for one in statement.value.args if isinstance(one, ast.Name))
             else:
