@@ -26,6 +26,7 @@ from .model_calls import (
     is_method_of_module,
     is_named_like_model,
     is_part_of_model,
+    is_run_without_gradients,
     predicts,
     runs_module_once,
 )
@@ -273,6 +274,8 @@ class WarmLoops:
         if hands_on_model(self.project, function, call) or infers(self.project, function, call):
             return True
         if is_given_model(self.project, function, call, callee) or predicts(self.project, function, call):
+            return True
+        if is_run_without_gradients(self.project, function, call):
             return True
         # `model.validate()`, of an object that was given the batch before.
         is_bare = isinstance(call.func, ast.Attribute) and not (call.args or call.keywords)
