@@ -11,6 +11,7 @@ from .consumers import BINDS, GOES_THROUGH, adds_up, takes
 from .module import Function
 from .nodes import assigned_in
 from .place import Place
+from .sending import goes_to_device
 from .uses import readers
 
 _WRITES = frozenset(("save", "savez", "savez_compressed", "dump", "imwrite", "imsave", "save_image", "write_video"))
@@ -22,6 +23,7 @@ _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _NEEDS_HOST |= {"convert_to_tensor"}  # TensorFlow's, which takes arrays
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
+_SENDS = ("to", "cuda")
 _MOST_CALLERS = 8
 _ACTION = regex(r"(?:^|_)actions?$")
 _ENVIRONMENT = regex(r"(?:^|_)(?:env|envs|robot)$")
@@ -35,7 +37,7 @@ def host_needs(place: Place, node: ast.expr) -> bool:
     words = _NEEDS_HOST
     if _is_number(place, node) and not _is_written_at_once(place, node):
         words = _NEEDS_HOST - _WRITES - _SHOWS
-    taken = place.consumed_by(words, node) and _may_take(place.function, node, words)
+    taken = place.consumed_by(words, node) and _may_take(place, node, words)
     return taken or _is_action(place, node) or _is_told_environment(place)
 
 
@@ -57,11 +59,17 @@ def _is_number(place: Place, copy: ast.expr) -> bool:
     return value.is_tensor and value.scalar
 
 
-def _may_take(function: Function, node: ast.expr, words: frozenset[str]) -> bool:
-    """Whether what needs the host takes a value, by the bindings of names: what an assignment overwrites is read by nobody behind it."""
+def _may_take(place: Place, node: ast.expr, words: frozenset[str]) -> bool:
+    """Whether what needs the host takes a value, by the bindings of names: what an assignment overwrites is read by nobody behind it.
+
+    What is sent to the device again is needed there.
+    """
+    function = place.function
     flow, todo, seen = function.flow, [node], set[ast.AST]()
     while todo:
         for child, parent in flow.takers(todo.pop()):
+            if isinstance(child, ast.Attribute) and child.attr in _SENDS and _sends(place, child):
+                break
             if takes(parent, child, words) or (isinstance(parent, GOES_THROUGH) and child is parent.iter):
                 return True
             if not isinstance(parent, BINDS) or child is not parent.value or adds_up(parent) or parent in seen:
@@ -72,6 +80,12 @@ def _may_take(function: Function, node: ast.expr, words: frozenset[str]) -> bool
             seen.add(parent)
             todo += (*readers(function, target.id, parent.value), *_read_next_time(function, target.id, parent))
     return False
+
+
+def _sends(place: Place, method: ast.Attribute) -> bool:
+    """Whether a `.to` or `.cuda` is called, and sends to the device."""
+    call = place.flow.parents.get(method)
+    return isinstance(call, ast.Call) and call.func is method and goes_to_device(place, call)
 
 
 def _read_next_time(function: Function, name: str, made: ast.Assign) -> list[ast.Name]:
@@ -136,7 +150,7 @@ def comes_back(place: Place, call: ast.Call) -> bool:
         return True
     chain = [a for a in place.flow.expressions(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
     return any(
-        a.func.attr in ("to", "cuda") for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call)
+        a.func.attr in _SENDS for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call)
     )
 
 
