@@ -127,11 +127,14 @@ def _of_lambda(values: Evaluator, function: ast.Lambda, args: Arguments) -> Valu
 
 def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Value:
     definition = values.definition(name)
+    of_class = (isinstance(definition, Function) and definition.cls is not None) or name.endswith(".apply")
+    owner = values.definition(name.rpartition(".")[0]) if of_class else None
     if isinstance(definition, Function):
-        owner = values.definition(name.rpartition(".")[0]) if definition.cls is not None else None
         return _result_of(values, definition, node, args, owner if isinstance(owner, Class) else None)
     if isinstance(definition, Class):
         return _made(values, definition, node, args)
+    if isinstance(owner, Class) and values.world.is_autograd_function(owner):
+        return _applied(values, owner, args)
     if name in table.PASS_THROUGH:
         given = args.first
         if name == "torch.compile":
@@ -170,6 +173,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return builtin(values, name, node, args)
     if root in ("random", "time"):
         return drawn(values, last, args) if root == "random" else of_time(last)
+    if name == "itertools.repeat":
+        return sequence(args.first)
     if root in ("os", "math", "sys"):
         return NUMBER if root == "math" else UNKNOWN
     if root in _LIBRARIES:
@@ -201,9 +206,7 @@ def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: 
 
     A class method of a base class, called on `owner`, makes an object of that.
     """
-    value = values.world.returns(function)
-    given = () if value else choice(function, args)
-    value = values.world.returns(function, given) if given else value
+    value = _on_open_paths(values, function, args)
     if not (value and all(value.items or ())) and (tensors := _tensors_given(values, function, args)):
         return values.world.returns_of(function, tensors) or value
     if value.kind == "tensor" and not value.on_cpu and (hosts := _of_host(values, function, args)):
@@ -216,6 +219,12 @@ def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: 
     return value
 
 
+def _on_open_paths(values: Evaluator, function: Function, args: Arguments) -> Value:
+    """What a function returns, on the paths that a call's flags leave open."""
+    given = choice(function, args)
+    return (values.world.returns(function, given) if given else UNKNOWN) or values.world.returns(function)
+
+
 def _tensors_given(values: Evaluator, function: Function, args: Arguments) -> Given:
     """The parameters of a short function for which a call gives tensors; none where it is not known which ones."""
     if args.open or not function.bindings.returned or function.last_line - function.first_line > SHORT:
@@ -226,6 +235,18 @@ def _tensors_given(values: Evaluator, function: Function, args: Arguments) -> Gi
         if passed is not None and passed.kind == "tensor" and passed.proven and not passed.from_loader:
             found.append((parameter.arg, passed.device))
     return tuple(found)
+
+
+def _applied(values: Evaluator, klass: Class, args: Arguments) -> Value:
+    """What `apply` of a function with a backward pass of its own gives: what its `forward` makes of the same, behind a context."""
+    forward = values.world.method(klass, "forward")
+    if forward is None or args.open:
+        return UNKNOWN
+    given = zip(forward.parameters[1:], args.positional, strict=False)
+    tensors = [(one.arg, passed) for one, passed in given if passed.kind == "tensor" and passed.proven]
+    value = values.world.returns_of(forward, tuple((name, one.device) for name, one in tensors))
+    grad = any(one.grad for _, one in tensors)
+    return replace(value, grad=value.grad or grad) if value.kind == "tensor" else value
 
 
 def _of_host(values: Evaluator, function: Function, args: Arguments) -> Given:
@@ -268,6 +289,8 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return join_all([_method(values, one, function, node, args) for one in each_class(base)])
     if callee.kind in ("function", "module", "class") or (callee.kind == "name" and callee.choices):
         return _of_value(values, callee, node, args, function)
+    if attr == "apply" and base.class_ is not None and values.world.is_autograd_function(base.class_):
+        return _applied(values, base.class_, args)
     if kind == "accelerator":
         return operations.accelerator_method(attr, args)
     if kind == "distribution":
@@ -362,7 +385,7 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
         if callee.class_ is not None:
             forward = values.world.method(callee.class_, "forward")
             if forward is not None:
-                value = values.world.returns(forward)
+                value = _on_open_paths(values, forward, args)
                 if value.kind == "tensor":
                     return replace(value, device=callee.device or value.device, grad=True)
                 if value.kind in ("tuple", "dict"):

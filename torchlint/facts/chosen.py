@@ -1,4 +1,4 @@
-"""Which of the returns of a function a call may reach, by the flags that it gives: `get_model(config, train=True)`."""
+"""Which of the returns of a function a call may reach, by the flags that it gives: `get_model(config, train=True)`, `net(x, targets)`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from ..system.cached import kept
 from . import alternatives
 from .arguments import Arguments
 from .module import Function
+from .values import Value
 
 Choice = tuple[tuple[str, bool], ...]
-"""Parameters, and what a call gives for them, sorted."""
+"""Parameters, and what a call gives for them, sorted; of `name is None`, whether it is."""
+_IS_NONE = " is None"
 
 
 def choice(function: Function, args: Arguments) -> Choice:
@@ -19,13 +21,31 @@ def choice(function: Function, args: Arguments) -> Choice:
     if args.open or len(function.bindings.returned) < 2:
         return ()
     found: dict[str, bool] = {}
-    for name in _flags(function):
+    for flag in _flags(function):
+        name = flag.removesuffix(_IS_NONE)
         passed = args.get(function.positions[name] - function.is_method, name)
         default = function.defaults.get(name)
-        given = passed.const if passed is not None else default.value if isinstance(default, ast.Constant) else None
-        if isinstance(given, bool):
-            found[name] = given
+        said = _says(passed, default, asks_for_none=name != flag)
+        if said is not None:
+            found[flag] = said
     return tuple(sorted(found.items()))
+
+
+def _says(passed: Value | None, default: ast.expr | None, *, asks_for_none: bool) -> bool | None:
+    """Whether what a call passes is true, or None; None where that is not known."""
+    given: object
+    if passed is None:
+        if not isinstance(default, ast.Constant):
+            return None
+        given = default.value is None if asks_for_none else default.value
+    elif asks_for_none:
+        if {passed.kind, *passed.other_kinds} == {"none"}:
+            return True
+        known = passed.kind not in ("unknown", "none") or passed.device  # what is moved is something
+        return False if known and not passed.other_kinds & {"none", "unknown"} else None
+    else:
+        given = passed.const
+    return given if isinstance(given, bool) else None
 
 
 def may_return(function: Function, node: ast.expr, given: Mapping[str, bool]) -> bool:
@@ -39,11 +59,22 @@ def _flags(function: Function) -> frozenset[str]:
 
 
 def _find_flags(function: Function) -> frozenset[str]:
-    own = function.positions.keys() - function.flow.stores.keys()
     nodes = (one.node for one in function.bindings.returned if one is not None)
-    return frozenset(name for node in nodes for name, _ in _conditions(function, node) if name in own)
+    asked = {flag for node in nodes for flag, _ in _conditions(function, node)}
+    return frozenset(flag for flag in asked if flag.removesuffix(_IS_NONE) in function.positions)
 
 
 def _conditions(function: Function, node: ast.expr) -> list[tuple[str, bool]]:
-    """The names that have to be true, or false, on the way to an expression."""
-    return [(one.name, one.equal) for one in alternatives.behind(function.flow, node) if one.value is True]
+    """The names that have to be true, false, None or something else, as they were given, on the way to an expression."""
+    return [
+        (one.name if one.value is True else one.name + _IS_NONE, one.equal)
+        for guard in function.flow.guards(node)
+        for one in alternatives.said(guard.test, guard.true)
+        if (one.value is True or one.value is None) and _as_given(function, one.name, guard.test)
+    ]
+
+
+def _as_given(function: Function, name: str, test: ast.expr) -> bool:
+    """Whether a test asks for what a parameter was given, which the function binds anew behind it, if ever."""
+    stores = function.flow.stores.get(name, ())
+    return not stores or (not function.flow.loops(test) and all(store.lineno > test.lineno for store in stores))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable
 
 _BEGINS = frozenset(("iter", "__iter__"))
+_REPEATS = frozenset(("repeat",))
 _ADVANCES = frozenset(("next", "__next__"))
 
 
@@ -15,6 +16,8 @@ def handed_on(function: ast.AST, parameters: Collection[str]) -> str | None:
     yielded = [node.value for node in nodes if isinstance(node, ast.Yield | ast.YieldFrom)]
     stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     given = _looped_over(nodes, yielded, stored) or _advanced(nodes, yielded, stored) if yielded else None
+    if given is not None and stored.count(given) == 1:
+        given = _repeated(nodes, given)
     return given if given in parameters and given not in stored else None
 
 
@@ -25,6 +28,13 @@ def _looped_over(nodes: list[ast.AST], yielded: list[ast.expr | None], stored: l
         return None
     loops = (node for node in nodes if isinstance(node, ast.For))
     return next((over for loop in loops if (over := _over(loop, each)) is not None), None)
+
+
+def _repeated(nodes: list[ast.AST], each: str) -> str | None:
+    """`batches` of `for each in repeat(batches)`, which gives the same again and again."""
+    loops = (node for node in nodes if isinstance(node, ast.For))
+    over = (loop.iter for loop in loops if isinstance(loop.target, ast.Name) and loop.target.id == each)
+    return next((_of(one, _REPEATS) for one in over), None)
 
 
 def _over(loop: ast.For, each: str) -> str | None:

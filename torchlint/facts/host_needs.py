@@ -149,9 +149,7 @@ def comes_back(place: Place, call: ast.Call) -> bool:
     if place.consumed_by(_BACK, call):
         return True
     chain = [a for a in place.flow.expressions(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
-    return any(
-        a.func.attr in _SENDS for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call)
-    )
+    return any(a.func.attr in _SENDS for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call))
 
 
 def _receives(func: ast.Attribute, call: ast.Call) -> bool:

@@ -233,6 +233,10 @@ class Definitions(Texts):
             return own is not klass and self.is_distribution(own)
         return name.startswith("torch.distributions.")
 
+    def is_autograd_function(self, klass: Class) -> bool:
+        """Whether a class is a function with a backward pass of its own: its `apply` runs its `forward`."""
+        return any(self._base(klass, base)[0] == "torch.autograd.Function" for base in klass.bases)
+
     def is_loader(self, klass: Class) -> bool:
         """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
         own = (klass.methods.get(name) for name in ("__iter__", "__next__"))
