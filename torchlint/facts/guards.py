@@ -82,7 +82,23 @@ def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
         return "cold"
     if _begins_again(guard, flow, value_of):
         return "throttled"
-    return _Reading(flow, value_of).test(guard.test, guard.true)
+    return _Reading(flow, value_of).test(_going_on(guard, flow), guard.true)
+
+
+def _going_on(guard: Guard, flow: Flow) -> ast.expr:
+    """What a condition asks where the program goes on: `step == 0` of `if step == 0 or only_test: ...; if only_test: sys.exit()`."""
+    test = guard.test
+    if not (guard.true and guard.block and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or)):
+        return test
+    ends = [
+        one.test
+        for one in guard.block
+        if isinstance(one, ast.If) and flow.ends_in_exit(tuple(one.body), leaves_function=True)
+    ]
+    rest = [part for part in test.values if not any(syntax.same(part, end) for end in ends)]
+    if not ends or not rest:
+        return test
+    return ast.BoolOp(ast.Or(), rest) if len(rest) > 1 else rest[0]
 
 
 def _is_requirement(guard: Guard) -> bool:

@@ -11,7 +11,9 @@ from .module import Class, Function
 from .nodes import indices
 from .place import Place
 
-_VIEWS = frozenset("float long half double view reshape unsqueeze squeeze expand repeat t transpose permute".split())
+_VIEWS = frozenset(
+    "float long half double view reshape unsqueeze squeeze expand repeat t transpose permute contiguous".split()
+)
 _TURNED = frozenset(("T", "mT", "data"))
 _MOVED_ALONG = frozenset(("torch.nn.Parameter", "torch.nn.Buffer"))
 
@@ -22,7 +24,7 @@ def kept_on_host(place: Place, node: ast.expr) -> ast.expr | None:
     An attribute that its constructor alone sets, and nobody writes into, of an object that is not made anew for each step;
     a name from outside of the loop, or of the function. None where it may be another tensor each time, or lives elsewhere.
     """
-    part = _viewed(node)
+    part = viewed(node)
     if not isinstance(part, ast.Name | ast.Attribute) or place.function.name == "__init__":
         return None
     if isinstance(part, ast.Name) and not _is_outer(place, part):
@@ -46,8 +48,8 @@ def taken_from_host(place: Place, node: ast.expr) -> ast.expr | None:
 
     What is pinned lies on the host on purpose, since it is large.
     """
-    part = _viewed(node)
-    whole = _viewed(part.value) if isinstance(part, ast.Subscript) else None
+    part = viewed(node)
+    whole = viewed(part.value) if isinstance(part, ast.Subscript) else None
     klass = place.function.cls
     if whole is None or klass is None or syntax.own_attribute(place.function, whole) is None:
         return None
@@ -57,8 +59,8 @@ def taken_from_host(place: Place, node: ast.expr) -> ast.expr | None:
     return whole if value.on_cpu and value.is_tensor and not value.pinned else None
 
 
-def _viewed(node: ast.expr) -> ast.expr:
-    """`x` of `x.float()[None].T`."""
+def viewed(node: ast.expr) -> ast.expr:
+    """`x` of `x.float()[None].T`: what stands before views, and casts that mostly change nothing."""
     while True:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
             node = node.func.value

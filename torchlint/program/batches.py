@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from ..facts.host_constants import viewed
 from ..facts.module import Function
 from ..facts.nodes import given_to, names_in
 from ..facts.sending import SENDS
@@ -18,9 +19,11 @@ _MOVES = ("to", "cuda", "xpu", "to_device")
 def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor | Batch | None:
     """What a loader gave that a call sends to the device: `x.to(device)`, `move_to(batch, device)`."""
     func = call.func
-    # What a method made of a batch, `x.float()`, is mostly new, and so no longer in pinned memory.
-    if isinstance(func, ast.Attribute) and func.attr in _MOVES and not _is_made(func.value):
-        given = func.value
+    if isinstance(func, ast.Attribute) and func.attr in _MOVES:
+        # A view lies in pinned memory, too, and so does a cast to what the loader gives; what else is made of a batch is new.
+        given = viewed(func.value)
+        if _is_made(given):
+            return None
     elif isinstance(func, ast.Name) and len(call.args) > 1 and SENDS.search(func.id):
         given = call.args[0]
     else:
