@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ..system.cached import kept
 from ..system.regex import regex
 from ..torch_api import operators
 from . import names
@@ -48,6 +50,7 @@ _CASTS = frozenset(("float", "int", "bool", "complex", "str"))
 _COPIES = frozenset(("to", "cuda", "copy_"))
 """Methods that copy to the device."""
 
+_Asked = ast.If | ast.While | ast.Assert | ast.IfExp | ast.Subscript
 Resolve = Callable[[ast.expr], str | None]
 Targets = Callable[[Function, ast.Call], list[Function]]
 
@@ -67,10 +70,6 @@ class Span(NamedTuple):
         for call in self.function.flow.calls_between(last + 1, self.end.lineno):
             if call is not self.end and not _around(self.function, self.end, call):
                 yield call
-
-    def holds(self, node: ast.AST) -> bool:
-        """Whether a place stands on the lines between the two reads."""
-        return (self.start.end_lineno or self.start.lineno) < getattr(node, "lineno", 0) <= self.end.lineno
 
     def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
         """The loops that begin and end in it."""
@@ -201,17 +200,26 @@ def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
 
 def decides(span: Span, value_of: Callable[[ast.expr], Value]) -> bool:
     """Whether Python decides in between by the value of a tensor, or picks elements by a mask: both wait for it."""
-    for node in span.function.flow.nodes:
-        if not span.holds(node):
-            continue
-        if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp):
-            if any(value_of(leaf).is_tensor for leaf in leaves(node.test)):
-                return True
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+    asked = kept(span.function, "asked by line", lambda: _asked(span.function))
+    first = bisect_right(asked, span.start.end_lineno or span.start.lineno, key=_line)
+    for _, node in asked[first : bisect_right(asked, span.end.lineno, key=_line)]:
+        if isinstance(node, ast.Subscript):
             picked = value_of(node.slice)
             if picked.is_tensor and picked.boolean:
                 return True
+        elif any(value_of(leaf).is_tensor for leaf in leaves(node.test)):
+            return True
     return False
+
+
+def _asked(function: Function) -> list[tuple[int, _Asked]]:
+    """What decides or picks in a function, by line."""
+    found = (node for node in function.flow.nodes if isinstance(node, _Asked))
+    return sorted(((node.lineno, node) for node in found), key=_line)
+
+
+def _line(one: tuple[int, _Asked]) -> int:
+    return one[0]
 
 
 def is_part_of_step(span: Span, passes: list[ast.Call]) -> bool:
