@@ -275,7 +275,8 @@ class WarmLoops:
             return True
         if is_given_model(self.project, function, call, callee) or predicts(self.project, function, call):
             return True
-        if is_run_without_gradients(self.project, function, call):
+        # What a `while` loop runs decides when it ends, and has to be read for that.
+        if isinstance(loop, ast.For) and is_run_without_gradients(self.project, function, call):
             return True
         # `model.validate()`, of an object that was given the batch before.
         is_bare = isinstance(call.func, ast.Attribute) and not (call.args or call.keywords)
