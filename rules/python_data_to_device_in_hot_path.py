@@ -211,14 +211,24 @@ def _places(value: Value) -> str:
 def _is_first(site: Site, node: ast.Subscript, index: ast.expr) -> bool:
     """Whether no tensor of the device has the same index before it, in the same loop: what was copied once would do for both."""
     loops = site.flow.loops(node)
+    alike = site.once(("subscripts by index", site.function), lambda: _by_index(site)).get(ast.dump(index), ())
     return not any(
-        isinstance(one, ast.Subscript)
-        and (one.lineno, one.col_offset) < (node.lineno, node.col_offset)
-        and any(syntax.same(part, index) for part in indices(one.slice))
+        (one.lineno, one.col_offset) < (node.lineno, node.col_offset)
         and site.flow.loops(one) == loops
         and reads.is_on_device(site, one.value)
-        for one in site.flow.nodes
+        for one in alike
     )
+
+
+def _by_index(site: Site) -> dict[str, list[ast.Subscript]]:
+    """The subscripts of a function, by what stands in their brackets; slices and constants left out."""
+    found: dict[str, list[ast.Subscript]] = {}
+    for node in site.flow.nodes:
+        if isinstance(node, ast.Subscript):
+            for part in indices(node.slice):
+                if not isinstance(part, ast.Slice | ast.Constant):
+                    found.setdefault(ast.dump(part), []).append(node)
+    return found
 
 
 def _is_filled_for(site: Site, node: ast.Subscript, index: Value) -> bool:
