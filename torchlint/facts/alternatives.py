@@ -78,7 +78,7 @@ def decisive(function: Function) -> frozenset[str]:
     for name in itertools.chain(_tested(flow), _handed(flow)):
         if name.id in parameters:
             asked.setdefault(name.id, []).append(name)
-    return frozenset(name for name, reads in asked.items() if _as_given(flow, name, reads))
+    return frozenset(name for name, reads in asked.items() if as_given(flow, name, reads))
 
 
 def _tested(flow: Flow) -> Iterator[ast.Name]:
@@ -92,7 +92,7 @@ def _handed(flow: Flow) -> Iterator[ast.Name]:
     return (value for call in flow.calls for value in given_to(call) if isinstance(value, ast.Name))
 
 
-def _as_given(flow: Flow, name: str, reads: Iterable[ast.Name]) -> bool:
+def as_given(flow: Flow, name: str, reads: Iterable[ast.expr]) -> bool:
     """Whether some places read a parameter before it is bound anew, if it ever is: `if cache is not None: ...; cache = k, v`."""
     stores = flow.stores.get(name, ())
     first = min((store.lineno for store in stores), default=None)

@@ -54,7 +54,7 @@ def may_return(function: Function, node: ast.expr, given: Mapping[str, bool]) ->
 
 
 def _flags(function: Function) -> frozenset[str]:
-    """The parameters whose truth alone decides what is returned."""
+    """The parameters whose truth alone, or whether they are None, decides what is returned."""
     return kept(function, "return flags", lambda: _find_flags(function))
 
 
@@ -70,11 +70,5 @@ def _conditions(function: Function, node: ast.expr) -> list[tuple[str, bool]]:
         (one.name if one.value is True else one.name + _IS_NONE, one.equal)
         for guard in function.flow.guards(node)
         for one in alternatives.said(guard.test, guard.true)
-        if (one.value is True or one.value is None) and _as_given(function, one.name, guard.test)
+        if (one.value is True or one.value is None) and alternatives.as_given(function.flow, one.name, (guard.test,))
     ]
-
-
-def _as_given(function: Function, name: str, test: ast.expr) -> bool:
-    """Whether a test asks for what a parameter was given, which the function binds anew behind it, if ever."""
-    stores = function.flow.stores.get(name, ())
-    return not stores or (not function.flow.loops(test) and all(store.lineno > test.lineno for store in stores))

@@ -45,8 +45,6 @@ _HARMLESS = frozenset(
 
 _ASKING = frozenset(("getattr", "hasattr", "isinstance", "callable", "dict", "type"))
 """Builtins that read no value, whatever they are given."""
-_CASTS = frozenset(("float", "int", "bool", "complex", "str"))
-"""Builtins that make of a tensor what the host can read; methods of these names compute on the device."""
 _COPIES = frozenset(("to", "cuda", "copy_"))
 """Methods that copy to the device."""
 
@@ -160,8 +158,10 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
     last = names.last(call.func)
     if "sync" in last or last in waiting() or (name is not None and _always_waits(name)):
         return True
-    if isinstance(call.func, ast.Name) and last in (*_ASKING, *_CASTS):
-        return last in _CASTS
+    if isinstance(call.func, ast.Name) and last in _ASKING:
+        return False
+    if isinstance(call.func, ast.Name) and last == "float":
+        return True  # the builtin reads; the method computes on the device
     targets = targets_of(function, call)
     if targets:
         return any(_reads(target, targets_of, depth) for target in targets)
@@ -202,7 +202,7 @@ def decides(span: Span, value_of: Callable[[ast.expr], Value]) -> bool:
     """Whether Python decides in between by the value of a tensor, or picks elements by a mask: both wait for it."""
     asked = kept(span.function, "asked by line", lambda: _asked(span.function))
     first = bisect_right(asked, span.start.end_lineno or span.start.lineno, key=_line)
-    for _, node in asked[first : bisect_right(asked, span.end.lineno, key=_line)]:
+    for node in asked[first : bisect_right(asked, span.end.lineno, key=_line)]:
         if isinstance(node, ast.Subscript):
             picked = value_of(node.slice)
             if picked.is_tensor and picked.boolean:
@@ -212,14 +212,13 @@ def decides(span: Span, value_of: Callable[[ast.expr], Value]) -> bool:
     return False
 
 
-def _asked(function: Function) -> list[tuple[int, _Asked]]:
+def _asked(function: Function) -> list[_Asked]:
     """What decides or picks in a function, by line."""
-    found = (node for node in function.flow.nodes if isinstance(node, _Asked))
-    return sorted(((node.lineno, node) for node in found), key=_line)
+    return sorted((node for node in function.flow.nodes if isinstance(node, _Asked)), key=_line)
 
 
-def _line(one: tuple[int, _Asked]) -> int:
-    return one[0]
+def _line(node: _Asked) -> int:
+    return node.lineno
 
 
 def is_part_of_step(span: Span, passes: list[ast.Call]) -> bool:

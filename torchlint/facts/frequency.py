@@ -18,7 +18,6 @@ _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
 _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
 _FOR_EXPORT = regex(r"(?:^|[a-z\d_])O(?:nnx|NNX)(?![a-z])")
 """What modules are called that are there to be exported, and run once for that, while they are traced: `SamOnnxModel`."""
-_FUNCTION = "torch.autograd.Function"
 _TRACERS = frozenset(
     ("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance", "is_tensor")
 )
@@ -96,7 +95,7 @@ def _is_forward(place: Place, function: Function) -> bool:
     if function.name == "forward" and place.project.is_module(function.cls):
         return _FOR_EXPORT.search(function.cls.name) is None
     if function.name in ("forward", "backward"):
-        return any(place.project.base_name(function.cls, base) == _FUNCTION for base in function.cls.bases)
+        return bool(place.project.is_autograd_function(function.cls))
     return (
         function.name == "__call__"
         and _PROCESSOR.search(function.cls.name) is not None

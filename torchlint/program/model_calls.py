@@ -171,13 +171,12 @@ def hands_on_model(project: Project, function: Function, call: ast.Call) -> bool
 def is_run_without_gradients(project: Project, function: Function, call: ast.Call) -> bool:
     """`schedule.denoise(image, t, model)`, with gradients off: what is given a model and a tensor, and has no loop of its own."""
     given = given_to(call)
-    if len(given) < 2 or not any(common_names.MODEL_NAME.search(names.last(one)) for one in given):
+    models = [one for one in given if common_names.MODEL_NAME.search(names.last(one))]
+    if not models or not _keeps_no_gradients(function, call) or _MAKES.match(names.last(call.func)):
         return False
-    if not _keeps_no_gradients(function, call) or _MAKES.match(names.last(call.func)):
+    if any(project.value(function, one).kind not in ("module", "unknown") for one in models):
         return False
-    kinds = {project.value(function, one).kind for one in given if common_names.MODEL_NAME.search(names.last(one))}
-    tensors = (value for value in (project.value(function, one) for one in given) if value.is_tensor)
-    if not kinds <= {"module", "unknown"} or all(value.on_cpu for value in tensors):
+    if not any(value.is_tensor and not value.on_cpu for value in (project.value(function, one) for one in given)):
         return False
     return not any(one.has_loops for one in project.targets(function, call))
 
