@@ -184,7 +184,8 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
     if given is not None:
         return device_of(given)
     if (row.device == "data" or row.alias in _OF_FIRST) and values and values[0].kind == "tensor":
-        return values[0].device
+        # Of a tensor `torch.tensor` warns: what only seems to be one, a parameter, is mostly a number there.
+        return values[0].device if values[0].proven or row.name != "torch.tensor" else "cpu"
     if row.device in ("factory", "data"):
         return "" if args.named else "cpu"  # `*sizes` brings no device, which is given by name
     # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory. A comparison may be a tensor.
