@@ -37,7 +37,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     Finds `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
     device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back;
     what such a loop collects as predictions, labels, scores or losses by its name (`y_pred.extend(output.cpu().numpy())`),
-    unless it is written to a file behind the loop or kept as an array a batch (`preds.append(output.cpu().numpy())`);
+    and what one over a loader calculates and keeps in a list of its own (`features.append(output.cpu().numpy())`), but no
+    pictures or sounds, and nothing that is written to a file behind the loop;
     what such a loop reduces behind the copy, not in front (`correct += predicted.eq(y).cpu().sum()`); and what is written
     into a tensor of the host (`losses[i] = criterion(output, y)`). With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
@@ -52,7 +53,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     Where the value has to be on the host: the action of an environment, the priorities of a replay buffer, a checkpoint, a
     picture, text to be decoded, what is offloaded to save memory. These are not reported, nor is what happens once in many steps or after the loop. `.to("cpu",
-    non_blocking=True)` does not wait (an event has to, before the value is read).
+    non_blocking=True)` does not wait (an event has to, before the value is read): so an evaluation keeps what the device has no room for.
 
     ## Bad
 
@@ -99,6 +100,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         or reduced
         or _scored(site)
         or collected.is_collected(site, site.call)
+        or collected.is_kept(site, site.call)
     )
     if not site.settings.preview and (not by_default or frequency.behind_type_test(site)):
         return

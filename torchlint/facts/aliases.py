@@ -28,6 +28,13 @@ _MANY = 100
 _PASSED_ON = (ast.Tuple, ast.List, ast.Starred)
 
 
+def gone_through(iterable: ast.expr) -> ast.expr:
+    """What `enumerate(...)`, `tqdm(...)` and the like go through."""
+    while isinstance(iterable, ast.Call) and iterable.args and names.last(iterable.func) in WRAPPERS:
+        iterable = iterable.args[0]
+    return iterable
+
+
 class Batch:
     """A part of a batch that a function copies, and the names that lead to its memory."""
 

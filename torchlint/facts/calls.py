@@ -45,6 +45,8 @@ _CONTEXTS = frozenset("autocast detect_anomaly profile record_function no_grad s
 
 _WHOLE_VIEWS = frozenset("view view_as unsqueeze squeeze unflatten transpose swapaxes permute movedim t".split())
 """Methods that give all of a tensor's memory, as it lies there: pinned where the tensor is."""
+_SHAPES = frozenset(("reshape", "flatten"))
+"""The same of what lies in one piece; of what was turned they make a copy."""
 
 
 def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
@@ -182,10 +184,19 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
     made = operation(row, node, Arguments([base, *args.positional], args.keywords, args.open))
     # A view of what a loader gave, and of what was moved since, comes from that loader.
     if row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.loader_calls:
-        if attr in _WHOLE_VIEWS and base.proven:
+        if base.proven and (attr in _WHOLE_VIEWS or (attr in _SHAPES and _is_whole(base))):
             made = replace(made, from_loader=base.from_loader, pinned=base.pinned, managed=base.managed)
         return replace(made, loader_calls=base.loader_calls)
     return made
+
+
+def _is_whole(base: Tensor) -> bool:
+    """Whether a tensor lies in one piece, as the default `collate_fn` stacks it, and nothing was done to it since."""
+    calls = [call for call in base.loader_calls if isinstance(call, ast.Call)]
+    stacked = all(
+        len(call.args) < 7 and not {"collate_fn", None} & {one.arg for one in call.keywords} for call in calls
+    )
+    return base.made_by is None and len(calls) == len(base.loader_calls) and stacked
 
 
 def calculated(value: Value) -> Value:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..system.regex import regex
+from . import aliases, nodes, uses
 from .flow import Flow, Loop
 from .module import key_of
 from .names import chain
@@ -18,6 +19,9 @@ _SCORES = regex(
     r"|scores?|logits?|loss(?:es)?|acc|correct|mse|mae|rmse|errors?|ppls?|perplexit(?:y|ies)|y?hats?)(?:_|$)"
 )
 """What collects predictions, labels and metrics is called, not images or sounds."""
+_MEDIA = regex(
+    r"(?:^|[._])(?:im(?:a?ges?|gs?)?|pictures?|figs?|frames?|videos?|wavs?|audios?|samples?|masks?|recon\w*|outs?|outputs?)(?:_|$)"
+)
 _ADDS = ("append", "extend")
 
 
@@ -32,6 +36,49 @@ def is_collected(place: Place, copy: ast.Call) -> bool:
     if holder is None or not _SCORES.search(".".join(_words(holder)).lower()):
         return False
     return not _is_written(place, _key(holder))
+
+
+def is_kept(place: Place, copy: ast.Call) -> bool:
+    """Whether a loop over a loader adds the copy of what it calculates to a list, for what works on all of them behind the loop.
+
+    Images and sounds are what an evaluation is for, and large; so is what the loader gave.
+    """
+    loop, func = place.warm, copy.func
+    if not isinstance(loop, ast.For) or place.flow.loops(copy)[0] is not loop or not isinstance(func, ast.Attribute):
+        return False
+    if getattr(place.value(func.value), "loader_calls", None):
+        return False
+    holders = list(_lists(place, copy, named=False))
+    if not holders or not all(_is_own(place, holder) for holder in holders):
+        return False
+    if any(_MEDIA.search(".".join(_words(holder)).lower()) for holder in holders):
+        return False
+    over = place.value(aliases.gone_through(loop.iter))
+    return over.kind == "loader" and not any(_is_written(place, _key(holder)) for holder in holders)
+
+
+def _lists(place: Place, whole: ast.expr, *, named: bool) -> Iterator[ast.expr]:
+    """The lists that something is added to, by itself or by a name that is read for that alone; nothing where it goes elsewhere."""
+    for child, parent in place.flow.upwards(whole):
+        match parent:
+            case ast.Attribute():
+                continue
+            case ast.Call(func=method) if method is child:
+                continue
+            case ast.Call(func=ast.Attribute(value=holder, attr="append" | "extend")):
+                yield holder
+            case ast.Assign(targets=[ast.Name(name)]) if not named:
+                read = list(uses.readers(place.function, name, parent.value))
+                found = [list(_lists(place, one, named=True)) for one in read]
+                if all(found):
+                    yield from (holder for holders in found for holder in holders)
+        return
+
+
+def _is_own(place: Place, holder: ast.expr) -> bool:
+    """Whether a list is one of the function, which shows what becomes of it."""
+    root = nodes.root_of(holder, ast.Subscript)
+    return root is not None and place.function.binds(root.id) and root.id not in place.flow.parameters
 
 
 def _is_array_of_batch(flow: Flow, copy: ast.Call) -> bool:

@@ -238,9 +238,11 @@ def _assigned(place: Place, name: ast.Name) -> ast.expr | None:
         while isinstance(part, ast.Subscript):
             part = part.value
         bound = place.function.bindings.reach.get(part)
-    if isinstance(bound, Part) and isinstance(bound.whole, Assigned) and isinstance(bound.whole.node, ast.Tuple):
-        several = bound.whole.node.elts  # `a, b = x, y`
-        return several[bound.at] if bound.count == len(several) else None
+    if isinstance(bound, Part) and isinstance(bound.whole, Assigned):
+        whole = bound.whole.node
+        if isinstance(whole, ast.Tuple):  # `a, b = x, y`
+            return whole.elts[bound.at] if bound.count == len(whole.elts) else None
+        return whole if isinstance(whole, ast.Call) else None  # `a, b = torch.meshgrid(x, y)`
     return bound.node if isinstance(bound, Assigned) else None
 
 

@@ -13,14 +13,7 @@ from .project import Project
 
 def brings_batches(project: Project, function: Function, iterable: ast.expr) -> bool:
     """`loader`, `enumerate(loader)`, `tqdm(loader)`."""
-    return project.value(function, _gone_through(iterable)).kind == "loader"
-
-
-def _gone_through(iterable: ast.expr) -> ast.expr:
-    """What `enumerate(...)`, `tqdm(...)` and the like go through."""
-    while isinstance(iterable, ast.Call) and iterable.args and names.last(iterable.func) in aliases.WRAPPERS:
-        iterable = iterable.args[0]
-    return iterable
+    return project.value(function, aliases.gone_through(iterable)).kind == "loader"
 
 
 def over_runs(project: Project, function: Function, loop: Loop) -> bool:
@@ -49,14 +42,14 @@ def counts_up(project: Project, function: Function, loop: Loop) -> bool:
     """`for i in range(n)`, `for i, (a, b) in enumerate(self.scales)` of a list, which bring no batches."""
     if not isinstance(loop, ast.For):
         return False
-    iterable = _gone_through(loop.iter)
+    iterable = aliases.gone_through(loop.iter)
     ranges = isinstance(iterable, ast.Call) and names.chain(iterable.func) == ["range"]
     return ranges or project.value(function, iterable).kind in ("list", "tuple")
 
 
 def over_all_modules(loop: Loop) -> bool:
     """`for name, module in model.named_modules()`: what is done for each module of a model, at every depth, runs none of them in turn."""
-    iterable = _gone_through(loop.iter) if isinstance(loop, ast.For) else None
+    iterable = aliases.gone_through(loop.iter) if isinstance(loop, ast.For) else None
     return isinstance(iterable, ast.Call) and names.last(iterable.func) in ("modules", "named_modules")
 
 
