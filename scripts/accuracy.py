@@ -3,7 +3,10 @@
 repositories.json: where a repository is, at which commit, how many lines of Python it has.
 counts.json: findings of the default set, by repository and rule, those of a rule on one line as one; `--count` makes it from what
 `torchlint check . --isolated --output-format json` printed in each.
-unseen*.jsonl: hand-labelled lines, for a scorer alone.
+unseen-SET.jsonl: hand-labelled lines, for a scorer alone; sets.json: who labelled a set, and what a scorer said of it (all rules, default set):
+"first" before anything was mended, "unread" with later facts while its labels were still shut, "opened" with what it led to.
+unseen*.tsv: default findings that were read on unseen repositories; readings.json: how they were drawn, and at which commit;
+read.tsv: the repositories with their commits, where those were written down.
 The other *.jsonl: one judged finding a line: code, repo, path, line, verdict (right, debatable, wrong), reason (a sentence), and
 `mended` where the finding is no longer reported: what was missing, or why a right one was given up.
 """
@@ -11,6 +14,7 @@ The other *.jsonl: one judged finding a line: code, repo, path, line, verdict (r
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -87,11 +91,58 @@ def by_finding(rows: list[Row]) -> Iterable[str]:
                 yield f"| {repo}/{row['path']}:{row['line']} {row['code']} | {row['verdict']}: {row['reason']} |"
 
 
+def by_set() -> Iterable[str]:
+    """What was found of each set of labels, at its first reading and since."""
+    yield "| set | files | bad | first reading: all / default | traps hit: all / default | still unread, with later facts | opened (development) |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    sets = json.loads((DATA / "sets.json").read_text("utf-8"))
+    pooled, bads, traps = [0, 0, 0, 0], 0, 0
+    for name, about in sets.items():
+        rows = [json.loads(row) for row in (DATA / f"unseen-{name}.jsonl").read_text("utf-8").splitlines()]
+        counted = Counter(row["verdict"] for row in rows if row["confidence"] >= 0.5)
+        bad, trap, files = counted["bad"], counted["trap"], len({(row["repo"], row["path"]) for row in rows})
+        first = about["first"]
+        if about["by"] == "a reader":
+            bads, traps = bads + bad, traps + trap
+            pooled = [one + two for one, two in zip(pooled, [*first["bad"], *first["traps"]], strict=True)]
+        later = both(about["unread"]["bad"], bad) if "unread" in about else ""
+        opened = both(about["opened"]["bad"], bad) if "opened" in about else ""
+        mark = "" if about["by"] == "a reader" else " (by a rule writer)"
+        yield f"| {name}{mark} | {files} | {bad} | {both(first['bad'], bad)} | {both(first['traps'], trap)} | {later} | {opened} |"
+    yield f"| **labelled by readers, each at its first reading** | | {bads:,} | **{both(pooled[:2], bads)}** | **{both(pooled[2:], traps)}** | | |"
+
+
+def both(hit: list[int], total: int) -> str:
+    return " / ".join(f"{100 * one / total:.1f}" for one in hit) + " %"
+
+
+def by_reading() -> Iterable[str]:
+    """What was right of the default findings that were read on unseen repositories."""
+    yield "| read | drawn | at | findings | right | debatable | wrong | right of right and wrong | a debatable one as half |"
+    yield "|---|---|---|---:|---:|---:|---:|---:|---:|"
+    whole = Counter[str]()
+    for about in json.loads((DATA / "readings.json").read_text("utf-8")):
+        with (DATA / about["file"]).open(encoding="utf-8", newline="") as judged:
+            verdicts = Counter(row["verdict"] for row in csv.DictReader(judged, delimiter="\t", quoting=csv.QUOTE_NONE))
+        whole += verdicts
+        name = about["file"].removeprefix("unseen").removeprefix("-").removesuffix(".tsv") or "2026-11-20"
+        yield f"| {name} | {about['drawn']} | {about.get('at', '')} | {judged_cells(verdicts)} |"
+    yield f"| **all** | | | {judged_cells(whole)} |"
+
+
+def judged_cells(verdicts: Counter[str]) -> str:
+    decided = verdicts["right"] + verdicts["wrong"]
+    counts = [verdicts.total(), verdicts["right"], verdicts["debatable"], verdicts["wrong"]]
+    return " | ".join([*map(str, counts), percent(100 * verdicts["right"] / decided), percent(share(verdicts))])
+
+
 def tables() -> dict[str, Iterable[str]]:
     counts = json.loads((DATA / "counts.json").read_text("utf-8"))
     repositories = json.loads((DATA / "repositories.json").read_text("utf-8"))
     rows = judgements()
     return {
+        "sets": by_set(),
+        "readings": by_reading(),
         "rules": by_rule(counts, rows),
         "repositories": by_repository(counts, repositories),
         "findings": by_finding(rows),

@@ -81,3 +81,16 @@ def test_a_default_rule_is_worth_reading(code: str) -> None:
     read = [row["verdict"] for row in ROWS if row["code"] == code and "mended" not in row]
     bar = 0.75 if load()[code].severity == "info" else 0.9
     assert len(read) < 10 or read.count("right") + read.count("debatable") / 2 >= bar * len(read)
+
+
+def test_every_set_of_labels_has_its_first_reading() -> None:
+    sets = json.loads((DATA / "sets.json").read_text("utf-8"))
+    assert {file.stem.removeprefix("unseen-") for file in DATA.glob("unseen-*.jsonl")} == sets.keys()
+
+
+def test_every_reading_is_described_and_its_repositories_are_listed() -> None:
+    described = [about["file"] for about in json.loads((DATA / "readings.json").read_text("utf-8"))]
+    assert sorted(file.name for file in DATA.glob("unseen*.tsv")) == sorted(described)
+    read = {row.split("\t")[0] for file in described for row in (DATA / file).read_text("utf-8").splitlines()[1:]}
+    listed = [row.split("\t")[0] for row in (DATA / "read.tsv").read_text("utf-8").splitlines()[1:]]
+    assert sorted(read) == sorted(listed)
