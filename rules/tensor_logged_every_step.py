@@ -92,8 +92,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
         return
     found = logging_calls.logged(site, site.call) if site.hot or site.warm else []
     if formats:
-        # A read of its own is told by TL101.
-        found = [one for one in found if not (isinstance(one, ast.Call) and reads.scalar_read(site, one) is not None)]
+        # A read of its own is told by TL101, a copy by TL103.
+        found = [one for one in found if not (isinstance(one, ast.Call) and _is_told(site, one))]
     level = frequency.severity(site) if found else None
     if level is None or not site.accelerator or logging_calls.is_logged(site, site.call):
         return
@@ -103,6 +103,10 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     for number, one in enumerate(found):
         message = f"`{site.short(one)}` is read from the device {frequency.how_often(site)} to be {what}"
         yield site.finding(message, at=one if number else None, severity=level, related=site.why_hot())
+
+
+def _is_told(site: Site, call: ast.Call) -> bool:
+    return reads.scalar_read(site, call) is not None or reads.host_copy(site, call) is not None
 
 
 def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ _NUMPY_RANDOM = frozenset(
     for name in "normal permutation rand randint randn random random_sample standard_normal uniform".split()
 )
 _NUMPY_AGAIN = frozenset(("numpy.repeat", "numpy.tile"))
-NUMPY_FILLS = sorted(_NUMPY | _NUMPY_RANDOM)
+NUMPY_FILLS = sorted(_NUMPY | _NUMPY_RANDOM | {"numpy.random.choice"})
 """What of NumPy fills an array by numbers alone, or may."""
 MOST_USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
@@ -334,11 +334,22 @@ def is_filled_by_numpy(place: Place, array: ast.expr) -> bool:
     name = place.resolve(made.func) if made is not None else None
     if made is not None and name in _NUMPY_AGAIN:
         return _is_again(place, made)
+    if made is not None and name == "numpy.random.choice":
+        return _is_chosen(place, made)
     if made is None or name not in _NUMPY_RANDOM:
         return name in _NUMPY
     given = given_to(made)
     # A tuple that is written out is the shape.
     return bool(given) and all(isinstance(one, ast.Tuple) or _is_number(place, one) for one in given)
+
+
+def _is_chosen(place: Place, made: ast.Call) -> bool:
+    """`np.random.choice(np.arange(n), batch_size)`, `np.random.choice(n, size=(batch_size,), p=weights)`: several numbers that are counted."""
+    drawn, size = argument_of(made, "a", 0), argument_of(made, "size", 1)
+    if drawn is None or size is None or not (isinstance(size, ast.Tuple) or _is_number(place, size)):
+        return False
+    counted = syntax.is_counted(place.resolve, drawn, ("list",)) or is_filled_by_numpy(place, drawn)
+    return counted or _is_number(place, drawn)
 
 
 def _is_again(place: Place, made: ast.Call) -> bool:
@@ -351,10 +362,21 @@ def _is_again(place: Place, made: ast.Call) -> bool:
 
 
 def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
-    """`np.eye(k)` of `np.eye(k).flatten()`"""
+    """`np.eye(k)` of `np.eye(k).flatten()`, also where that has a name which is read but here."""
+    if isinstance(node, ast.Name):
+        node = _made_for(place, node) or node
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and place.resolve(node.func) is None:
         node = node.func.value
     return node if isinstance(node, ast.Call) else None
+
+
+def _made_for(place: Place, name: ast.Name) -> ast.expr | None:
+    """What a name was assigned for one place alone, as often as that runs."""
+    bound = place.function.bindings.reach.get(name)
+    once = len(place.flow.loads.get(name.id, ())) == len(place.flow.stores.get(name.id, ())) == 1
+    if not once or not isinstance(bound, Assigned) or name.id in place.flow.globals:
+        return None
+    return bound.node if place.flow.loops(bound.node) == place.flow.loops(name) else None
 
 
 def _counts(place: Place, call: ast.Call) -> bool:

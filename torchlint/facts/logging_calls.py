@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .host_reads import device_tensor, first_of_lines, scalar_read
+from .host_reads import device_tensor, first_of_lines, host_copy, scalar_read
 from .module import Function
 from .nodes import given_to
 from .place import Place
@@ -54,10 +54,12 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
             if device_tensor(place, node) is not None and not (node is given and _is_own(place, call)):
                 found.append(node)
         for part in ast.walk(given):
-            if isinstance(part, ast.Call) and scalar_read(place, part) is not None:
+            if isinstance(part, ast.Call) and (scalar_read(place, part) is not None or is_copied(place, part)):
                 found.append(part)
     if found:
-        found.sort(key=lambda node: (node.lineno, node.col_offset))
+        found.sort(
+            key=lambda node: (node.lineno, node.col_offset, -(node.end_lineno or 0), -(node.end_col_offset or 0))
+        )
         told = first_of_lines(place, place.flow.statement(call), found)
         return [node for node in found if node in told]
     keys = [place.value(given).entries for given in call.args]
@@ -66,6 +68,12 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
             if any(map(_is_read, (entries or {}).values())) and place.accelerator:
                 return [given]
     return []
+
+
+def is_copied(place: Place, call: ast.Call) -> bool:
+    """Whether a call copies a tensor to the host, `loss.cpu()`; of what an evaluation shows, single values alone: the rest is what it is for."""
+    copied = host_copy(place, call)
+    return copied is not None and (place.hot is not None or ((value := place.value(copied)).is_tensor and value.scalar))
 
 
 def _is_read(value: Value) -> bool:
