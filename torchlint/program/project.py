@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..facts import names, syntax
+from ..facts import left_on_host, names, syntax
 from ..facts.batches import held
 from ..facts.chosen import Choice
 from ..facts.common_names import MODEL_NAME
 from ..facts.evaluate import evaluator
 from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
-from ..facts.values import DICT, TUPLE, UNKNOWN, Dict, Tuple, Value, constant, join_all
+from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all
 from ..query.question import question
 from ..settings.home import Home
 from . import attributes, objects, results
@@ -200,9 +200,25 @@ class Project(Definitions):
     def _given_to_object(self, function: Function, name: str) -> Value:
         """What calls of objects pass to a `forward` or `__call__`: `net(x.cuda())` behind `net = Net()`."""
         calls = objects.calls(self, function) if function.name in ("forward", "__call__") else []
-        given = (self._passed(site, function, name) for site in calls if not self.is_tested(site.function))
+        given = (self._passed_to_object(site, function, name) for site in calls if not self.is_tested(site.function))
         known = [value for value in given if value is not None]
         return objects.received(join_all(known)) if known else UNKNOWN
+
+    def _passed_to_object(self, site: CallSite, function: Function, name: str) -> Value | None:
+        """What a call of an object passes; what the caller leaves on the host, which it moves other parts of, stays there."""
+        value = self._passed(site, function, name)
+        node = function.argument(site.given or site.call, name)
+        if node is None or value is None or not (value.from_loader or (value.kind == "unknown" and not value.device)):
+            return value
+        if site.function.module.source.holds(b"DataParallel") or site.function.module.source.holds(b".prepare("):
+            return value  # which may move what it is given
+        caller = site.function
+
+        def is_moved(other: ast.expr) -> bool:
+            return self.value(caller, other).device == "accelerator"
+
+        left = left_on_host.stays(caller.flow, site.given or site.call, node, is_moved)
+        return Tensor(LIKELY, device="cpu") if left else value
 
     def _passed(self, site: CallSite, function: Function, name: str) -> Value | None:
         node = function.argument(site.given or site.call, name)
