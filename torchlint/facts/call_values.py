@@ -65,6 +65,7 @@ _LIBRARIES = frozenset(
     torch_scatter dgl""".split()
 )
 """Those of whose functions `library` tells what they give."""
+_DICTIONARIES = frozenset(("OrderedDict", "defaultdict"))
 _ACCELERATING = frozenset(("accelerate", "lightning", "lightning_fabric", "lightning_utilities"))
 
 
@@ -182,6 +183,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
     if name in ("functools.partial",):
         named = dict(args.keywords) if args.first.kind == "name" else {}
         return replace(args.first, entries=named) if args.first.kind == "name" and named else args.first
+    if root == "collections" and last in _DICTIONARIES and _starts_empty(last, args):
+        return Dict(entries={}, element=None, made_by=node)
     if name in ("collections.namedtuple", "typing.NamedTuple"):
         return operations.named_tuple_class(node)
     if name in _OPTION_PARSERS and args.first.class_ is not None:
@@ -190,6 +193,11 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
     bound = values.named(name)  # what another file of the project binds the name to
     return _of_value(values, bound, node, args, node.func) if bound.kind in ("class", "function", "module") else UNKNOWN
+
+
+def _starts_empty(last: str, args: Arguments) -> bool:
+    """`OrderedDict()`, `defaultdict(int)`: the one argument of the latter makes what has no key yet."""
+    return not args.open and not args.keywords and len(args.positional) <= (last == "defaultdict")
 
 
 def _is_made_elsewhere(values: Evaluator, name: str, args: Arguments) -> bool:
