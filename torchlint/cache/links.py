@@ -8,6 +8,8 @@ file that is as it was has to be read again.
 from __future__ import annotations
 
 import dataclasses
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -18,6 +20,7 @@ from ..program.by_file import lines_of
 from ..program.files import read
 from ..program.noting import INDEXED, Answer, Atom
 from ..program.step_index import StepIndex
+from ..query.closures import Depends, bits_of, chosen
 from ..rule import load
 from ..rule.analysis import Analysis
 from ..settings.config import Settings
@@ -26,8 +29,8 @@ from ..system.cached import cached_property
 from ..system.stamp import digest, encoded
 from .dependencies import Recording
 
-Numbers = Sequence[int]
-"""Of atoms in a table."""
+Bits = int
+"""Of atoms in a table: the lowest bit is the first one's."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Known:
     """The answer to a question about the whole project, and what it depends on."""
 
     answer: Any
-    hangs_on: Numbers
+    hangs_on: Bits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Links:
     """What was known of a project when its results were kept."""
 
     atoms: Sequence[Atom]
-    hangs_on: Mapping[str, Numbers]
+    hangs_on: Mapping[str, Bits]
     answers: Mapping[tuple[str, str], Known]
     paths: Sequence[str]
     told: Mapping[str, str]
@@ -65,28 +68,26 @@ class Linked:
             self._changed,
         )
         self._analysis = Analysis(self.project, settings)
-        self._others = {
-            number for number, atom in enumerate(before.atoms) if self.project.is_other(atom, self._changed)
-        }
-        indexed = {number for number, atom in enumerate(before.atoms) if atom[0] in INDEXED}
-        others = self._others | indexed
+        others = bits_of(n for n, atom in enumerate(before.atoms) if self.project.is_other(atom, self._changed))
+        indexed = [n for n, atom in enumerate(before.atoms) if atom[0] in INDEXED]
+        unknown = others | bits_of(indexed)
         self.project.answers.update(
-            (name, Answer(known.answer, tuple(before.atoms[number] for number in known.hangs_on)))
+            (name, Answer(known.answer, frozenset(chosen(before.atoms, known.hangs_on))))
             for name, known in before.answers.items()
-            if others.isdisjoint(known.hangs_on)
+            if not unknown & known.hangs_on
         )
         index = Index(self._analysis, settings)
-        self._others |= {n for n in indexed if index.mark(*before.atoms[n][:2]) != before.atoms[n][2]}
+        self._others = others | bits_of(n for n in indexed if index.mark(*before.atoms[n][:2]) != before.atoms[n][2])
 
     def stands(self, path: str) -> bool:
         """Whether what was said of a file would be said again."""
         hangs_on = self._before.hangs_on.get(path)
-        return path not in self._changed and hangs_on is not None and self._others.isdisjoint(hangs_on)
+        return path not in self._changed and hangs_on is not None and not self._others & hangs_on
 
-    def hangs_on(self, path: str) -> tuple[Atom, ...] | None:
+    def hangs_on(self, path: str) -> Depends | None:
         """What the result of a file depends on; None where that is not known."""
-        numbers = self._before.hangs_on.get(path)
-        return tuple(map(self._before.atoms.__getitem__, numbers)) if numbers is not None else None
+        bits = self._before.hangs_on.get(path)
+        return Depends(self._before.atoms, bits) if bits is not None else None
 
 
 class Index:
@@ -161,24 +162,33 @@ def _mark(what: object) -> str:
 
 
 def noted(
-    project: Recording, settings: Settings, hangs_on: Mapping[str, Iterable[Atom]], kept: Mapping[str, Iterable[Atom]]
+    project: Recording, settings: Settings, hangs_on: Mapping[str, Depends], kept: Mapping[str, Depends]
 ) -> Links:
     """What is known of a project now that it was linted; `kept` is what known results hang on, as it was kept."""
     index = Index(Analysis(project, settings), settings)
-    numbers: dict[Atom, int] = {}
+    of_files = {**hangs_on, **kept}
+    own = {path: (("steps", path), ("regions", path), ("renames",)) for path in hangs_on.keys() - kept.keys()}
+    used = {name: one for name, one in project.answers.items() if name in project.used}
+    # Files of one process share a table: each thing in it is looked at once.
+    tables = {id(one.things): one.things for one in of_files.values()}
+    read = dict.fromkeys(tables, 0)
+    for one in of_files.values():
+        read[id(one.things)] |= one.bits
+    every: set[Atom] = {atom for atoms in own.values() for atom in atoms}
+    every.update(*(chosen(things, read[table]) for table, things in tables.items()))
+    every.update(*(one.hangs_on for one in used.values()))
+    whole = {atom: _complete(atom, index) for atom in every}
+    numbers = {atom: number for number, atom in enumerate(sorted(set(whole.values())))}
+    number_of = {atom: numbers[one] for atom, one in whole.items()}
+    renumbered = {table: [number_of.get(thing, 0) for thing in things] for table, things in tables.items()}
 
-    def numbered(atoms: Iterable[Atom]) -> list[int]:
-        return [numbers.setdefault(_complete(atom, index), len(numbers)) for atom in atoms]
+    def numbered(path: str, one: Depends) -> Bits:
+        more = [number_of[atom] for atom in own.get(path, ())]
+        return bits_of([*chosen(renumbered[id(one.things)], one.bits), *more])
 
-    linked = {
-        path: numbered({("steps", path): None, ("regions", path): None, ("renames",): None, **dict.fromkeys(atoms)})
-        for path, atoms in hangs_on.items()
-    }
-    linked.update((path, numbered(atoms)) for path, atoms in kept.items())
+    linked = {path: numbered(path, one) for path, one in of_files.items()}
     _ = index.mark("regions", ""), index.mark("steps", "")
-    answers = {
-        name: Known(one.answer, numbered(one.hangs_on)) for name, one in project.answers.items() if name in project.used
-    }
+    answers = {name: Known(one.answer, bits_of(number_of[atom] for atom in one.hangs_on)) for name, one in used.items()}
     return Links(list(numbers), linked, answers, project.paths, project.told())
 
 
@@ -199,10 +209,13 @@ def _complete(atom: Atom, index: Index) -> Atom:
 
 def packed(links: Links) -> Any:
     """The links as plain data."""
+    width = _width(links.atoms)
     return {
         "atoms": links.atoms,
-        "hangs on": links.hangs_on,
-        "answers": [[*name, _plain(one.answer), one.hangs_on] for name, one in links.answers.items()],
+        "files": list(links.hangs_on),
+        "hang on": _rows(links.hangs_on.values(), width),
+        "answers": [[*name, _plain(one.answer)] for name, one in links.answers.items()],
+        "answers hang on": _rows((one.hangs_on for one in links.answers.values()), width),
         "paths": links.paths,
         "told": links.told,
     }
@@ -212,24 +225,38 @@ def unpacked(data: Any) -> Links | None:
     """The links, read from plain data; None where that is not well formed."""
     try:
         atoms = [_atom(parts) for parts in data["atoms"]]
+        bits = _bits(data["answers hang on"], len(data["answers"]), atoms)
         answers = {
-            (question, key): Known(_answer(answer), numbers) for question, key, answer, numbers in data["answers"]
+            (question, key): Known(_answer(answer), one)
+            for (question, key, answer), one in zip(data["answers"], bits, strict=True)
         }
-        hangs_on: dict[str, list[int]] = data["hangs on"]
-        known = {number for numbers in hangs_on.values() for number in numbers}
-        known.update(number for one in answers.values() for number in one.hangs_on)
         lines = {column.count("\n") for column in data["told"].values()}
-        if not known <= set(range(len(atoms))) or not lines <= {max(len(data["paths"]) - 1, 0)}:
+        if not lines <= {max(len(data["paths"]) - 1, 0)}:
             return None
-        return Links(
-            atoms,
-            hangs_on,
-            answers,
-            data["paths"],
-            data["told"],
-        )
-    except (TypeError, ValueError, KeyError, AttributeError):
+        hangs_on = dict(zip(data["files"], _bits(data["hang on"], len(data["files"]), atoms), strict=True))
+        return Links(atoms, hangs_on, answers, data["paths"], data["told"])
+    except (TypeError, ValueError, KeyError, AttributeError, zlib.error):
         return None
+
+
+def _width(atoms: Sequence[Atom]) -> int:
+    """How many bytes hold a bit for each atom."""
+    return (len(atoms) + 7) // 8
+
+
+def _rows(every: Iterable[Bits], width: int) -> str:
+    """Bits as text: most rows are much like the one before."""
+    return b64encode(zlib.compress(b"".join(bits.to_bytes(width, "little") for bits in every), 1)).decode()
+
+
+def _bits(text: str, rows: int, atoms: Sequence[Atom]) -> list[Bits]:
+    """The bits of such rows. Raises ValueError and zlib.error where they are not well formed."""
+    width = _width(atoms)
+    data = zlib.decompressobj().decompress(b64decode(text), width * rows + 1)
+    found = [int.from_bytes(data[at : at + width], "little") for at in range(0, len(data), width or 1)]
+    if len(data) != width * rows or any(bits >> len(atoms) for bits in found):
+        raise ValueError(text[:9])
+    return found or [0] * rows
 
 
 _OF_PROJECT = (

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from ..lint.run import Checked, Result, may_be_torch, prepared
 from ..program.files import normal
 from ..program.stated import demanded_by, manifests, packages
+from ..query.closures import Depends
 from ..settings.config import Settings, compiled_in
 from ..settings.home import Home, project_root
 from ..system import stamp
@@ -249,7 +250,7 @@ class _Run:
 
     def _link(self, project: Recording, checked: Mapping[str, Checked]) -> None:
         """Keep what the new results hang on, with what those hang on that still stand."""
-        kept: dict[str, tuple[tuple[str, ...], ...]] = {}
+        kept: dict[str, Depends] = {}
         for path, said in self.said.items():
             if path in self.new or said.state is None or said.digest != self.digests.get(path) or self.linked is None:
                 continue

@@ -16,6 +16,7 @@ from ..facts.module import Function, Module
 from ..program.context import ACCELERATOR
 from ..program.files import normal, read
 from ..program.project import Project
+from ..query.closures import Depends
 from ..rule import Rule, Scope, fixer, load
 from ..rule.analysis import Analysis
 from ..rule.site import FileSite, Site
@@ -46,7 +47,7 @@ class Checked(NamedTuple):
     suppressed: int = 0
     errors: tuple[FileError, ...] = ()
     alone: bool = False
-    hangs_on: tuple[tuple[str, ...], ...] | None = None
+    hangs_on: Depends | None = None
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,9 @@ class _Run:
     def result(self) -> Result:
         found = self._found()
         checked = {path: self._checked(path, found.get(path, [])) for path in self.targets}
+        linked = [path for path, one in checked.items() if not one.alone]
+        for path, hangs_on in zip(linked, self.project.all_hang_on([("file", path) for path in linked]), strict=True):
+            checked[path] = checked[path]._replace(hangs_on=hangs_on)
         sources = {
             path: source
             for path, one in checked.items()
@@ -224,8 +228,7 @@ class _Run:
         source = self.project.source(path)
         if source is not None and source.cell(1) is not None:
             findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
-        hangs_on = self.project.hangs_on(("file", path))
-        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not _is_torch(source), hangs_on)
+        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not _is_torch(source))
 
     def _fail(self, error: FileError) -> None:
         self.errors.setdefault(error.path, {})[error] = None

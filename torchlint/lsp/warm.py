@@ -290,6 +290,10 @@ class Warm(Noting):
     def hangs_on(self, key: tuple[Any, ...]) -> None:
         """Nothing is kept."""
 
+    def all_hang_on(self, keys: Sequence[tuple[Any, ...]]) -> list[None]:
+        """Nothing is kept."""
+        return [None] * len(keys)
+
     def _read(self, path: str) -> Source:
         self._pause()
         file = self._file(path)

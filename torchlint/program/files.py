@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
 from ..facts.roles import evaluates, is_test, may_run_a_program, runs_a_program
+from ..query.closures import Depends
 from ..query.database import Database
 from ..settings.home import Home
 from ..system.cached import cached_property
@@ -79,9 +80,13 @@ class Files:
         """An answer that does not belong to the one being worked out."""
         return self._database.apart(answer)
 
-    def hangs_on(self, key: tuple[Any, ...]) -> tuple[tuple[str, ...], ...] | None:
+    def hangs_on(self, key: tuple[Any, ...]) -> frozenset[tuple[str, ...]] | None:
         """All that the answer of a key depends on; None where that is not noted."""
-        return tuple(sorted(self._database.leaves(key))) if self._database.noting else None
+        return self._database.leaves(key) if self._database.noting else None
+
+    def all_hang_on(self, keys: Sequence[tuple[Any, ...]]) -> Sequence[Depends | None]:
+        """What the answers of several keys depend on; None where that is not noted."""
+        return self._database.closures(keys) if self._database.noting else [None] * len(keys)
 
     # Questions about the whole project; remembered by a `dependencies.Recording` alone
 

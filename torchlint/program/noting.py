@@ -74,7 +74,7 @@ class Answer:
     """The answer to a question about the whole project, and what it depends on."""
 
     answer: Any
-    hangs_on: tuple[Atom, ...]
+    hangs_on: frozenset[Atom]
 
 
 class _Asked:
@@ -90,7 +90,7 @@ class _Asked:
         node = "question", *name
         answer = project.linked(node, lambda: self.question(subject, key))
         project.asked_again(node, lambda: project.answers.update({name: self(subject, key)}))
-        return Answer(answer, project.hangs_on(node) or ())
+        return Answer(answer, project.hangs_on(node) or frozenset())
 
 
 class Noting(Project):

@@ -24,15 +24,15 @@ A circle that does not come to rest after some rounds leaves unknown what still 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
+
+from .closures import Depends, Leaf, closures
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Key = Any
 """A tuple: what is asked, and about what."""
-Leaf = tuple[str, ...]
-"""One thing that was read: a kind, what it is about and, last, how it was."""
 Among = Callable[[str], Iterable[str] | None]
 ROUNDS = 8
 """How often a circle is worked out until what changes still is unknown."""
@@ -407,6 +407,10 @@ class Database:
         node = self._nodes.get(key) or self._linked.get(key)
         return leaves(node) if node is not None else frozenset()
 
+    def closures(self, keys: Sequence[Key]) -> list[Depends]:
+        """The same of several answers, of which some is known each."""
+        return closures([self._nodes.get(key) or self._linked.get(key) or Node(noting=True) for key in keys])
+
     def changed(
         self, is_other: Callable[[Leaf], bool], more: Iterable[Node] = (), among: Among = lambda kind: None
     ) -> set[Node]:
@@ -517,7 +521,7 @@ class Parts(Node):
 
 def leaves(*nodes: Node) -> frozenset[Leaf]:
     """All that was read for some answers."""
-    return frozenset(leaf for node in _all(nodes) for leaf in node.leaves)
+    return frozenset[Leaf]().union(*(node.leaves for node in _all(nodes)))  # sets keep the hashes of what they hold
 
 
 def _subject(leaf: Leaf) -> str:

@@ -20,7 +20,8 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
-from .database import _OPEN, Among, Database, Key, Leaf, Node, Parts, _all, _Solving, _subject
+from .closures import Leaf
+from .database import _OPEN, Among, Database, Key, Node, Parts, _all, _Solving, _subject
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
