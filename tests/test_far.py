@@ -122,3 +122,46 @@ def test_what_is_collected_in_a_program_of_keras_is_left_alone(
     first: str, expected: list[tuple[str, int, str]], tmp_path: Path
 ) -> None:
     assert expected == found({"fit.py": first + COLLECTS}, {"TL112"}, tmp_path)
+
+
+NET = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        out = torch.zeros(len(x), 3).to(x.device)
+        return self.layer(x) + out
+
+if __name__ == "__main__":
+    model = Net()
+    print(model({given}).shape)
+"""
+TRAIN = """\
+import torch
+{head}
+def train(loader, optimizer, which):
+    model = {{"net": Net}}[which]().cuda()
+    for x in loader:
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "head", "lines"),
+    [
+        ("torch.randn(2, 3)", "", []),  # nobody imports it: it may be a program, of the host
+        ("torch.zeros(2, 3)", "from net import Net\n", []),  # what is not random may be what a program is for
+        ("torch.randn(2, 3)", "from net import Net\n", [10]),
+    ],
+)
+def test_what_a_file_is_tried_on_says_nothing_of_what_others_give_its_modules(
+    given: str, head: str, lines: list[int], tmp_path: Path
+) -> None:
+    files = {"net.py": NET.replace("{given}", given), "train.py": TRAIN.format(head=head)}
+    assert [("net.py", line, "TL405") for line in lines] == found(files, {"TL405"}, tmp_path)

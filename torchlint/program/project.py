@@ -14,6 +14,7 @@ from ..facts.common_names import MODEL_NAME
 from ..facts.evaluate import evaluator
 from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
+from ..facts.roles import is_own_trial
 from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all
 from ..query.question import question
 from ..settings.home import Home
@@ -121,7 +122,7 @@ class Project(Definitions):
         for site in self.runs_of(function, most) or self.call_sites(function, most) or ():
             value = self._passed(site, function, name)
             if value is not None:
-                given[self.is_tested(site.function)].append(value)
+                given[self._tries(site)].append(value)
         if given[False]:
             return join_all(given[False])
         if given[True]:
@@ -200,9 +201,16 @@ class Project(Definitions):
     def _given_to_object(self, function: Function, name: str) -> Value:
         """What calls of objects pass to a `forward` or `__call__`: `net(x.cuda())` behind `net = Net()`."""
         calls = objects.calls(self, function) if function.name in ("forward", "__call__") else []
-        given = (self._passed_to_object(site, function, name) for site in calls if not self.is_tested(site.function))
+        given = (self._passed_to_object(site, function, name) for site in calls if not self._tries(site))
         known = [value for value in given if value is not None]
         return objects.received(join_all(known)) if known else UNKNOWN
+
+    def _tries(self, site: CallSite) -> bool:
+        """Whether a call is of a test, or of what a file of modules does on random data where it is run by itself."""
+        function = site.function
+        if self.is_tested(function):
+            return True
+        return is_own_trial(function, site.call) and bool(self.importers(function.module))
 
     def _passed_to_object(self, site: CallSite, function: Function, name: str) -> Value | None:
         """What a call of an object passes; what the caller leaves on the host, which it moves other parts of, stays there."""
