@@ -8,6 +8,8 @@ from collections.abc import Set as AbstractSet
 from itertools import compress
 from typing import NamedTuple, Protocol, TypeVar
 
+from .circles import in_order
+
 Leaf = tuple[str, ...]
 """Something that was read: what kind of thing, and which."""
 T = TypeVar("T")
@@ -46,7 +48,7 @@ def bits_of(numbers: Iterable[int]) -> int:
 
 def closures(roots: Sequence[Node]) -> list[Depends]:
     """What each of some answers depends on."""
-    groups = _groups(roots)
+    groups = in_order(roots, lambda node: node.parts)
     of_node = {node: number for number, group in enumerate(groups) for node in group}
     parts = [{of_node[part] for node in group for part in node.parts} - {n} for n, group in enumerate(groups)]
     numbers: dict[Leaf, int] = {}
@@ -64,48 +66,3 @@ def closures(roots: Sequence[Node]) -> list[Depends]:
             found[number] = bits
     things = tuple(numbers)
     return [Depends(things, found[of_node[root]]) for root in roots]
-
-
-def _groups(roots: Iterable[Node]) -> list[list[Node]]:
-    """The answers below some, those together that depend on each other, each group behind what it depends on.
-
-    Tarjan, "Depth-first search and linear graph algorithms", 1972.
-    """
-    order: dict[Node, int] = {}
-    lowest: dict[Node, int] = {}
-    path: list[Node] = []
-    on_path: set[Node] = set()
-    groups: list[list[Node]] = []
-    for root in roots:
-        todo = [] if root in order else [(root, iter(root.parts))]
-        while todo:
-            node, rest = todo[-1]
-            if node not in order:
-                order[node] = lowest[node] = len(order)
-                path.append(node)
-                on_path.add(node)
-            for part in rest:
-                if part not in order:
-                    todo.append((part, iter(part.parts)))
-                    break
-                if part in on_path:
-                    lowest[node] = min(lowest[node], order[part])
-            else:
-                todo.pop()
-                if todo:
-                    above = todo[-1][0]
-                    lowest[above] = min(lowest[above], lowest[node])
-                if lowest[node] == order[node]:
-                    at = _last(path, node)
-                    groups.append(path[at:])
-                    on_path.difference_update(path[at:])
-                    del path[at:]
-    return groups
-
-
-def _last(path: list[Node], node: Node) -> int:
-    """Where a node stands, from the end."""
-    at = len(path) - 1
-    while path[at] is not node:
-        at -= 1
-    return at

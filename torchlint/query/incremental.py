@@ -20,6 +20,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
+from .circles import in_order
 from .closures import Leaf
 from .database import _OPEN, Among, Database, Key, Node, Parts, _all, _Solving, _subject
 
@@ -200,7 +201,7 @@ class Incremental(Database):
         here, quiet = self.here, self.quiet
         self.here, self.quiet = None, False
         try:
-            for circle in _in_order(node):
+            for circle in in_order([node], _doubted):
                 self._stand_together(circle)
         finally:
             self.here, self.quiet = here, quiet
@@ -358,45 +359,12 @@ class Incremental(Database):
             self._linked.pop(key).work = None
 
 
-def _in_order(first: Answer) -> Iterator[list[Answer]]:
-    """Doubted answers that lead to one another, what they were made of before them (Tarjan)."""
-    number: dict[Answer, int] = {}
-    low: dict[Answer, int] = {}
-    path: list[Answer] = []
-    on_path: set[Answer] = set()
-    todo: list[tuple[Answer, Iterator[Node]]] = []
-
-    def enter(node: Answer) -> None:
-        number[node] = low[node] = len(number)
-        path.append(node)
-        on_path.add(node)
-        todo.append((node, iter(tuple(node.parts))))
-
-    enter(first)
-    found: list[list[Answer]] = []
-    while todo:
-        node, parts = todo[-1]
-        for part in parts:
-            assert isinstance(part, Answer)
-            if not part.doubted:
-                continue
-            if part not in number:
-                enter(part)
-                break
-            if part in on_path:
-                low[node] = min(low[node], number[part])
-        else:
-            todo.pop()
-            if todo:
-                around = todo[-1][0]
-                low[around] = min(low[around], low[node])
-            if low[node] == number[node]:
-                at = path.index(node)
-                circle = path[at:]
-                del path[at:]
-                on_path.difference_update(circle)
-                found.append(circle)
-    return iter(found)
+def _doubted(node: Answer) -> Iterator[Answer]:
+    """The doubted ones of those that an answer was made of."""
+    for part in node.parts:
+        assert isinstance(part, Answer)
+        if part.doubted:
+            yield part
 
 
 class _Nothing(dict[Any, Any]):
