@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from torchlint import cli
 from torchlint.cache import run as cached
-from torchlint.cache.links import Links, unpacked
+from torchlint.cache.links import Links, packed, unpacked
 from torchlint.cache.store import Cache
 from torchlint.lint import parallel
 from torchlint.lint.run import Result, lint
@@ -542,6 +542,16 @@ class TestKeys:
         result, asked = run(settings, ".", directory="../.torchlint_cache")
         assert ["__init__.py", "metrics.py"] == asked
         assert same(plain(settings), result)
+
+
+def test_what_many_files_hang_on_together_is_kept_once() -> None:
+    """Of transformers it was 160 MB of numbers, of which a cache keeps none."""
+    atoms = [("text", f"{n}.py", f"{n}.py") for n in range(8_000)]
+    shared = (1 << len(atoms)) - 1
+    links = Links(atoms, {f"{n}.py": shared ^ (1 << n) for n in range(1_000)}, {}, [], {})
+    data = packed(links)
+    assert len(data["hang on"]) < 100_000
+    assert links == unpacked(json.loads(json.dumps(data)))
 
 
 def rows(kept: Any, count: int, byte: bytes = b"\0") -> str:

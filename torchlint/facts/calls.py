@@ -9,6 +9,7 @@ from . import torch_table as table
 from .arguments import Arguments, device_of
 from .batches import VIEWS, loader, view_of_mapping
 from .moves import MOVES, move
+from .nodes import argument_of, is_constant
 from .operator_results import INTEGERS, _is_boolean, mixed, operation
 from .values import (
     BOOL,
@@ -192,11 +193,14 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
 
 def _is_whole(base: Tensor) -> bool:
     """Whether a tensor lies in one piece, as the default `collate_fn` stacks it, and nothing was done to it since."""
-    calls = [call for call in base.loader_calls if isinstance(call, ast.Call)]
-    stacked = all(
-        len(call.args) < 7 and not {"collate_fn", None} & {one.arg for one in call.keywords} for call in calls
-    )
-    return base.made_by is None and len(calls) == len(base.loader_calls) and stacked
+    return base.made_by is None and all(isinstance(call, ast.Call) and _stacks(call) for call in base.loader_calls)
+
+
+def _stacks(loader: ast.Call) -> bool:
+    """Whether a loader puts samples together by default: no `collate_fn`, and no `batch_size=None`, which gives samples as they are."""
+    size = argument_of(loader, "batch_size", 1)
+    told = {one.arg for one in loader.keywords}
+    return len(loader.args) < 7 and "collate_fn" not in told and None not in told and not is_constant(size, None)
 
 
 def calculated(value: Value) -> Value:

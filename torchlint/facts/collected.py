@@ -76,9 +76,11 @@ def _lists(place: Place, whole: ast.expr, *, named: bool) -> Iterator[ast.expr]:
 
 
 def _is_own(place: Place, holder: ast.expr) -> bool:
-    """Whether a list is one of the function, which shows what becomes of it."""
+    """Whether something is a list of the function, or one in a dictionary of it, which shows what becomes of it."""
     root = nodes.root_of(holder, ast.Subscript)
-    return root is not None and place.function.binds(root.id) and root.id not in place.flow.parameters
+    if root is None or not place.function.binds(root.id) or root.id in place.flow.parameters:
+        return False
+    return place.value(holder).kind == "list" or (root is not holder and place.value(root).kind in ("list", "dict"))
 
 
 def _is_array_of_batch(flow: Flow, copy: ast.Call) -> bool:

@@ -54,7 +54,7 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
             if device_tensor(place, node) is not None and not (node is given and _is_own(place, call)):
                 found.append(node)
         for part in ast.walk(given):
-            if isinstance(part, ast.Call) and (scalar_read(place, part) is not None or is_copied(place, part)):
+            if isinstance(part, ast.Call) and (scalar_read(place, part) is not None or _is_copied(place, part)):
                 found.append(part)
     if found:
         found.sort(
@@ -70,7 +70,7 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
     return []
 
 
-def is_copied(place: Place, call: ast.Call) -> bool:
+def _is_copied(place: Place, call: ast.Call) -> bool:
     """Whether a call copies a tensor to the host, `loss.cpu()`; of what an evaluation shows, single values alone: the rest is what it is for."""
     copied = host_copy(place, call)
     return copied is not None and (place.hot is not None or ((value := place.value(copied)).is_tensor and value.scalar))
