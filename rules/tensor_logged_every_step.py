@@ -97,12 +97,17 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     level = frequency.severity(site) if found else None
     if level is None or not site.accelerator or logging_calls.is_logged(site, site.call):
         return
-    if any(True for guard in site.flow.guards(site.target) for _ in reads.tested(site, guard.test)):
-        return  # the condition is a read of its own, and what it warns of is rare
+    if _warns(site):
+        return
     what = "written as text" if formats else "logged"
     for number, one in enumerate(found):
         message = f"`{site.short(one)}` is read from the device {frequency.how_often(site)} to be {what}"
         yield site.finding(message, at=one if number else None, severity=level, related=site.why_hot())
+
+
+def _warns(site: Site) -> bool:
+    """Whether a condition in front of the place is a read of its own: what it warns of is rare."""
+    return any(True for guard in site.flow.guards(site.target) for _ in reads.tested(site, guard.test))
 
 
 def _is_told(site: Site, call: ast.Call) -> bool:
@@ -117,7 +122,7 @@ def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:
     written = (one for text in texts for one in logging_calls.formatted(site, text))
     found = next((one for one in written if reads.device_tensor(site, one) is not None), None)
     level = frequency.severity(site) if found is not None else None
-    if level is None or found is None:
+    if level is None or found is None or _warns(site):
         return
     message = f"`{site.short(found)}` is read from the device {frequency.how_often(site)} to be written as text"
     yield site.finding(message, at=found, severity=level, related=site.why_hot())

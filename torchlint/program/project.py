@@ -15,7 +15,7 @@ from ..facts.evaluate import evaluator
 from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
 from ..facts.roles import is_own_trial
-from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all
+from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
 from ..query.question import question
 from ..settings.home import Home
 from . import attributes, objects, results
@@ -117,19 +117,29 @@ class Project(Definitions):
     @question("parameter", UNKNOWN, by="_ask")
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
-        given: dict[bool, list[Value]] = {True: [], False: []}
+        given: dict[bool, list[tuple[CallSite, Value]]] = {True: [], False: []}
         most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_GIVERS
         for site in self.runs_of(function, most) or self.call_sites(function, most) or ():
             value = self._passed(site, function, name)
             if value is not None:
-                given[self._tries(site)].append(value)
+                given[self._tries(site)].append((site, value))
         if given[False]:
-            return join_all(given[False])
+            return self._joined(given[False])
         if given[True]:
             # A test passes what a program would, but small and in the host's memory.
-            passed = join_all(given[True])
+            passed = join_all([value for _, value in given[True]])
             return passed if self.is_tested(function) else passed.anywhere()
         return self._given_to_object(function, name) or self._base_parameter(function, name)
+
+    def _joined(self, given: list[tuple[CallSite, Value]]) -> Value:
+        """What calls give a parameter; where they differ in the device, one on a device may be of another method."""
+        passed = join_all([value for _, value in given])
+        if not any(value.on_cpu for _, value in given):
+            return passed
+        sent = [site for site, value in given if value.device == "accelerator"]
+        if any(len(self.targets(one.function, one.call)) > 1 for one in sent):
+            return replace(passed.anywhere(), certainty=min(passed.certainty, LIKELY))
+        return passed
 
     def runs_of(self, function: Function, most: int) -> list[CallSite] | None:
         """The calls of a function; those of a constructor with those that make objects of a subclass, or through a table.
