@@ -114,6 +114,9 @@ def check_one(code: str) -> None:
         "KINDS = ['a', 'b']\nfor kind in KINDS:\n    loss.backward()",
         "for rate, width in itertools.product(rates, widths):\n    loss.backward()",
         "for seed in range(5):\n    loss.backward()\n    optimizer.step()",
+        # One iteration of a loop is none that comes again.
+        "for i in range(n):\n    if i == 0:\n        loss.backward()",
+        "for i in range(n):\n    if kind == 'a' and i == 0:\n        loss.backward()\n        optimizer.step()",
         "for fold_idx, split in enumerate(splits):\n    loss.backward()\n    optimizer.step()",
         "for rate in rates:\n    optimizer = torch.optim.SGD(p, rate)\n    loss.backward()\n    optimizer.step()",
         "def fit():\n    loss.backward()\nfor rate in rates:\n    sgd = torch.optim.SGD(p, rate)\n    fit()",

@@ -63,7 +63,11 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
         told = first_of_lines(place, place.flow.statement(call), found)
         return [node for node in found if node in told]
     keys = [place.value(given).entries for given in call.args]
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _FRAMEWORK_LOGS | _WRITERS:
+    if (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in _FRAMEWORK_LOGS | _WRITERS
+        and not _is_own(place, call)
+    ):
         for given, entries in zip(call.args, keys, strict=True):
             if any(map(_is_read, (entries or {}).values())) and place.accelerator:
                 return [given]

@@ -82,10 +82,15 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
                 else found
             )
         method = values.world.method(base.class_, attr)
+        if method is not None and method.decorator_names & _PROPERTIES:
+            own = values.world.returns(method)
+            if own.kind != "number" or own.const is None or base.made_by is not None:
+                return own
+            # A constant may be another one in a subclass, and the object one of that.
+            others = _of_heirs(values, base.class_, attr)
+            return join_all([own, *map(values.world.returns, others)])
         if method is not None:
-            return (
-                values.world.returns(method) if method.decorator_names & _PROPERTIES else FunctionValue(function=method)
-            )
+            return FunctionValue(function=method)
         if base.made_by is None and (methods := _of_heirs(values, base.class_, attr)):
             return join_all([FunctionValue(function=one) for one in methods])
     if base.class_ is None and base.classes:
@@ -135,7 +140,7 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
 
 
 def _of_heirs(values: Evaluator, klass: Class, name: str) -> list[Function]:
-    """The methods of subclasses that a class lacks; in one of its methods, of those that do not replace that one."""
+    """The methods of subclasses by a name; in one of its methods, of those that do not replace that one."""
     here = values.function
     return [
         method

@@ -8,6 +8,7 @@ from ..facts import aliases, names, runs
 from ..facts.flow import Loop
 from ..facts.module import Function
 from ..facts.nodes import names_in, root_of
+from ..facts.syntax import required
 from .project import Project
 
 
@@ -57,6 +58,27 @@ def first_target(loop: ast.For) -> str:
     """`i` of `for i in range(n)`, `for i, x in enumerate(xs)`."""
     target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
     return target.id if isinstance(target, ast.Name) else ""
+
+
+def is_once_in(loop: Loop, function: Function, node: ast.AST) -> bool:
+    """Whether a place runs on one iteration of a loop: `for i in range(n): if i == 0: ...`"""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+        return False
+    if names.chain(loop.iter.func) not in (["range"], ["enumerate"]):
+        return False
+    return any(
+        _is_a_number(test, first_target(loop), ast.Eq() if true else ast.NotEq())
+        for guard in function.flow.guards(node, loop)
+        for test, true in required(guard.test, guard.true)
+    )
+
+
+def _is_a_number(test: ast.expr, name: str, op: ast.cmpop) -> bool:
+    """`i == 0`"""
+    match test:
+        case ast.Compare(left=ast.Name(id=counter), ops=[compared], comparators=[ast.Constant(value=int())]):
+            return counter == name and type(compared) is type(op)
+    return False
 
 
 def is_next(call: ast.Call) -> bool:

@@ -18,7 +18,7 @@ from . import families, handed
 from .calling import CallSite
 from .conditions import in_training
 from .frameworks import runs_on_steps
-from .loops import brings_batches, is_next, makes_what_it_runs, only_iterates, over_runs
+from .loops import brings_batches, is_next, is_once_in, makes_what_it_runs, only_iterates, over_runs
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of
 from .project import Project
 from .step_calls import BACKWARDS, Step, named_like_steps, parts_of_step, updates
@@ -272,7 +272,9 @@ def _step_loops(project: Project, function: Function, call: ast.Call) -> Sequenc
 
 
 def _without_runs(project: Project, function: Function, call: ast.Call, loops: Sequence[Loop]) -> Sequence[Loop]:
-    while loops and (only_iterates(loops[0], call) or over_runs(project, function, loops[0])):
+    while loops and (
+        only_iterates(loops[0], call) or over_runs(project, function, loops[0]) or is_once_in(loops[0], function, call)
+    ):
         loops = loops[1:]
     return loops
 
