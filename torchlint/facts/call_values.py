@@ -258,9 +258,13 @@ def _applied(values: Evaluator, klass: Class, args: Arguments) -> Value:
 
 
 def _of_host(values: Evaluator, function: Function, args: Arguments) -> Given:
-    """The same, where all that it is given are tensors of the host: what it calculates of these alone stays there."""
-    given = () if args.keywords else _tensors_given(values, function, args)
-    return given if len(given) == len(args) and all(device == "cpu" for _, device in given) else ()
+    """The same, where all that it is given are tensors of the host, and numbers: what it calculates of these alone stays there."""
+    given = _tensors_given(values, function, args)
+    if not given or any(device != "cpu" for _, device in given):
+        return ()
+    passed = (*args.positional, *args.keywords.values())
+    numbers = [one for one in passed if one.kind == "number" and not one.other_kinds]
+    return given if len(given) + len(numbers) == len(args) else ()
 
 
 def _made(values: Evaluator, klass: Class, node: ast.Call, args: Arguments) -> Value:
