@@ -171,7 +171,7 @@ def _visible_elsewhere(site: Site, name: str) -> bool:
         return True
     if hidden_reads.may_be_called_unseen(module.tree, name):
         return True
-    others = {*site.project.importers(module), *site.project.holders(hidden_reads.BY_TEXT)} - {module.path}
+    others = {*site.project.importers(module.path), *site.project.holders(hidden_reads.BY_TEXT)} - {module.path}
     return any(source is not None and word.search(source.data) for source in map(site.project.source, sorted(others)))
 
 

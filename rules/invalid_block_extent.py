@@ -173,7 +173,7 @@ def _rounded_elsewhere(launch: triton.Launch, parameter: str, given: ast.expr) -
 def _checked(site: Site, launch: triton.Launch) -> bool:
     """Whether the file, or one that imports it, admits only sizes that are powers of two: `x.shape[-1] in [32, 64]`."""
     module = launch.function.module
-    sources = map(site.project.source, (module.path, *site.project.importers(module)))
+    sources = map(site.project.source, (module.path, *site.project.importers(module.path)))
     return any(
         all(triton.power_of_two(int(size)) for size in re.findall(rb"\d+", sizes[1]))
         for source in sources

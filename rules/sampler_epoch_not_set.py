@@ -66,7 +66,7 @@ def sampler_epoch_not_set(site: Site) -> Iterator[Finding]:
 
 def _is_told(site: Site) -> bool:
     """Whether this file or one that imports it calls `set_epoch`, or leaves the loop to a framework."""
-    files = [site.module.path, *site.project.importers(site.module)]
+    files = [site.module.path, *site.project.importers(site.module.path)]
     sources = [source.data for source in map(site.project.source, files) if source is not None]
     return any(word in data for word in _MANAGED for data in sources)
 

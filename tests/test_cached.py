@@ -12,7 +12,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +167,94 @@ def entry(kind: str = "results") -> Path:
 
 ALL = ["broken.py", "model.py", "plain.py", "tools/__init__.py", "tools/metrics.py", "train.py"]
 TORCH = ["broken.py", "model.py", "tools/metrics.py", "train.py"]
+
+
+@dataclass(frozen=True)
+class Other:
+    """A finding in model.py that another file decides."""
+
+    path: str
+    text: str
+    other: str
+    code: str
+    files: Mapping[str, str]
+
+
+BASE = """\
+import torch
+
+class Base(torch.nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x):
+        return x * self.scale.item()
+
+"""
+AMP = "import torch\n\ndef step(x):\n    with torch.cuda.amp.autocast():\n        return x * 2\n"
+SUBCLASS = """\
+import torch
+from model import Base
+
+class Net(Base):
+    def __init__(self):
+        super().__init__({})
+"""
+TABLE = """\
+import torch
+from model import Base
+
+class Small(Base):
+    pass
+
+NETS = {{'base': Base, 'small': Small}}
+
+def make(name):
+    return NETS[name]({})
+"""
+OTHERS = [
+    pytest.param(
+        Other(
+            "nets.py",
+            TABLE.format("torch.ones(3).cuda()"),
+            TABLE.format("3.0"),
+            "TL106",
+            {"model.py": BASE},
+        ),
+        id="a table of classes",
+    ),
+    pytest.param(
+        Other(
+            "nets.py",
+            SUBCLASS.format("torch.ones(3).cuda()"),
+            SUBCLASS.format("3.0"),
+            "TL106",
+            {"model.py": BASE},
+        ),
+        id="the constructor of a subclass",
+    ),
+    pytest.param(
+        Other(
+            "patch.py",
+            "import torch\n\ntorch.autocast = None\n",
+            "import torch\n\ntorch.other = None\n",
+            "TL901",
+            {"model.py": AMP},
+        ),
+        id="a function of torch that is replaced",
+    ),
+    pytest.param(
+        Other(
+            "patch.py",
+            "import torch as th\n\nth.autocast = None\n",
+            "import torch as th\n\nth.other = None\n",
+            "TL901",
+            {"model.py": AMP},
+        ),
+        id="one that is replaced under another name of torch",
+    ),
+]
 
 
 class TestKnown:
@@ -339,6 +427,26 @@ class TestChanged:
                 put(f"use/use_{number:02}.py", "x = 1\n")
             result, _ = run()
             assert same(plain(settings_with()), result)
+
+    @pytest.mark.parametrize("case", OTHERS)
+    def test_what_another_file_says(self, case: Other) -> None:
+        """Of a file not its text counts, but what was asked of it: a finding goes and comes with that."""
+        for path, text in case.files.items():
+            put(path, text)
+        found = []
+        for text in (case.text, f"# a comment\n{case.text}", case.other, case.text):
+            put(case.path, text)
+            result, _ = run()
+            found.append([f for f in result.findings if f.code == case.code and f.path == "model.py"])
+            assert same(plain(settings_with()), result)
+        assert found[0] == found[1] == found[3] != found[2]
+
+    def test_a_comment_in_a_file_that_has_a_subclass(self) -> None:
+        put("model.py", BASE)
+        put("nets.py", SUBCLASS.format("torch.ones(3).cuda()"))
+        run()
+        put("nets.py", f"# a comment\n{SUBCLASS.format('torch.ones(3).cuda()')}")
+        assert run()[1] == ["nets.py"]
 
     def test_a_file_that_is_gone(self) -> None:
         run()

@@ -140,7 +140,7 @@ def test_file_in_a_folder_that_the_script_puts_on_its_path(text: str, dotted: st
     project = project_of({**dict.fromkeys(files, ""), "train.py": f"import sys\n{text}\nimport {dotted}\n"})
 
     assert expected == project.find(dotted, module(project, "train.py"))
-    importers = project.importers(module(project, expected)) if expected is not None else ["train.py"]
+    importers = project.importers(module(project, expected).path) if expected is not None else ["train.py"]
     assert importers == ["train.py"]
 
 
@@ -1557,7 +1557,7 @@ def test_code_that_is_nested_deeply_has_a_value_where_there_is_room() -> None:
 def test_importers(files: Files, path: str, expected: list[str]) -> None:
     project = project_of(files)
 
-    assert expected == project.importers(module(project, path))
+    assert expected == project.importers(path)
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ..facts.module import Class, Function, Module
 from ..facts.units import bound, head, stores, unit, unit_of
 from ..facts.values import Callee, Common, Value
 from ..program.calling import CallSite, aliases, called_name
-from ..program.definitions import origins
+from ..program.definitions import MOST_HEIRS, origins
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, Told, mark
 from ..program.texts import STARTS
 from ..settings.home import Home
@@ -134,10 +134,23 @@ class Recording(Noting):
 
     def sites_in(self, path: str, function: Function) -> list[CallSite]:
         found = self._quietly(lambda: super(Recording, self).sites_in(path, function))
+        self._note_calls(path, called_name(function))
+        return found
+
+    def module_for_calls(self, path: str, name: str) -> Module | None:
+        module = self._quietly(lambda: super(Recording, self).module_for_calls(path, name))
+        self._note_calls(path, name)
+        return module
+
+    def _note_calls(self, path: str, name: str) -> None:
         module = self._modules.get(path)
         if self._notes and module is not None:
-            name = called_name(function)
             self.note("calls", path, name, _calling(module, name))
+
+    def listing(self, path: str, name: str) -> Mapping[Function, Collection[int]]:
+        found = self._quietly(lambda: super(Recording, self).listing(path, name))
+        if self._notes and found:
+            self.note("lists", path, name, _units(found))
         return found
 
     def calls_of(self, function: Function) -> Iterator[CallSite]:
@@ -161,6 +174,34 @@ class Recording(Noting):
         self._note_head(klass)
         ask = super().method
         return self._given(self._own(lambda: ask(klass, name)))
+
+    def having(self, name: str, paths: Iterable[str]) -> list[Class]:
+        every = list(paths)
+        found = self._quietly(lambda: super(Recording, self).having(name, every))
+        if self._notes:
+            for path in every:
+                self.note("having", path, name, _heads(found, path))
+        return self._given(found)
+
+    def root(self, klass: Class) -> Class:
+        ask = super().root
+        return self._own(lambda: ask(klass))  # nobody looks into it: roots are compared
+
+    def subclasses(self, klass: Class) -> list[Class]:
+        ask = super().subclasses
+        found = self._own(lambda: self._quietly(lambda: ask(klass)))
+        for heir in found if self._notes else ():
+            self._note_head(heir)
+            if (init := heir.methods.get("__init__")) is not None:
+                self._note_unit(init)  # whoever asks for who runs a constructor looks into those
+        return self._given(found)
+
+    def of_heirs(self, klass: Class, name: str, most: int = MOST_HEIRS) -> list[Function]:
+        ask = super().of_heirs
+        found = self._own(lambda: ask(klass, name, most))
+        for method in found if self._notes else ():
+            self._note_unit(method)
+        return self._given(found)
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         self._database.open("text", klass.module.path)
@@ -209,6 +250,10 @@ class Recording(Noting):
             return bound(module, atom[2])
         if kind == "unit":
             return unit(module, atom[2])
+        if kind == "having":
+            return _heads(super().having(atom[2], (atom[1],)), atom[1])
+        if kind == "lists":
+            return _units(super().listing(atom[1], atom[2]))
         if kind == "calls":
             return _calling(module, atom[2])
         if kind == "imports":
@@ -264,8 +309,17 @@ def _calling(module: Module, name: str) -> str:
     lines = [line for alias in names for line in module.lines_calling(alias)]
     if module.source.holds(STARTS):
         lines += module.lines_holding(name)
-    units = {unit_of(function) for function in module.functions_at(lines)}
-    return mark([*names, *(unit(module, one) for one in sorted(units))])
+    return mark([*names, _units(module.functions_at(lines))])
+
+
+def _heads(classes: Iterable[Class], path: str) -> str:
+    """Digest of what is noted of those of some classes that are of a file."""
+    return mark(f"{klass.qualname} {head(klass)}" for klass in classes if klass.module.path == path)
+
+
+def _units(functions: Iterable[Function]) -> str:
+    """Digest of what is noted of some functions of a file."""
+    return mark(sorted({unit(function.module, unit_of(function)) for function in functions}))
 
 
 def _parts(value: Common) -> Iterator[Value]:

@@ -145,14 +145,14 @@ def _of_heirs(values: Evaluator, klass: Class, name: str) -> list[Function]:
     return [
         method
         for method in values.world.of_heirs(klass, name, _MOST)
-        if here.cls is not klass or method.cls is None or not _replaces(method.cls, here.name)
+        if here.cls is not klass or method.cls is None or not _replaces(values, method.cls, here.name)
     ]
 
 
-def _replaces(heir: Class, name: str) -> bool:
+def _replaces(values: Evaluator, heir: Class, name: str) -> bool:
     """Whether a subclass has a method in place of its base's, which it does not call."""
     method = heir.methods.get(name)
-    return method is not None and not method.flow.calls_named(name)
+    return method is not None and not values.world.inside(method, lambda own: own.function.flow.calls_named(name))
 
 
 def each_class(value: Value) -> list[Value]:

@@ -35,7 +35,7 @@ def _paths(place: Place, pattern: re.Pattern[bytes]) -> set[str]:
     project, module = place.project, place.function.module
     if not project.any_holds(pattern.pattern):
         return set()
-    importers = project.importers(module)
+    importers = project.importers(module.path)
     paths = {*importers, *(one.path for one in project.imports_of(module))}
     if len(importers) > _MOST:
         paths.update(project.paths)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..facts import names
 from ..facts.lookup import lookup
 from ..facts.module import Module
+from ..program.finders import fact_of_files
 from ..program.project import Project
 from ..rule import Site
 from ..system.regex import regex
 from ..text.finding import Fix
 from ..text.source import Source
 
+Pairs = list[list[str]]
+"""The modules into which a file puts something, each with the member or nothing."""
 _KNOWN = frozenset(("torch", "functorch", "triton", "numpy", "tensorrt", "time"))
 """The packages whose names fixers know."""
 _SCOPES = regex(rb"\b(?:global|nonlocal)\b")
@@ -172,8 +175,7 @@ def _patched_in_torch(project: Project) -> frozenset[tuple[bytes, bytes]]:
             if not _HOMES.isdisjoint(parts):
                 yield parts[-1], member
         for path in sorted({path for way in (*_CALLED, *_MODULES) for path in project.holders(way)}):
-            source = project.source(path)
-            yield from _put_under_aliases(source.data) if source is not None else ()
+            yield from _told(project.fact(path, "puts under aliases", _puts_under_aliases))
 
     return project.ask(("patched", "torch"), lambda: frozenset(found()), frozenset[tuple[bytes, bytes]]())
 
@@ -201,15 +203,31 @@ def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
     """What any file of the project puts into a module by its dotted name, of torch or its own: what is called how, and the member."""
 
     def found() -> Iterator[tuple[bytes, bytes]]:
-        for way in _PATCHES:
-            for path in project.holders(way):
-                source = project.source(path)
-                yield from _found(way, source.data) if source is not None else ()
-        for path in project.holders(_BEHIND):
-            source = project.source(path)
-            yield from _put_behind_colons(source.data) if source is not None else ()
+        for path in sorted({path for way in (*_PATCHES, _BEHIND) for path in project.holders(way)}):
+            yield from _told(project.fact(path, "puts into modules", _puts_into_modules))
 
     return project.ask(("patched", "modules"), lambda: frozenset(found()), frozenset[tuple[bytes, bytes]]())
+
+
+@fact_of_files("puts into modules")
+def _puts_into_modules(source: Source) -> Pairs:
+    """What a file puts into modules by their dotted names."""
+    found = [one for way in _PATCHES for one in _found(way, source.data)]
+    return _as_text([*found, *_put_behind_colons(source.data)])
+
+
+@fact_of_files("puts under aliases")
+def _puts_under_aliases(source: Source) -> Pairs:
+    """What a file puts into modules of torch that it calls by names of its own."""
+    return _as_text(_put_under_aliases(source.data))
+
+
+def _as_text(pairs: Iterable[tuple[bytes, bytes]]) -> Pairs:
+    return [[owner.decode("latin-1"), member.decode("latin-1")] for owner, member in sorted({*pairs})]
+
+
+def _told(pairs: Pairs | None) -> Iterator[tuple[bytes, bytes]]:
+    return ((owner.encode("latin-1"), member.encode("latin-1")) for owner, member in pairs or ())
 
 
 def _put_behind_colons(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -238,7 +256,7 @@ def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     yield from (name for owner, name in _patched(project) if name and owner.rpartition(b".")[2] == stem.encode())
     imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
     put = re.compile(_PUT % {b"names": imported})
-    for path in project.importers(module) if imported else ():
+    for path in project.importers(module.path) if imported else ():
         source, other = project.source(path), None
         for found in put.finditer(source.data) if source is not None else ():
             owner = _OWNER.search(found.string[max(found.start() - _FAR, 0) : found.start()])

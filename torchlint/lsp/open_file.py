@@ -28,7 +28,7 @@ T = TypeVar("T")
 PARTS = frozenset(
     (
         *("text", "unit", "unit text", "holds text", "lines calling", "lines holding", "outline", "import text"),
-        *("fact", "says", "says lines", "stored", "registered"),
+        *("says", "says lines", "stored", "registered"),
     )
 )
 """Kinds of things that an open file tells are looked at."""

@@ -15,7 +15,7 @@ from ..program.context import Context
 from ..program.files import Said, place_of
 from ..program.noting import IN_FILE, OF_A_RUN, Atom, Noting, mark
 from ..program.steps import Steps
-from ..program.texts import STARTS, Sought
+from ..program.texts import STARTS, Sought, Texts
 from ..program.warm_loops import WarmLoops
 from ..query.incremental import Incremental
 from ..rule.analysis import Analysis
@@ -67,8 +67,6 @@ class Warm(Noting):
         """The functions that are others in the file that is being taken in; None where all of it is."""
         self._calls_stand = False
         """Whether the edit that is taken in leaves how the file calls what its lines do not name."""
-        self._finds: dict[tuple[str, str], Callable[[Source], Any]] = {}
-        """How facts of open files are found."""
         self._asks: tuple[Steps, Context, WarmLoops] | None = None
         """Who asks for what is kept from run to run."""
         self._dispatches: tuple[Mapping[str, AbstractSet[str]], dict[Hashable, Any]] | None = None
@@ -123,13 +121,10 @@ class Warm(Noting):
         self._database.open("import text", path, mark([found.decode("latin-1")]))
         return found
 
-    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
-        if self._open(path) is None or not self._notes:
-            return super().fact(path, name, find)
-        self._finds[path, name] = find
-        found = self._quietly(lambda: super(Warm, self).fact(path, name, find))
-        self._database.open("fact", path, name, mark([repr(found)]))
-        return found
+    def lines_listing(self, path: str, name: str) -> list[int]:
+        if self._open(path) is None:
+            return super().lines_listing(path, name)
+        return Texts.lines_listing(self, path, name)  # an open file notes which lines it tells
 
     def inside(self, function: Function, ask: Callable[[Evaluator], T]) -> T:
         if not isinstance(function, OpenFunction):
@@ -255,8 +250,6 @@ class Warm(Noting):
             return atom[2] in self._changed
         if kind == "import text":
             return mark([self.import_text(atom[1]).decode("latin-1")]) != atom[-1]
-        if kind == "fact":
-            return mark([repr(self.fact(atom[1], atom[2], self._finds[atom[1], atom[2]]))]) != atom[-1]
         module = self._open(atom[1])
         if module is not None and kind in ("stored", "registered"):
             classes = [one for one in module.classes if one.qualname == atom[2]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol
 
 from ..facts import names
@@ -11,17 +11,10 @@ from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.syntax import is_super
 from ..facts.values import Value
-from ..system.stamp import as_bytes
-from ..text.source import Source
 
 MOST = 8
 """So many subclasses, tables, or functions that use one, are looked at."""
 Call = tuple[Function, ast.Call]
-_NAME = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_." + bytes(range(128, 256))
-_ATTACHED = frozenset(bytes((byte,)) for byte in (*_NAME, *b"(["))
-"""What stands behind a name that is part of another, or that something is read of."""
-_NEAR = 200
-"""So many bytes in front of a name are looked at for what it stands behind."""
 
 
 class Code(Protocol):
@@ -32,7 +25,7 @@ class Code(Protocol):
     def method(self, klass: Class, name: str) -> Function | None: ...
     def value(self, function: Function, node: ast.expr) -> Value: ...
     def named_by(self, module: Module, name: str) -> list[str]: ...
-    def source(self, path: str) -> Source | None: ...
+    def listing(self, path: str, name: str) -> Mapping[Function, Collection[int]]: ...
     def module(self, path: str) -> Module | None: ...
     def constructed(self, klass: Class, init: Function) -> list[Call]: ...
 
@@ -70,9 +63,9 @@ def _from_tables(code: Code, klass: Class) -> Iterator[Call]:
     """Calls of what is looked up in a dictionary that holds the class."""
     for path in [klass.module.path, *code.named_by(klass.module, klass.name)][:MOST]:
         for function, table in _tables(code, path, klass):
-            module = function.module
-            others = code.named_by(module, table)[: MOST - 1] if function is module.body else []
-            users = [module, *filter(None, map(code.module, others))] if function is module.body else []
+            others = code.named_by(function.module, table)[: MOST - 1]
+            paths = [path, *others] if function is function.module.body else []
+            users = filter(None, map(code.module, paths))
             scopes = [user for one in users for user in one.functions_at(one.lines_holding(table))] or [function]
             for user in scopes[:MOST]:
                 for call in user.flow.calls:
@@ -80,20 +73,9 @@ def _from_tables(code: Code, klass: Class) -> Iterator[Call]:
                         yield user, call
 
 
-def _lines_of_values(source: Source, word: bytes) -> list[int]:
-    return [source.position(offset)[0] for offset in _among_values(source.data, word)]
-
-
 def _tables(code: Code, path: str, klass: Class) -> Iterator[tuple[Function, str]]:
     """The dictionaries of a file that have the class among their values, by the names that they are assigned to."""
-    source = code.source(path)
-    word = as_bytes(klass.name)
-    told = f"values {klass.name}"
-    lines = source.told_lines(told, lambda one: _lines_of_values(one, word)) if source is not None else []
-    module = code.module(path) if lines else None
-    if module is None:
-        return
-    for function, numbers in module.functions_at(lines).items():
+    for function, numbers in code.listing(path, klass.name).items():
         for node, parent in nodes_on(function, numbers):
             if not (isinstance(node, ast.Dict) and isinstance(parent, ast.Assign) and len(parent.targets) == 1):
                 continue
@@ -101,18 +83,6 @@ def _tables(code: Code, path: str, klass: Class) -> Iterator[tuple[Function, str
             held = (value for value in node.values if names.last(value) == klass.name)
             if isinstance(target, ast.Name) and any(code.value(function, value).class_ is klass for value in held):
                 yield function, target.id
-
-
-def _among_values(data: bytes, name: bytes) -> Iterator[int]:
-    """Where a name may be a value of a dictionary, as far as the text tells: behind a colon, or first on its line."""
-    place = data.find(name)
-    while place >= 0:
-        end = place + len(name)
-        if data[end : end + 1] not in _ATTACHED:
-            before = data[max(place - _NEAR, 0) : place].rstrip(_NAME).rstrip(b" \t(\\")
-            if not before or before.endswith((b":", b"\n", b"\r")):
-                yield place
-        place = data.find(name, end)
 
 
 def _may_be(value: Value, klass: Class) -> bool:

@@ -18,6 +18,7 @@ from ..text.blocks import in_loops
 from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
 from . import frameworks, handed
+from .finders import fact_of_files
 from .places import asked_here, soundly
 from .project import Project
 
@@ -199,8 +200,8 @@ class Context:
         source = module.source
         if source.holds(ACCELERATOR) or (source.mentions(b"Trainer") and source.holds(_TRAINERS)):
             return True
-        sources = map(self.project.source, self.project.importers(module))
-        return any(source is not None and source.holds(ACCELERATOR) for source in sources)
+        users = self.project.importers(module.path)
+        return any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users)
 
     @question("run on accelerator", False)
     def runs_on_accelerator(self, module: Module) -> bool:
@@ -212,7 +213,7 @@ class Context:
             return False
         seen, users = {module.path}, [module]
         while users and len(seen) <= _MOST_USERS:
-            paths = dict.fromkeys(path for user in users for path in self.project.importers(user))
+            paths = dict.fromkeys(path for user in users for path in self.project.importers(user.path))
             users = [user for user in self.project.modules([*paths]) if user.path not in seen]
             if any(map(self.accelerator, users)):
                 return True
@@ -301,10 +302,10 @@ class Context:
 
     def _users(self, module: Module) -> Iterator[str]:
         """The files that import a module, and those that import these."""
-        direct = self.project.importers(module)
+        direct = self.project.importers(module.path)
         yield from direct
         for user in self.project.modules(direct):
-            yield from self.project.importers(user)
+            yield from self.project.importers(user.path)
 
     def role(self, module: Module) -> Role:
         """What the file is for, by its path and its top-level code."""
@@ -313,6 +314,12 @@ class Context:
         return self._roles[module.path]
 
 
+@fact_of_files("names an accelerator")
+def _names_accelerator(source: Source) -> bool:
+    return source.holds(ACCELERATOR)
+
+
+@fact_of_files("sends in loops")
 def _may_send_in_loops(source: Source) -> bool:
     """Whether a text says `x.to(device)` in a loop, of a device that has a name."""
     found = in_loops(source.data, _SENDS)

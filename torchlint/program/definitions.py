@@ -10,6 +10,7 @@ from ..facts import names
 from ..facts import torch_table as table
 from ..facts.module import Class, Function, Module
 from ..query.question import question
+from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .files import OUTSIDE
 from .texts import MAX_SITES, Texts
@@ -22,6 +23,7 @@ _OF_EACH_MODULE = frozenset(
     requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
 MOST_HEIRS = 40
+SEARCH_PATH = regex(rb"sys\.path")
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
 
@@ -306,24 +308,28 @@ class Definitions(Texts):
         """Whether a file of the project holds a pattern."""
         return module.source.holds(pattern)
 
-    def importers(self, module: Module) -> list[str]:
-        """The files whose imports name the module."""
-        word = as_bytes(module.name.rpartition(".")[2])
-        own = self.home(module.path).rpartition("/")[0]
+    def importers(self, file: str) -> list[str]:
+        """The files whose imports name a file."""
+        module = self._name(file)[0]
+        stem = module.rpartition(".")[2]
+        own = self.home(file).rpartition("/")[0]
         # A folder without `__init__.py` may be part of the name too.
-        parts = [*own.split("/"), module.name.rpartition(".")[2]]
+        parts = [*own.split("/"), stem]
         longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
         found = []
-        for path in self.naming(word):
+        for path in self.naming(as_bytes(stem)):
             folder = self.home(path).rpartition("/")[0]
-            written = [name for name in longer if as_bytes(name) in self._raw(path)]
-            names_ = (module.name, *written)
-            named = any(module.path in (self._find(name, folder), self._find(name, folder, path)) for name in names_)
-            if not named and b"sys.path" in self._raw(path) and (near := self.module(path)) is not None:
-                named = any(self._put_on_path(name, near, folder) == module.path for name in names_)
-            if path != module.path and (named or (folder == own and "." in module.name)):
+            names_ = (module, *(name for name in longer if as_bytes(name) in self.import_text(path)))
+            named = any(file in (self._find(name, folder), self._find(name, folder, path)) for name in names_)
+            if not named and self.names_search_path(path) and (near := self.module(path)) is not None:
+                named = any(self._put_on_path(name, near, folder) == file for name in names_)
+            if path != file and (named or (folder == own and "." in module)):
                 found.append(path)
         return found
+
+    def names_search_path(self, path: str) -> bool:
+        """Whether a file names `sys.path`, and may so have others found that lie in folders which it puts there."""
+        return self.holds(path, SEARCH_PATH)
 
 
 def origins(module: Module) -> set[str]:

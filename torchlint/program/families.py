@@ -111,9 +111,9 @@ def calls_by_name(project: Project, method: Function) -> Iterator[CallSite]:
     klass = method.cls
     if klass is None:
         return
-    paths = (*_calling_kin(project, method, klass), *_calling_objects(project, method, klass))
-    for module in project.modules(dict.fromkeys(paths)):
-        yield from _by_name(project, module, method.name).get(method, ())
+    for path in dict.fromkeys((*_calling_kin(project, method, klass), *_calling_objects(project, method, klass))):
+        module = project.module_for_calls(path, method.name)
+        yield from _by_name(project, module, method.name).get(method, ()) if module is not None else ()
 
 
 def _calling_kin(project: Project, method: Function, klass: Class) -> list[str]:
@@ -132,13 +132,8 @@ def _calling_objects(project: Project, method: Function, klass: Class) -> list[s
     name = method.name
     paths = project.calling(name) - {method.module.path} if _may_be_named(name) else frozenset[str]()
     kin = (klass, *project.subclasses(klass)[:MAX_SITES]) if paths else ()
-    calls = {as_bytes(f"{word}.{name}(") for one in kin for word in made_as(project, one)}
-    return _few([path for path in paths if _holds_any(project, path, calls)])
-
-
-def _holds_any(project: Project, path: str, calls: Collection[bytes]) -> bool:
-    source = project.source(path) if calls else None
-    return source is not None and any(call in source.data for call in calls)
+    calls = sorted({f"{word}.{name}(" for one in kin for word in made_as(project, one)})
+    return _few([path for path in paths if any(project.writes(path, call) for call in calls)])
 
 
 @question("by name", {})

@@ -53,7 +53,7 @@ def feeders(project: Project, loops: WarmLoops, module: Module) -> frozenset[ast
 
 def _users(project: Project, module: Module) -> Iterator[Module]:
     """The files that import a module."""
-    return project.modules(project.importers(module))
+    return project.modules(project.importers(module.path))
 
 
 def _running(project: Project, loops: WarmLoops, module: Module) -> Iterable[Function]:

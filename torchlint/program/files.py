@@ -153,6 +153,10 @@ class Files:
             self._modules[path] = self.parse(source, *self._name(path)) if source is not None else None
         return self._modules[path]
 
+    def module_for_calls(self, path: str, name: str) -> Module | None:
+        """The file, parsed, of which nothing but its calls of that name is looked at."""
+        return self.module(path)
+
     def modules(self, paths: Iterable[str]) -> Iterator[Module]:
         """Some files, parsed; those that can't be are left out."""
         return (module for path in paths if (module := self.module(path)) is not None)

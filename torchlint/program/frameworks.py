@@ -12,6 +12,7 @@ from ..facts.torch_table import EVALUATION_STEPS
 from ..system.regex import regex
 from ..text.declared import defined_in
 from ..text.source import Source
+from .finders import fact_of_files
 from .project import Project
 
 # Methods that a framework calls on each training step, by what a base of the class has in its name ("": any class).
@@ -71,6 +72,7 @@ def may_run_on_steps(project: Project, path: str) -> bool:
     return "" in groups or _OF_OPTIMIZERS.issubset(defined) or any(path in project.lineage_of(part) for part in groups)
 
 
+@fact_of_files("defines steps")
 def _defined(source: Source) -> list[str]:
     """The names of such methods that a file defines."""
     return sorted(name.decode() for name in source.fact("defined", defined_in) & _STEP_WORDS)

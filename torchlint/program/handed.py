@@ -13,7 +13,9 @@ from ..facts.nearby import nodes_on
 from ..query.question import question
 from ..system.stamp import as_bytes
 from ..text.called import is_taken
+from ..text.source import Source
 from .calling import CallSite
+from .finders import fact_of_words
 from .project import Project
 from .texts import MAX_SITES
 
@@ -149,7 +151,12 @@ def _naming(project: Project, function: Function) -> Iterator[Module]:
 
 
 def _is_taken(project: Project, path: str, name: str) -> bool:
-    return bool(project.fact(path, f"taken {name}", lambda source: is_taken(source.data, as_bytes(name))))
+    return bool(project.fact(path, f"taken {name}", lambda source: _takes(source, name)))
+
+
+@fact_of_words("taken")
+def _takes(source: Source, name: str) -> bool:
+    return is_taken(source.data, as_bytes(name))
 
 
 def _uses(project: Project, function: Function, node: ast.expr) -> Iterator[Use]:

@@ -9,6 +9,7 @@ from ..facts.values import Dict, Tuple, Value
 from ..query.question import question
 from ..system.regex import regex
 from ..text.source import Source, Words
+from .finders import fact_of_files
 from .project import Project
 from .texts import MAX_SITES
 
@@ -21,6 +22,7 @@ _OTHERS = frozenset(
 _LOSSES = Words(b"loss(", b"losses(", pattern=_LOSS)
 
 
+@fact_of_files("defines a loss")
 def defines_loss(source: Source) -> bool:
     """Whether a text defines a function that calculates a loss by its name."""
     return source.holds(_LOSSES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -23,6 +23,8 @@ from ..text.called import How
 from ..text.declared import called_in, classes_in, functions_in, renamed_in
 from ..text.source import Source
 from .by_file import FACT, TEXT, WORDS, ByFile
+from .definitions import SEARCH_PATH
+from .finders import found_by_name
 from .project import Project
 from .texts import MAX_FILES, Sought, holding
 
@@ -30,12 +32,24 @@ Atom = tuple[str, ...]
 """One thing in the files that an answer depends on: a kind, what it is about and, last, how it was."""
 IN_FILE = frozenset(
     (
-        *("may hold", "may call", "called as", "may import", "pattern", "calls"),
+        *(
+            "may hold",
+            "may call",
+            "called as",
+            "may import",
+            "listing",
+            "writes",
+            "fact",
+            "pattern",
+            "calls",
+            "lists",
+            "having",
+        ),
         *("imports", "parses", "name", "unit", "class", "stores"),
     )
 )
 """Kinds of things that one file says by itself."""
-BY_TEXT = frozenset(("may hold", "may call", "called as", "may import"))
+BY_TEXT = frozenset(("may hold", "may call", "called as", "may import", "listing", "writes", "fact"))
 """Those of them that its text alone tells."""
 INDEXED = frozenset(("steps", "regions", "training", "options", "renames"))
 """Kinds of things that are known of the whole project only."""
@@ -47,14 +61,10 @@ OF_A_RUN = ("file", "once")
 """Kinds of answers that are worked out anew in each run."""
 _IMPORTS, _WORDS, _FACT = "imports", "words", "fact "
 """What tables of what files say by themselves are called; a fact with its name behind it."""
-_FINDS: Mapping[str, Callable[[Source], Any]] = {
-    f"{_FACT}classes": classes_in,
-    f"{_FACT}functions": functions_in,
-    f"{_FACT}called behind": called_in,
-    f"{_FACT}renames": renamed_in,
-}
+_PUTS = holding(SEARCH_PATH, frozenset())[0]
+"""The fact that a file names `sys.path`."""
 _MADE_OF = {
-    "importers": (_IMPORTS,),
+    "importers": (_IMPORTS, f"{_FACT}{_PUTS}"),
     "word": (_WORDS,),
     "heirs": (f"{_FACT}classes",),
     "lineage": (f"{_FACT}classes", f"{_FACT}renames"),
@@ -124,6 +134,12 @@ class Noting(Project):
         """By name."""
         self._naming: dict[bytes, list[str]] = {}
         """The files whose imports hold a word, by those words that were looked for in kept texts."""
+        self._finds: dict[str, Callable[[Source], Any]] = {}
+        """How facts are found that were asked for, by name."""
+        self._fact_atoms: dict[tuple[str, str], Atom] = {}
+        """What is noted of facts, by path and name."""
+        self._importing_marks: dict[str, str] = {}
+        """What is noted of the files whose imports hold a word."""
         self.searches: dict[Sought, str] = {}
         """How searches for callers end, by what they are about."""
         self.answers: dict[tuple[str, str], Answer] = {}
@@ -238,6 +254,16 @@ class Noting(Project):
         self.note("called as", path, name, found)
         return found
 
+    def lines_listing(self, path: str, name: str) -> list[int]:
+        found = self._quietly(lambda: super(Noting, self).lines_listing(path, name))
+        self.note("listing", path, name, str(bool(found)))  # whoever looks at the lines parses the file
+        return found
+
+    def writes(self, path: str, text: str) -> bool:
+        found = self._quietly(lambda: super(Noting, self).writes(path, text))
+        self.note("writes", path, text, str(found))
+        return found
+
     def may_be_own(self, function: Function, call: ast.Call) -> bool:
         if self._notes and isinstance(call.func, ast.Attribute):
             self.note("word", call.func.attr, str(call.func.attr in self._callable_words))
@@ -266,19 +292,29 @@ class Noting(Project):
 
     # The whole project
 
-    def importers(self, module: Module) -> list[str]:
-        found = self._quietly(lambda: super(Noting, self).importers(module))
+    def importers(self, file: str) -> list[str]:
+        found = self._quietly(lambda: super(Noting, self).importers(file))
         if self._notes:
-            word = module.name.rpartition(".")[2]
+            word = self._name(file)[0].rpartition(".")[2]
             self._note_stem(word)
             self.note("importers", word, self.files_importing(word))
-            for path in self.naming(as_bytes(word)):
+            for path in self.apart(lambda: list(filter(self.names_search_path, self.naming(as_bytes(word))))):
                 self.note("text", path)
         return found
 
     def files_importing(self, word: str) -> str:
-        """Digest of the paths of the files whose imports hold a word."""
-        return mark(self.naming(as_bytes(word)))
+        """Digest of the paths of the files whose imports hold a word, with the dotted names there that it ends."""
+        if word not in self._importing_marks:
+            self._importing_marks[word] = self.apart(lambda: mark(self._importing_lines(as_bytes(word))))
+        return self._importing_marks[word]
+
+    def _importing_lines(self, word: bytes) -> Iterator[str]:
+        dotted = re.compile(rb"[\w.\x80-\xff]*\.%s" % re.escape(word))
+        for path in self.naming(word):
+            yield path
+            if self.names_search_path(path):
+                yield SEARCH_PATH.pattern.decode()
+            yield from sorted({name.decode("latin-1") for name in dotted.findall(self.import_text(path))})
 
     def import_text(self, path: str) -> bytes:
         self._database.open("text", path)
@@ -292,13 +328,26 @@ class Noting(Project):
         return self._own_words[path]  # type: ignore[no-any-return]
 
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
-        self._database.open("text", path)
+        self._finds[name] = find
+        found = self._fact(path, name, find)
+        if self._notes:
+            if (path, name) not in self._fact_atoms:
+                self._fact_atoms[path, name] = ("fact", path, name, _fact_mark(found))
+            self._database.open(*self._fact_atoms[path, name])
+        return found
+
+    def _fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
         known = self._facts.get(name)
         if known is None:
             known = self._facts[name] = ByFile(FACT)
         if path not in known:
             known[path] = self.apart(lambda: super(Noting, self).fact(path, name, find))
         return known[path]  # type: ignore[no-any-return]
+
+    def _fact_now(self, path: str, name: str) -> str | None:
+        """What is noted of a fact now; None where it is not known how that is found."""
+        find = self._finds.get(name) or found_by_name(name) or _holding(name)
+        return _fact_mark(self._fact(path, name, find)) if find is not None and path in self._files else None
 
     def told(self) -> dict[str, str]:
         """What is known of files by themselves, a line for each of `paths`: the texts of their imports and their own words of all."""
@@ -324,11 +373,8 @@ class Noting(Project):
             self.import_text(path)
         elif name == _WORDS:
             self.own_words(path)
-        elif name in _FINDS:
-            self.fact(path, name.removeprefix(_FACT), _FINDS[name])
-        else:  # a pattern
-            _, _, flags, pattern = name.split(" ", 3)
-            self.holds(path, re.compile(pattern.encode("latin-1"), int(flags)))
+        else:
+            self._fact_now(path, name.removeprefix(_FACT))
         return self._tables()[name].line(path)
 
     def renamed(self, name: str) -> list[str]:
@@ -412,9 +458,13 @@ class Noting(Project):
                 return mark(sorted(super().lineage_of(about[0])))
             case "renamed" | "definers":
                 return mark(getattr(super(), kind)(about[0]))
+            case "listing":
+                return str(about[0] in self._files and bool(self.lines_listing(about[0], about[1])))
+            case "fact":
+                return self._fact_now(about[0], about[1])
             case "called as":
                 return self.called_as(about[0], about[1]) if about[0] in self._files else ""
-            case "may hold" | "may call" | "may import":
+            case "may hold" | "may call" | "may import" | "writes":
                 asked = getattr(self, kind.replace(" ", "_"))
                 return str(about[0] in self._files and asked(about[0], about[1]))
         return None
@@ -510,6 +560,8 @@ class Noting(Project):
         """Forget what a file says by itself, and what is known of the whole project because of it."""
         self._rewritten.add(path)
         facts = {name: table.pop(path) for name, table in self._facts.items() if path in table}
+        for name in facts:
+            self._fact_atoms.pop((path, name), None)
         words, imports = self._own_words.pop(path), self._import_texts.pop(path)
         tables = ["_callable_words"] if words is not None and words != self.own_words(path) else []
         if "classes" in facts and facts["classes"] != self.fact(path, "classes", classes_in):
@@ -523,6 +575,8 @@ class Noting(Project):
             self._import_words.pop(path, None)
             self._naming.clear()
             self._module_importers.clear()
+        if "_importers" in tables or facts.get(_PUTS) != (self.names_search_path(path) if _PUTS in facts else None):
+            self._importing_marks.clear()
         for table in tables:
             self.__dict__.pop(table, None)
         if {"_heirs", "_aliases"} & set(tables):
@@ -549,6 +603,19 @@ def _apart(table: str) -> Any:
 
 for _table in "_by_stem _callable_words renames _aliases _importers _heirs _called_behind _definers".split():
     setattr(Noting, _table, _apart(_table))
+
+
+def _fact_mark(value: object) -> str:
+    return str(value) if value is None or isinstance(value, bool) else mark((repr(value),))
+
+
+def _holding(name: str) -> Callable[[Source], bool] | None:
+    """How a fact of that name is found, if it is that a file holds a pattern."""
+    kind, _, about = name.partition(" ")
+    if kind != "holds":
+        return None
+    flags, _, pattern = about.partition(" ")
+    return holding(re.compile(pattern.encode("latin-1"), int(flags)), frozenset())[1]
 
 
 def mark(texts: Iterable[str]) -> str:

@@ -156,7 +156,8 @@ class Project(Definitions):
 
     def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]:
         """The calls of a class by its name that run a constructor, one that it may have from a base."""
-        modules = [klass.module, *self.modules(self.named_by(klass.module, klass.name))]
+        paths = [klass.module.path, *self.named_by(klass.module, klass.name)]
+        modules = filter(None, (self.module_for_calls(path, klass.name) for path in paths))
         sites = [site for module in modules for site in self.sites_named(module, klass.name).get(init, ())]
         return [(site.function, site.call) for site in sites]
 
@@ -220,7 +221,7 @@ class Project(Definitions):
         function = site.function
         if self.is_tested(function):
             return True
-        return is_own_trial(function, site.call) and bool(self.importers(function.module))
+        return is_own_trial(function, site.call) and bool(self.importers(function.module.path))
 
     def _passed_to_object(self, site: CallSite, function: Function, name: str) -> Value | None:
         """What a call of an object passes; what the caller leaves on the host, which it moves other parts of, stays there."""
@@ -435,6 +436,5 @@ class Project(Definitions):
         paths = self.calling(name)
         if MAX_SITES < len(paths) <= MAX_CALLING:
             makers = self.named_by(klass.module, klass.name)
-            modules = self.modules(makers if len(makers) <= MAX_SITES else ())
-            paths &= {path for module in modules for path in self.importers(module)}
+            paths &= {path for maker in makers for path in self.importers(maker)} if len(makers) <= MAX_SITES else set()
         return sorted(paths) if len(paths) <= MAX_SITES else []

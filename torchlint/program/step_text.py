@@ -10,6 +10,7 @@ from ..facts.common_names import OPTIMIZER_NAME
 from ..system.regex import regex
 from ..text.source import Source, Words
 from ..text.spoken import in_code
+from .finders import fact_of_files
 from .frameworks import STEP_NAMES
 
 # No optimizer takes a second argument, as `scheduler.step(noise, t, x)` and `env.step(action, render=True)` do.
@@ -27,6 +28,7 @@ _FAR = 100
 _BETWEEN = b" \t\r\n\f\\"
 
 
+@fact_of_files("may step")
 def may_step(source: Source) -> bool:
     """Whether a text may run a backward pass or an optimizer."""
     return source.holds(STEPPING) and next(_taken(source.data, _CALLED), None) is not None

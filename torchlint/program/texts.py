@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
+from ..facts.module import Function
 from ..settings.home import Home
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.called import How, how_called
 from ..text.declared import WORD, called_in, classes_in, defined_in, functions_in, import_text, renamed_in
+from ..text.listed import lines_listing
 from ..text.source import Source, Words
 from ..text.whole_words import quickest
 from .files import Files
@@ -221,6 +223,21 @@ class Texts(Files):
             and word in words
             and re.search(re.escape(word) + rb"[\s\\]+as\b", self.import_text(path)) is not None
         )
+
+    def lines_listing(self, path: str, name: str) -> list[int]:
+        """The lines of a file where a name may be a value of a dictionary, as far as the text tells."""
+        source, word = self.source(path), as_bytes(name)
+        return source.told_lines(f"values {name}", lambda one: lines_listing(one, word)) if source is not None else []
+
+    def listing(self, path: str, name: str) -> Mapping[Function, Collection[int]]:
+        """The functions of a file with those of their lines where a name may be a value of a dictionary."""
+        lines = self.lines_listing(path, name)
+        module = self.module(path) if lines else None
+        return module.functions_at(lines) if module is not None else {}
+
+    def writes(self, path: str, text: str) -> bool:
+        """Whether a text stands in a file."""
+        return as_bytes(text) in self._raw(path)
 
     def mentions(self, path: str, name: str) -> bool:
         """Whether the name stands anywhere in a file."""

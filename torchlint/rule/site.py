@@ -400,7 +400,7 @@ class Site:
         if not self.makes_on_accelerator:
             return False
         holders = self.project.holders(DEFAULT_TYPE)
-        return not holders.isdisjoint((self.module.path, *self.project.importers(self.module)))
+        return not holders.isdisjoint((self.module.path, *self.project.importers(self.module.path)))
 
     def _stays_on_host(self) -> bool:
         """Whether the loop that runs the place on each step or iteration is one of the host."""
@@ -433,7 +433,7 @@ class Site:
     @property
     def role(self) -> Role:
         own = is_own_test(self.function) or is_own_check(self.function, self.target)
-        own = own or (is_own_trial(self.function, self.target) and bool(self.project.importers(self.module)))
+        own = own or (is_own_trial(self.function, self.target) and bool(self.project.importers(self.module.path)))
         return "test" if own else self.analysis.context.role(self.module)
 
     @cached_property
