@@ -174,15 +174,22 @@ def noted(
     read = dict.fromkeys(tables, 0)
     for one in of_files.values():
         read[id(one.things)] |= one.bits
-    every: set[Atom] = {atom for atoms in own.values() for atom in atoms}
-    every.update(*(chosen(things, read[table]) for table, things in tables.items()))
+    atoms = _still_good(kept, read)
+    every: set[Atom] = {atom for of_one in own.values() for atom in of_one}
+    every.update(*(chosen(things, read[table]) for table, things in tables.items() if things is not atoms))
     every.update(*(one.hangs_on for one in used.values()))
     whole = {atom: _complete(atom, index) for atom in every}
-    numbers = {atom: number for number, atom in enumerate(sorted(set(whole.values())))}
+    numbers = {atom: number for number, atom in enumerate(atoms)}
+    for atom in sorted(set(whole.values())):
+        numbers.setdefault(atom, len(numbers))
     number_of = {atom: numbers[one] for atom, one in whole.items()}
-    renumbered = {table: [number_of.get(thing, 0) for thing in things] for table, things in tables.items()}
+    renumbered = {
+        table: [number_of.get(thing, 0) for thing in things] for table, things in tables.items() if things is not atoms
+    }
 
     def numbered(path: str, one: Depends) -> Bits:
+        if one.things is atoms:
+            return one.bits
         more = [number_of[atom] for atom in own.get(path, ())]
         return bits_of([*chosen(renumbered[id(one.things)], one.bits), *more])
 
@@ -190,6 +197,12 @@ def noted(
     _ = index.mark("regions", ""), index.mark("steps", "")
     answers = {name: Known(one.answer, bits_of(number_of[atom] for atom in one.hangs_on)) for name, one in used.items()}
     return Links(list(numbers), linked, answers, project.paths, project.told())
+
+
+def _still_good(kept: Mapping[str, Depends], read: Mapping[int, Bits]) -> Sequence[Atom]:
+    """The table of what known results hang on, if most of it is of use still: its numbers stay, which saves to count anew."""
+    atoms = next((one.things for one in kept.values()), ())
+    return atoms if 4 * read.get(id(atoms), 0).bit_count() > 3 * len(atoms) else ()
 
 
 def _complete(atom: Atom, index: Index) -> Atom:
