@@ -187,6 +187,14 @@ class Recording(Noting):
         ask = super().root
         return self._own(lambda: ask(klass))  # nobody looks into it: roots are compared
 
+    def overridden(self, method: Function) -> list[Function]:
+        ask = super().overridden
+        return self._given(self._own(lambda: ask(method)))
+
+    def inherits(self, klass: Class, base: Class) -> bool:
+        ask = super().inherits
+        return self._own(lambda: ask(klass, base))
+
     def subclasses(self, klass: Class) -> list[Class]:
         ask = super().subclasses
         found = self._own(lambda: self._quietly(lambda: ask(klass)))

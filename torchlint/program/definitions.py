@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -287,6 +288,15 @@ class Definitions(Texts):
                 seen.add(current)
                 yield current
                 todo += self.bases(current)
+
+    def overridden(self, method: Function) -> list[Function]:
+        """The methods of base classes that a method stands in place of."""
+        above = itertools.islice(self.ancestry(method.cls), 1, None) if method.cls is not None else ()
+        return [base.methods[method.name] for base in above if method.name in base.methods]
+
+    def inherits(self, klass: Class, base: Class) -> bool:
+        """Whether a class is another one of the project, or inherits from it."""
+        return base in self.ancestry(klass)
 
     # Imports
 

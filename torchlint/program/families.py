@@ -87,7 +87,7 @@ def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.
 def callers(project: Project, function: Function) -> list[CallSite]:
     """Where a function may be called: by its name, as the method of a base class, and where nobody knows the object of its kind."""
     sites = list(project.call_sites(function) or ())
-    for method in overridden(project, function):
+    for method in project.overridden(function):
         sites += (site for site in project.call_sites(method) or () if _may_stand_in(project, function, site))
     if all(map(_hands_on, sites)):
         sites += calls_by_name(project, function)
@@ -205,7 +205,7 @@ def _few(paths: Collection[str]) -> list[str]:
 
 def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
     """Where a function may be called, one by one, in its own file also by a name that many things have."""
-    for one in (function, *overridden(project, function)):
+    for one in (function, *project.overridden(function)):
         by_any_name = one.cls is not None and one.name in GENERIC and not one.name.startswith("__")
         near = project.sites_in(one.module.path, one) if by_any_name else ()
         for site in itertools.chain(near, project.calls_of(one)):
@@ -237,16 +237,10 @@ def overrides(project: Project, method: Function, klass: Class | None = None) ->
         yield from project.of_heirs(klass or method.cls, method.name)
 
 
-def overridden(project: Project, method: Function) -> Iterator[Function]:
-    """The methods of base classes that a method stands in place of."""
-    above = itertools.islice(project.ancestry(method.cls), 1, None) if method.cls is not None else ()
-    yield from (base.methods[method.name] for base in above if method.name in base.methods)
-
-
 def _may_stand_in(project: Project, override: Function, site: CallSite) -> bool:
     """Whether a call of a method may run an override of it: `self.gather()` runs none of a class beside its own."""
     own = _own_class(site.function, site.call, override)
-    return own is None or override.cls is None or own in project.ancestry(override.cls)
+    return own is None or override.cls is None or project.inherits(override.cls, own)
 
 
 def _own_class(function: Function, call: ast.Call, method: Function) -> Class | None:
