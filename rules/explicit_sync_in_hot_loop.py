@@ -117,7 +117,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
         message = f"`{site.short()}` waits for all streams {frequency.how_often(site)}; the read behind it waits for what it needs"
         yield site.finding(message, severity=level, related=site.why_hot())
         return
-    where = "on every request" if served else "on every call of the module"
+    where = "on every request" if served else frequency.of_calls(site)
     if each:
         where = "on every call, after the model has run"
     if looped is not None:

@@ -120,7 +120,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if forward:
         if _first(site) is site.call:
-            message = f"`{site.short()}` copies to the host and waits for the device on every call of the module"
+            message = f"`{site.short()}` copies to the host and waits for the device {frequency.of_calls(site)}"
             yield site.finding(message, severity="info")
         return
     if site.call not in reads.told_copies(site, site.statement) or (not by_default and collected.is_written(site)):

@@ -87,7 +87,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
         return
     if site.warm is not None or site.warm_caller is not None or _told_by_ranks(site, found):
         return
-    message = f"`{site.short(found)}` makes the host wait for the device on every call of the module"
+    message = f"`{site.short(found)}` makes the host wait for the device {frequency.of_calls(site)}"
     yield site.finding(message, at=found)
 
 

@@ -100,7 +100,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     level = frequency.severity(site)
     if level is None and (site.rare or site.role in ("test", "benchmark") or not frequency.in_forward(site)):
         return
-    often = frequency.how_often(site) if level is not None else "on every call of the module"
+    often = frequency.how_often(site) if level is not None else frequency.of_calls(site)
     message = f"`{site.short(found)}` is read from the device {often}: {_why(site, found)}"
     yield site.finding(message, severity=level or "info", at=found, related=site.why_hot())
 

@@ -50,6 +50,11 @@ def how_often(place: Place) -> str:
     return "on every batch that it is called for" if called else "on every iteration of a loop that calls it"
 
 
+def of_calls(place: Place) -> str:
+    """The same of a place that runs in a `forward`, or the `backward` of a function."""
+    return "in every backward pass" if place.function.name == "backward" else "on every call of the module"
+
+
 def in_forward(place: Place) -> bool:
     """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most five deep.
 

@@ -611,7 +611,10 @@ class Site:
         if self.hot is not None:
             loop, function = self.hot.loop, self.hot.function
             if loop is not None:
-                return (self.related(function, loop, "this loop steps the optimizer"),)
+                # An attack has no optimizer, nor has a loop that calls what steps in another file.
+                steps = function.module.source.holds(b".step(")
+                what = "this loop steps the optimizer" if steps else "this loop runs backward passes"
+                return (self.related(function, loop, what),)
             return (self.related(function, function.node, "called on every step"),)
         if self.warm is not None:
             return (self.related(self.function, self.warm, "this loop runs the model"),)
