@@ -44,7 +44,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
-    `randn`, `randint`, `randperm`, `hann_window`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
+    `randn`, `randint`, `randperm`, `hann_window`, `fft.fftfreq`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; arrays that NumPy fills, or draws, by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(np.ones(n))`, `Tensor(...)` of
     `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills and its caller moves, what a helper moves

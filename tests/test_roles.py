@@ -170,3 +170,29 @@ def test_an_optimizer_in_a_file_that_names_no_device(base: str, others: dict[str
     result = lint({path: text.encode() for path, text in {"lars.py": text, **others}.items()}, settings)
 
     assert found == bool(result.findings)
+
+
+TRAINS = (
+    "from torch.utils.data import DataLoader\n\n"
+    "if __name__ == '__main__':\n    loader = DataLoader(data, num_workers=2)\n{before}    for x in loader:\n"
+    "        loss = criterion(model(x.to(device)))\n        loss.backward()\n        optimizer.step()\n{after}"
+    "        print(loss.item())\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "found"),
+    [
+        ("tests/test_physionet.py", "", "", False),
+        ("test_physionet.py", "", "        assert loss > 0\n", False),
+        ("test_physionet.py", "    def test_loss(): ...\n", "", False),
+        ("test_physionet.py", "    import pytest\n", "", False),
+        ("test_physionet.py", "", "", True),
+    ],
+)
+def test_a_program_that_is_named_like_a_test(path: str, before: str, after: str, found: bool) -> None:
+    """It trains on data as it is run, and asserts nothing: "test" is its data, or its idea."""
+    text = PRELUDE + TRAINS.format(before=before, after=after)
+    settings = Settings(codes=frozenset(("TL104",)), fixable=frozenset())
+
+    assert found == bool(lint({path: text.encode()}, settings).findings)

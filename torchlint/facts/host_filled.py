@@ -16,6 +16,7 @@ from .place import Place
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
 _FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
+_FILLED |= {"fft.fftfreq", "fft.rfftfreq"}
 _RANDOM = frozenset(("rand", "randn", "randint", "randperm"))
 _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "randint"))
 # Methods between the factory and the move that keep the tensor dense.
@@ -24,6 +25,8 @@ _BETWEEN |= frozenset("unsqueeze squeeze view reshape repeat t transpose permute
 _TURNED = frozenset(("T", "mT"))
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
 _CALCULATE = frozenset(("torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad"))
+_REARRANGE = frozenset(("einops.rearrange", "einops.repeat", "einops.reduce"))
+"""What gives the elements of its first argument in another shape; the others are its pattern and sizes."""
 _PAIRS = frozenset(("torch.triu_indices", "torch.tril_indices"))
 _STEPS = 8
 """How many operations on a filled tensor are looked through."""
@@ -255,6 +258,8 @@ def _parts(place: Place, node: ast.expr) -> list[ast.expr]:
             return [node.func.value]
         if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
             return [node.func.value, *given]
+        if name in _REARRANGE:
+            return given[:1]
         plain = name is not None and name.startswith("torch.") and name.count(".") == 1
         return given if plain or name in _CALCULATE else []
     if isinstance(node, ast.BinOp):

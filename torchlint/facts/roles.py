@@ -21,6 +21,8 @@ _AMONG_TESTS = regex(r"(?:^|/)(?:tests?|testing|test_utils)/")
 _EVALUATES = regex(r"(?:^|/)test_[^/]*\.py$")
 _TAKES = (b"parse_args(", b"@hydra.main", b"load_state_dict(")
 """What a program that evaluates does first: it takes options, or what was trained."""
+_TRAINS = (b".backward(", b"DataLoader(", b"__main__")
+"""What a program holds that trains on data, and asserts nothing."""
 _OF_PYTEST = regex(rb"(?m)^\s*(?:async )?def test_\w*\(\s*(?:self)?\s*\)")
 _CALLED = regex(rb"(?m)^(?![ \t]*(?:async )?def )[^#\n]*(?<![\w.])test_\w+\([^)\n]")
 """A call of what is named like a test, with arguments: pytest alone calls tests."""
@@ -52,6 +54,8 @@ def runs_a_program(place: str, source: Source) -> bool:
     if not may_run_a_program(place) or any(word in data for word in (b"unittest", b"pytest", b"class Test")):
         return False
     if not place.endswith("_test.py"):
+        if all(word in data for word in _TRAINS) and not any(word in data for word in (b"def test", b"assert")):
+            return True
         return (any(word in data for word in _TAKES) or calls_tests(source)) and _OF_PYTEST.search(data) is None
     if b"__main__" in data and b"def test" not in data:
         return True
