@@ -22,16 +22,17 @@ from hypothesis import strategies as st
 
 from torchlint import cli
 from torchlint.cache import run as cached
-from torchlint.cache.links import Links, packed, unpacked
+from torchlint.cache.dependencies import Recording
+from torchlint.cache.links import Links, noted, packed, unpacked
 from torchlint.cache.store import Cache
 from torchlint.lint import parallel
 from torchlint.lint.run import Result, lint
 from torchlint.program.noting import Atom
-from torchlint.query.closures import chosen
+from torchlint.query.closures import Depends, chosen
 from torchlint.rule import load
 from torchlint.settings.config import Settings
 from torchlint.settings.discover import ProjectFiles, discover
-from torchlint.settings.home import project_root
+from torchlint.settings.home import Home, project_root
 from torchlint.system.stamp import contents, digest
 from torchlint.torch_api.version import Range
 
@@ -661,6 +662,14 @@ def test_what_many_files_hang_on_together_is_kept_once() -> None:
     data = packed(links)
     assert len(data["hang on"]) < 100_000
     assert links == unpacked(json.loads(json.dumps(data)))
+
+
+def test_a_file_that_asked_for_nothing_hangs_on_what_its_project_does_on_steps() -> None:
+    project = Recording({"a.py": lambda: b"import torch\n"}, Home(os.getcwd()))
+    links = noted(project, settings_with(), {"a.py": Depends((), 0)}, {})
+    assert [("regions", "a.py"), ("renames", ""), ("steps", "a.py")] == [
+        atom[:2] for atom in chosen(links.atoms, links.hangs_on["a.py"])
+    ]
 
 
 def test_numbers_stay_while_most_of_them_are_of_use() -> None:

@@ -175,20 +175,20 @@ def noted(
     for one in of_files.values():
         read[id(one.things)] |= one.bits
     atoms = _still_good(kept, read)
+    if atoms:
+        del tables[id(atoms)]
     every: set[Atom] = {atom for of_one in own.values() for atom in of_one}
-    every.update(*(chosen(things, read[table]) for table, things in tables.items() if things is not atoms))
+    every.update(*(chosen(things, read[table]) for table, things in tables.items()))
     every.update(*(one.hangs_on for one in used.values()))
     whole = {atom: _complete(atom, index) for atom in every}
     numbers = {atom: number for number, atom in enumerate(atoms)}
     for atom in sorted(set(whole.values())):
         numbers.setdefault(atom, len(numbers))
     number_of = {atom: numbers[one] for atom, one in whole.items()}
-    renumbered = {
-        table: [number_of.get(thing, 0) for thing in things] for table, things in tables.items() if things is not atoms
-    }
+    renumbered = {table: [number_of.get(thing, 0) for thing in things] for table, things in tables.items()}
 
     def numbered(path: str, one: Depends) -> Bits:
-        if one.things is atoms:
+        if id(one.things) not in tables:
             return one.bits
         more = [number_of[atom] for atom in own.get(path, ())]
         return bits_of([*chosen(renumbered[id(one.things)], one.bits), *more])

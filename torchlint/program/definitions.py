@@ -23,8 +23,8 @@ _OF_EACH_MODULE = frozenset(
     named_buffers named_children named_modules named_parameters parameters register_buffer register_parameter
     requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
-MOST_HEIRS = 40
 SEARCH_PATH = regex(rb"sys\.path")
+MOST_HEIRS = 40
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
 

@@ -32,19 +32,8 @@ Atom = tuple[str, ...]
 """One thing in the files that an answer depends on: a kind, what it is about and, last, how it was."""
 IN_FILE = frozenset(
     (
-        *(
-            "may hold",
-            "may call",
-            "called as",
-            "may import",
-            "listing",
-            "writes",
-            "fact",
-            "pattern",
-            "calls",
-            "lists",
-            "having",
-        ),
+        *("may hold", "may call", "called as", "may import", "listing", "writes", "fact"),
+        *("pattern", "calls", "lists", "having"),
         *("imports", "parses", "name", "unit", "class", "stores"),
     )
 )
