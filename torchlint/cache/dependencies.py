@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from ..facts.module import Class, Function, Module
 from ..facts.units import bound, head, stores, unit, unit_of
 from ..facts.values import Callee, Common, Value
-from ..program.calling import CallSite, aliases, called_name
+from ..program.calling import CallSite, aliases
 from ..program.definitions import MOST_HEIRS, origins
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, Told, mark
 from ..program.texts import STARTS
@@ -132,20 +132,11 @@ class Recording(Noting):
         ask = super().run_by
         return self._given(self._own(lambda: ask(value)))
 
-    def sites_in(self, path: str, function: Function) -> list[CallSite]:
-        found = self._quietly(lambda: super(Recording, self).sites_in(path, function))
-        self._note_calls(path, called_name(function))
-        return found
-
     def module_for_calls(self, path: str, name: str) -> Module | None:
         module = self._quietly(lambda: super(Recording, self).module_for_calls(path, name))
-        self._note_calls(path, name)
-        return module
-
-    def _note_calls(self, path: str, name: str) -> None:
-        module = self._modules.get(path)
         if self._notes and module is not None:
             self.note("calls", path, name, _calling(module, name))
+        return module
 
     def listing(self, path: str, name: str) -> Mapping[Function, Collection[int]]:
         found = self._quietly(lambda: super(Recording, self).listing(path, name))

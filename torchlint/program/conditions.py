@@ -14,7 +14,7 @@ from ..facts.syntax import required
 from ..query.question import question
 from . import passed, settled
 from .calling import CallSite
-from .loops import first_target
+from .loops import counted_by
 from .project import Project
 from .step_calls import are_whole, is_whole, own_calls, parts_of_step, updates
 from .texts import MAX_SITES
@@ -313,17 +313,11 @@ def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
 
     What is enumerated may be the batches, unless it is in the `own` function of the step's loop.
     """
-    steps = (["range"], ["enumerate"]) if own else (["range"],)
+    over = ("range", "enumerate") if own else ("range",)
     test, _ = without_not(test, True)
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
         return False
-    return any(
-        isinstance(loop, ast.For)
-        and isinstance(loop.iter, ast.Call)
-        and names.chain(loop.iter.func) in steps
-        and test.left.id == first_target(loop)
-        for loop in loops
-    )
+    return any(test.left.id == counted_by(loop, over) for loop in loops)
 
 
 def _by_own_period(test: ast.expr) -> bool:

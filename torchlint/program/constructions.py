@@ -63,8 +63,8 @@ def _from_tables(code: Code, klass: Class) -> Iterator[Call]:
     """Calls of what is looked up in a dictionary that holds the class."""
     for path in [klass.module.path, *code.named_by(klass.module, klass.name)][:MOST]:
         for function, table in _tables(code, path, klass):
-            others = code.named_by(function.module, table)[: MOST - 1]
-            paths = [path, *others] if function is function.module.body else []
+            module, is_everyones = function.module, function is function.module.body
+            paths = [path, *code.named_by(module, table)[: MOST - 1]] if is_everyones else []
             users = filter(None, map(code.module, paths))
             scopes = [user for one in users for user in one.functions_at(one.lines_holding(table))] or [function]
             for user in scopes[:MOST]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from ..facts import aliases, names, runs
 from ..facts.flow import Loop
@@ -54,20 +55,19 @@ def over_all_modules(loop: Loop) -> bool:
     return isinstance(iterable, ast.Call) and names.last(iterable.func) in ("modules", "named_modules")
 
 
-def first_target(loop: ast.For) -> str:
-    """`i` of `for i in range(n)`, `for i, x in enumerate(xs)`."""
-    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
-    return target.id if isinstance(target, ast.Name) else ""
+def counted_by(loop: Loop, over: Collection[str] = ("range", "enumerate")) -> str:
+    """`i` of `for i in range(n)` and of `for i, x in enumerate(xs)`; "" where a loop does not count."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.iter.func, ast.Name):
+        return ""
+    target = next(iter(loop.target.elts), None) if isinstance(loop.target, ast.Tuple) else loop.target
+    return target.id if loop.iter.func.id in over and isinstance(target, ast.Name) else ""
 
 
 def is_once_in(loop: Loop, function: Function, node: ast.AST) -> bool:
     """Whether a place runs on one iteration of a loop: `for i in range(n): if i == 0: ...`"""
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
-        return False
-    if names.chain(loop.iter.func) not in (["range"], ["enumerate"]):
-        return False
-    return any(
-        _is_a_number(test, first_target(loop), ast.Eq() if true else ast.NotEq())
+    counter = counted_by(loop)
+    return bool(counter) and any(
+        _is_a_number(test, counter, ast.Eq() if true else ast.NotEq())
         for guard in function.flow.guards(node, loop)
         for test, true in required(guard.test, guard.true)
     )

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..facts.module import Function, Module
 from ..settings.home import Home
@@ -66,6 +66,15 @@ _MADE_OF = {
 T = TypeVar("T")
 Told = Mapping[str, Mapping[str, str]]
 """What files say by themselves as it is kept, by what that is and by path."""
+
+
+class _Importing(NamedTuple):
+    """The files whose imports hold a word."""
+
+    mark: str
+    """Digest of what they import by it."""
+    searching: list[str]
+    """Those that name `sys.path`: which files they mean, only all of their text tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +136,7 @@ class Noting(Project):
         """How facts are found that were asked for, by name."""
         self._fact_atoms: dict[tuple[str, str], Atom] = {}
         """What is noted of facts, by path and name."""
-        self._importing_marks: dict[str, str] = {}
+        self._by_import: dict[str, _Importing] = {}
         """What is noted of the files whose imports hold a word."""
         self.searches: dict[Sought, str] = {}
         """How searches for callers end, by what they are about."""
@@ -287,23 +296,23 @@ class Noting(Project):
             word = self._name(file)[0].rpartition(".")[2]
             self._note_stem(word)
             self.note("importers", word, self.files_importing(word))
-            for path in self.apart(lambda: list(filter(self.names_search_path, self.naming(as_bytes(word))))):
+            for path in self._by_import[word].searching:
                 self.note("text", path)
         return found
 
     def files_importing(self, word: str) -> str:
         """Digest of the paths of the files whose imports hold a word, with the dotted names there that it ends."""
-        if word not in self._importing_marks:
-            self._importing_marks[word] = self.apart(lambda: mark(self._importing_lines(as_bytes(word))))
-        return self._importing_marks[word]
+        if word not in self._by_import:
+            self._by_import[word] = self.apart(lambda: self._importing_of(as_bytes(word)))
+        return self._by_import[word].mark
 
-    def _importing_lines(self, word: bytes) -> Iterator[str]:
+    def _importing_of(self, word: bytes) -> _Importing:
         dotted = re.compile(rb"[\w.\x80-\xff]*\.%s" % re.escape(word))
-        for path in self.naming(word):
-            yield path
-            if self.names_search_path(path):
-                yield SEARCH_PATH.pattern.decode()
-            yield from sorted({name.decode("latin-1") for name in dotted.findall(self.import_text(path))})
+        paths = self.naming(word)
+        searching = list(filter(self.names_search_path, paths))
+        names = (sorted({one.decode("latin-1") for one in dotted.findall(self.import_text(path))}) for path in paths)
+        told = (line for path, found in zip(paths, names, strict=True) for line in (path, *found))
+        return _Importing(mark([*told, "", *searching]), searching)
 
     def import_text(self, path: str) -> bytes:
         self._database.open("text", path)
@@ -565,7 +574,7 @@ class Noting(Project):
             self._naming.clear()
             self._module_importers.clear()
         if "_importers" in tables or facts.get(_PUTS) != (self.names_search_path(path) if _PUTS in facts else None):
-            self._importing_marks.clear()
+            self._by_import.clear()
         for table in tables:
             self.__dict__.pop(table, None)
         if {"_heirs", "_aliases"} & set(tables):

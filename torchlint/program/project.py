@@ -383,7 +383,7 @@ class Project(Definitions):
         """Where a file calls the function."""
         name = called_name(function)
         is_own = path == function.module.path
-        module = self.module(path) if is_own or self._may_reach(path, function, name) else None
+        module = self.module_for_calls(path, name) if is_own or self._may_reach(path, function, name) else None
         if module is None:
             return []
         return [site for alias in aliases(module, name) for site in self.sites_named(module, alias).get(function, ())]
