@@ -240,6 +240,8 @@ def test_grad_mode_across_files(files: Files, expected: bool) -> None:
         ({"a.py": "from transformers import (\n    Trainer,\n    TrainingArguments,\n)"}, True),
         ({"a.py": "model.cuda()"}, True),
         ({"a.py": "model.to(device)"}, True),
+        ({"a.py": HEAD + "DEVICES = CUDA_VISIBLE_DEVICES = 1\nlearn(DEVICE_NAME)"}, False),
+        ({"a.py": "from settings import *\nmodel.to(DEVICE)"}, True),
         ({"a.py": "model.to(self._device)"}, True),
         ({"a.py": "window.cuda(x.get_device())"}, True),
         ({"a.py": HEAD + "num_devices = the_devices_of(x)"}, False),

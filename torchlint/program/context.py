@@ -23,14 +23,14 @@ from .places import asked_here, soundly
 from .project import Project
 
 ACCELERATOR = WholeWords(
-    b"device", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
+    b"device", b"DEVICE", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
     sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
 )  # fmt: skip
 _TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]*Trainer\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
 _MOST_USERS = 50
 """So many files are looked at for a program that uses one."""
-_MOVES = rb"\.cuda\(|\.to\([^()\n]{0,40}device|torch\.device\("
+_MOVES = rb"\.cuda\(|\.to\([^()\n]{0,40}(?:device|DEVICE)|torch\.device\("
 _OFF = frozenset(
     (
         "torch.no_grad",
