@@ -941,6 +941,34 @@ def test_calls_that_a_function_takes(parameters: str, fitting: list[str], others
             },
             "number",
         ),
+        # What is passed by another name, where all of it is passed, and nobody calls it by its own.
+        (
+            {"a.py": "def g(x): pass\ndef f(x):\n    x", "b.py": "from a import f, g\nh = f if flag else g\nh(1)"},
+            "number",
+        ),
+        (
+            {
+                "a.py": "def g(x): pass\ndef f(x):\n    x",
+                "b.py": "from a import f, g\nif flag:\n    h = f\nelse:\n    h = g\nh(1)",
+            },
+            "number",
+        ),
+        (
+            {
+                "a.py": "def g(x): pass\ndef f(x):\n    x",
+                "b.py": "from a import f, g\nh = f if flag else g\nh(1)\nf('a')",
+            },
+            "str",
+        ),
+        (
+            {
+                "a.py": "def f(a, x):\n    x",
+                "b.py": "from functools import partial\nfrom a import f\nh = partial(f, 'a')\nh(1, 2)",
+            },
+            "unknown",
+        ),
+        ({"a.py": "def f(a, x):\n    x", "b.py": "from a import f\nlist(map(f, 'a', 1))"}, "unknown"),
+        ({"a.py": "def g(x): pass\ndef f(x):\n    x", "b.py": "from a import f, g\nh = g\nh(1)\nkept = f"}, "unknown"),
         # A method gets what is passed to that of its base class.
         (
             {

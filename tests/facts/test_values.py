@@ -387,6 +387,9 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("t.to(torch.float16)", "tensor @cpu"),
         ("t.to(dtype=torch.float16)", "tensor @cpu"),
         ("t.to(unknown)", "tensor"),
+        # What is imported may be a device, unless it is called a dtype.
+        ("from settings import options\nt.to(options.device)", "tensor"),
+        ("from settings import options\nt.to(options.dtype)", "tensor @cpu"),
         ("t.to(t.cuda())", "tensor @accelerator"),
         ("t.to(rank)", "tensor"),
         ("t.to(0)", "tensor @accelerator"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from .arguments import Arguments, device_of, is_device
-from .values import Batch, Device, ModuleValue, Tensor, replace
+from .values import Batch, Device, ImportedName, ModuleValue, Tensor, Value, replace
 
 _Movable = TypeVar("_Movable", Tensor, Batch, ModuleValue)
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "npu"))
@@ -33,9 +33,15 @@ def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     device = device_of(target)
     if device == "cpu":
         return replace(base, device="cpu")
-    if device or is_device(target) or target.kind in _REFUSED or target.kind == "tensor" or not target:
+    is_unknown = target.kind in _REFUSED or not target or _may_be_device(target)
+    if device or is_device(target) or target.kind == "tensor" or is_unknown:
         return _moved(base, device)
     return base
+
+
+def _may_be_device(target: Value) -> bool:
+    """Whether an imported name may be a device, `settings.device`: a dtype is called one."""
+    return isinstance(target, ImportedName) and "type" not in target.class_name.rpartition(".")[2]
 
 
 def _moved(base: _Movable, device: Device) -> _Movable:

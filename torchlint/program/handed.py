@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from ..facts import aliases, names
 from ..facts.flow import Loop
-from ..facts.module import Function, Module
+from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
-from ..query.question import question
+from ..facts.values import Value
+from ..query.question import Asking, question
 from ..system.stamp import as_bytes
 from ..text.called import is_taken
 from ..text.source import Source
 from .calling import CallSite
 from .finders import fact_of_words
-from .project import Project
 from .texts import MAX_SITES
 
+T = TypeVar("T")
 Use = tuple[Function, ast.expr]
 """An expression that may give what is followed, in its function."""
 MOST_USES = 40
@@ -30,29 +32,62 @@ _APPLY = frozenset(("map", "filter", "starmap", "imap", "tree_map", "apply_to_co
 """What calls the function that it is given, there and then."""
 
 
-def calls_by_others(project: Project, function: Function) -> Iterator[CallSite]:
+class Code(Asking, Protocol):
+    """What is asked of the project."""
+
+    def calling(self, name: str) -> frozenset[str]: ...
+    def calls_of(self, function: Function) -> Iterator[CallSite]: ...
+    def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]: ...
+    def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None: ...
+    def method(self, klass: Class, name: str) -> Function | None: ...
+    def modules(self, paths: Iterable[str]) -> Iterator[Module]: ...
+    def named_by(self, module: Module, name: str) -> list[str]: ...
+    def resolve(self, function: Function, node: ast.expr) -> str | None: ...
+    def run_by(self, value: Value) -> list[Function]: ...
+    def targets(self, function: Function, call: ast.Call) -> list[Function]: ...
+    def value(self, function: Function, node: ast.expr) -> Value: ...
+
+
+def calls_by_others(code: Code, function: Function) -> Iterator[CallSite]:
     """The calls of a function by other names: `fn = a if flag else b`, `run(fn=a)`, `self.fn = a`, `{"a": a}[name]`, `map(a, rows)`, `retry(a)(x)`, `return a`."""
-    for module in _naming(project, function):
-        yield from (site for site, _ in _by_others(project, module, function.name).get(function, ()))
+    for module in _naming(code, function):
+        yield from (site for site, _ in _by_others(code, module, function.name).get(function, ()))
 
 
-def calls_handing(project: Project, function: Function) -> Iterator[CallSite]:
+def calls_handing(code: Code, function: Function) -> Iterator[CallSite]:
     """The same calls, but where a function is given to another one that calls it, `each(self.one, rows)`, that call."""
-    for module in _naming(project, function):
-        yield from (handing for _, handing in _by_others(project, module, function.name).get(function, ()))
+    for module in _naming(code, function):
+        yield from (handing for _, handing in _by_others(code, module, function.name).get(function, ()))
+
+
+@question("calls as", [])
+def calls_as(code: Code, function: Function) -> list[CallSite]:
+    """The calls that give a function all that it takes, by another name: `train = a if flag else b`, `train(x)`."""
+    found: dict[ast.Call, CallSite] = {}
+    for module in _naming(code, function) if function.cls is None else ():
+        for place, taken in _taken(module, function.name):
+            if function not in code.run_by(code.value(place, taken)):
+                continue
+            for where, use in _uses(code, place, taken, whole=True):
+                call = where.flow.parents.get(use)
+                if use is taken or not isinstance(call, ast.Call) or call.func is not use:
+                    continue
+                if function in code.targets(where, call):
+                    found[call] = CallSite(where, call)
+    return list(found.values())
 
 
 @question("by others", {})
-def _by_others(project: Project, module: Module, name: str) -> dict[Function, list[tuple[CallSite, CallSite]]]:
+def _by_others(code: Code, module: Module, name: str) -> dict[Function, list[tuple[CallSite, CallSite]]]:
     """The calls of what a file gives on by a name, by what they run, each with the call that it is given to."""
     sites: dict[Function, list[tuple[CallSite, CallSite]]] = {}
     for place, taken in _taken(module, name):
-        given = project.run_by(project.value(place, taken))
-        for where, use in _uses(project, place, taken) if given else ():
+        given = code.run_by(code.value(place, taken))
+        for where, use in _uses(code, place, taken) if given else ():
             call = where.flow.parents.get(use)
             if not isinstance(call, ast.Call) or (call.func is use and use is taken):
                 continue
-            for one in _run(project, where, call, use, given):
+            for one in _run(code, where, call, use, given):
                 if one in given:
                     site = CallSite(where, call)
                     sites.setdefault(one, []).append((site, _handing(place, taken) or site))
@@ -72,21 +107,21 @@ def _handing(function: Function, taken: ast.expr) -> CallSite | None:
 
 
 def _run(
-    project: Project, function: Function, call: ast.Call, use: ast.expr, given: Sequence[Function]
+    code: Code, function: Function, call: ast.Call, use: ast.expr, given: Sequence[Function]
 ) -> Sequence[Function]:
     """What a call runs of what it is given, or of what it calls: `map(f, rows)`, `fn(x)`, `retry(f)(x)`."""
     if call.func is not use:
         return given if names.last(call.func) in _APPLY else ()
-    return project.targets(function, call) or (given if isinstance(use, ast.Call) else ())
+    return code.targets(function, call) or (given if isinstance(use, ast.Call) else ())
 
 
-def loops_over(project: Project, generator: Function) -> Iterator[tuple[Function, Loop]]:
+def loops_over(code: Code, generator: Function) -> Iterator[tuple[Function, Loop]]:
     """The loops that go through what a generator gives, or through an object whose `__iter__` it is."""
-    for site in itertools.islice(_runs(project, generator), MAX_SITES):
-        for where, use in _uses(project, site.function, site.call):
+    for site in itertools.islice(_runs(code, generator), MAX_SITES):
+        for where, use in _uses(code, site.function, site.call):
             loop = where.flow.parents.get(use)
             if isinstance(loop, ast.For | ast.AsyncFor) and loop.iter is use:
-                if use is site.call or _is_as_given(where, use) or generator in generators(project, where, use):
+                if use is site.call or _is_as_given(where, use) or generator in generators(code, where, use):
                     yield where, loop
             elif isinstance(loop, ast.Call) and names.last(loop.func) == "next":
                 yield from ((where, one) for one in where.flow.loops(loop)[:1])
@@ -97,32 +132,32 @@ def _is_as_given(function: Function, use: ast.expr) -> bool:
     return isinstance(use, ast.Name) and use.id in function.flow.parameters and use.id not in function.flow.stores
 
 
-def _runs(project: Project, generator: Function) -> Iterator[CallSite]:
+def _runs(code: Code, generator: Function) -> Iterator[CallSite]:
     """Where a generator is begun."""
     klass = generator.cls
     if generator.name != "__iter__" or klass is None:
-        yield from project.calls_of(generator)
+        yield from code.calls_of(generator)
         return
-    init = project.method(klass, "__init__")
+    init = code.method(klass, "__init__")
     if init is not None:
-        yield from (CallSite(*call) for call in project.constructed(klass, init))
+        yield from (CallSite(*call) for call in code.constructed(klass, init))
 
 
-def generators(project: Project, function: Function, iterable: ast.expr) -> list[Function]:
+def generators(code: Code, function: Function, iterable: ast.expr) -> list[Function]:
     """The generators of the project that may give what is iterated over: `batches(loader)`, `enumerate(self.batches())`, an object."""
     if isinstance(iterable, ast.Call) and names.last(iterable.func) in _PASS_ON:
-        return [one for given in iterable.args for one in generators(project, function, given)]
+        return [one for given in iterable.args for one in generators(code, function, given)]
     if isinstance(iterable, ast.Call):
-        found = [one for one in project.targets(function, iterable) if one.giving_loops]
+        found = [one for one in code.targets(function, iterable) if one.giving_loops]
         if found:
             return found
     elif isinstance(iterable, ast.Name):
         made = function.flow.assignment(iterable.id)
         # Only upwards: `a = tqdm(b)` and `b = tqdm(a)` in a loop lead to each other.
         if made is not None and made.lineno < iterable.lineno and isinstance(made.value, ast.Call):
-            return generators(project, function, made.value)
-    value = project.value(function, iterable)
-    methods = (project.method(klass, "__iter__") for klass in value.any_class)
+            return generators(code, function, made.value)
+    value = code.value(function, iterable)
+    methods = (code.method(klass, "__iter__") for klass in value.any_class)
     return [one for one in methods if one is not None and one.giving_loops]
 
 
@@ -139,19 +174,19 @@ def _taken(module: Module, name: str) -> Iterator[Use]:
                 yield place, node
 
 
-def _naming(project: Project, function: Function) -> Iterator[Module]:
+def _naming(code: Code, function: Function) -> Iterator[Module]:
     """The files that may give a function on under its name."""
     module = function.module
-    if _is_taken(project, module.path, function.name):
+    if _is_taken(code, module.path, function.name):
         yield module
     if function.cls is not None or function.parent is not module.body:
         return
-    others = project.named_by(module, function.name)[:MAX_SITES]
-    yield from project.modules(path for path in others if _is_taken(project, path, function.name))
+    others = code.named_by(module, function.name)[:MAX_SITES]
+    yield from code.modules(path for path in others if _is_taken(code, path, function.name))
 
 
-def _is_taken(project: Project, path: str, name: str) -> bool:
-    return bool(project.fact(path, f"taken {name}", lambda source: _takes(source, name)))
+def _is_taken(code: Code, path: str, name: str) -> bool:
+    return bool(code.fact(path, f"taken {name}", lambda source: _takes(source, name)))
 
 
 @fact_of_words("taken")
@@ -159,8 +194,8 @@ def _takes(source: Source, name: str) -> bool:
     return is_taken(source.data, as_bytes(name))
 
 
-def _uses(project: Project, function: Function, node: ast.expr) -> Iterator[Use]:
-    """The expressions that may give what one gives, that one first."""
+def _uses(code: Code, function: Function, node: ast.expr, *, whole: bool = False) -> Iterator[Use]:
+    """The expressions that may give what one gives, that one first; if `whole`, not what `partial` makes of it."""
     todo: list[Use] = [(function, node)]
     seen: set[ast.expr] = set()
     while todo and len(seen) < MOST_USES:
@@ -168,10 +203,10 @@ def _uses(project: Project, function: Function, node: ast.expr) -> Iterator[Use]
         if use not in seen:
             seen.add(use)
             yield place, use
-            todo += _goes_to(project, place, use)
+            todo += _goes_to(code, place, use, whole)
 
 
-def _goes_to(project: Project, function: Function, node: ast.expr) -> Iterator[Use]:
+def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool) -> Iterator[Use]:
     parent = function.flow.parents.get(node)
     taker = function.flow.argument_of(node)
     if (
@@ -182,18 +217,19 @@ def _goes_to(project: Project, function: Function, node: ast.expr) -> Iterator[U
         yield function, parent
     elif isinstance(parent, ast.Assign) and parent.value is node:
         for target in parent.targets:
-            yield from _reads(project, function, target)
+            yield from _reads(code, function, target)
     elif isinstance(parent, ast.Return):
-        yield from ((site.function, site.call) for site in itertools.islice(project.calls_of(function), MAX_SITES))
+        yield from ((site.function, site.call) for site in itertools.islice(code.calls_of(function), MAX_SITES))
     elif isinstance(taker, ast.Call) and taker.func is not node:
-        yield from _given(project, function, taker, node)
+        yield from _given(code, function, taker, node, whole)
 
 
-def _given(project: Project, function: Function, call: ast.Call, node: ast.expr) -> Iterator[Use]:
+def _given(code: Code, function: Function, call: ast.Call, node: ast.expr, whole: bool) -> Iterator[Use]:
     """Where what a call is given is read in what it runs."""
-    targets = project.targets(function, call)
-    if names.last(call.func) in _PASS_ON or (not targets and _is_wrapper(project, function, call)):
-        yield function, call
+    targets = code.targets(function, call)
+    if names.last(call.func) in _PASS_ON or (not targets and _is_wrapper(code, function, call)):
+        if not whole:
+            yield function, call
         return
     for target in targets:
         for parameter in target.parameters:
@@ -201,22 +237,22 @@ def _given(project: Project, function: Function, call: ast.Call, node: ast.expr)
                 yield from _loads(target, parameter.arg)
 
 
-def _is_wrapper(project: Project, function: Function, call: ast.Call) -> bool:
+def _is_wrapper(code: Code, function: Function, call: ast.Call) -> bool:
     """`retry(self.measure)` of a library, called at once: that runs what it was given."""
     around = function.flow.parents.get(call)
     if not isinstance(around, ast.Call) or around.func is not call:
         return False
-    return project.resolve(function, call.func) not in names.BUILTINS
+    return code.resolve(function, call.func) not in names.BUILTINS
 
 
-def _reads(project: Project, function: Function, target: ast.expr) -> Iterator[Use]:
+def _reads(code: Code, function: Function, target: ast.expr) -> Iterator[Use]:
     """Where what is assigned is read: a name in its function and those inside of it, an attribute of an object anywhere."""
     if isinstance(target, ast.Name):
         yield from _loads(function, target.id)
     elif isinstance(target, ast.Attribute):
-        others = project.calling(target.attr)
+        others = code.calling(target.attr)
         paths = {function.module.path, *(others if len(others) <= MAX_SITES else ())}
-        for module in project.modules(sorted(paths)):
+        for module in code.modules(sorted(paths)):
             for place, lines in module.functions_at(module.lines_holding(target.attr)).items():
                 for node, _ in nodes_on(place, lines, frozenset((ast.Attribute,))):
                     if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):

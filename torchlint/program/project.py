@@ -18,7 +18,7 @@ from ..facts.roles import is_own_trial
 from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
 from ..query.question import question
 from ..settings.home import Home
-from . import attributes, objects, results
+from . import attributes, handed, objects, results
 from .calling import CallSite, aliases, called_name, calls_named, started
 from .constructions import constructions
 from .definitions import GENERIC, Definitions
@@ -119,7 +119,7 @@ class Project(Definitions):
         """What the callers in the project pass for a parameter, where they agree."""
         given: dict[bool, list[tuple[CallSite, Value]]] = {True: [], False: []}
         most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_GIVERS
-        for site in self.runs_of(function, most) or self.call_sites(function, most) or ():
+        for site in self.runs_of(function, most) or self.call_sites(function, most) or handed.calls_as(self, function):
             value = self._passed(site, function, name)
             if value is not None:
                 given[self._tries(site)].append((site, value))
