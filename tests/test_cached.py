@@ -215,6 +215,24 @@ NETS = {{'base': Base, 'small': Small}}
 def make(name):
     return NETS[name]({})
 """
+CHOSEN = """\
+def one(model, x):
+    model(x)
+    return x.sum().item()
+
+def other(model, x):
+    return x
+"""
+CHOOSING = """\
+import sys
+import torch
+from model import one, other
+
+run = one if len(sys.argv) > 1 else other
+model = torch.nn.Linear(3, 3).cuda()
+while True:
+    run({})
+"""
 OTHERS = [
     pytest.param(
         Other(
@@ -225,6 +243,16 @@ OTHERS = [
             BASE,
         ),
         id="a table of classes",
+    ),
+    pytest.param(
+        Other(
+            "choosing.py",
+            CHOOSING.format("model, torch.ones(3).cuda()"),
+            CHOOSING.format("model, torch.ones(3)"),
+            "TL101",
+            CHOSEN,
+        ),
+        id="a call by another name",
     ),
     pytest.param(
         Other(
@@ -438,7 +466,7 @@ class TestChanged:
         for text in (case.text, f"# a comment\n{case.text}", case.other, case.text):
             put(case.path, text)
             result, _ = run()
-            found.append([f for f in result.findings if f.code == case.code and f.path == "model.py"])
+            found.append([(f.line, f.message) for f in result.findings if f.code == case.code and f.path == "model.py"])
             assert same(plain(settings_with()), result)
         assert found[0] == found[1] == found[3] != found[2]
 
