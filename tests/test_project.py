@@ -969,6 +969,16 @@ def test_calls_that_a_function_takes(parameters: str, fitting: list[str], others
         ),
         ({"a.py": "def f(a, x):\n    x", "b.py": "from a import f\nlist(map(f, 'a', 1))"}, "unknown"),
         ({"a.py": "def g(x): pass\ndef f(x):\n    x", "b.py": "from a import f, g\nh = g\nh(1)\nkept = f"}, "unknown"),
+        (
+            {
+                "a.py": "def g(x): pass\ndef f(x):\n    x",
+                "b.py": "from a import f, g\nh = f if flag else g\nh(1)\n" + "f('a')\n" * 17,
+            },
+            "unknown",
+        ),
+        # As a method it takes its object first.
+        ({"a.py": "def f(x):\n    x", "b.py": "from a import f\nclass B: pass\nB.g = f\nB().g(1)"}, "unknown"),
+        ({"a.py": "def f(x):\n    x", "b.py": "from a import f\nclass B:\n    g = f\nB().g(1)"}, "unknown"),
         # A method gets what is passed to that of its base class.
         (
             {

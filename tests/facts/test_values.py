@@ -390,6 +390,9 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         # What is imported may be a device, unless it is called a dtype.
         ("from settings import options\nt.to(options.device)", "tensor"),
         ("from settings import options\nt.to(options.dtype)", "tensor @cpu"),
+        ("from settings import DTYPE\nt.to(DTYPE)", "tensor @cpu"),
+        ("from settings import options\nt.to(options.precision)", "tensor @cpu"),
+        ("from settings import HALF\nt.to(HALF)", "tensor @cpu"),
         ("t.to(t.cuda())", "tensor @accelerator"),
         ("t.to(rank)", "tensor"),
         ("t.to(0)", "tensor @accelerator"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ..system.regex import regex
 from .arguments import Arguments, device_of, is_device
-from .values import Batch, Device, ImportedName, ModuleValue, Tensor, Value, replace
+from .values import Batch, Device, ModuleValue, Tensor, Value, replace
 
 _Movable = TypeVar("_Movable", Tensor, Batch, ModuleValue)
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "npu"))
 INTEGER_DTYPES = frozenset(f"torch.{name}" for name in "long int short int64 int32 int16 int8 uint8".split())
-_REFUSED = frozenset(("module", "instance", "dict", "list", "tuple"))
-"""What `.to()` takes none of: a guess that went wrong, so that the device is unknown."""
+_DTYPE = regex(r"(?i)type|precision|float|double|half|long|bool|complex|^(?:fp|bf|u?int)\d*$")
+_UNKNOWN_PLACES = frozenset(("tensor", "name", "module", "instance", "dict", "list", "tuple"))
+"""What may be anywhere: tensors, imported names, and what `.to()` takes none of, a guess that went wrong."""
 
 
 def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
@@ -28,20 +30,19 @@ def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     target = args.get(0, "device")
     if target is None:
         target = args.get(0, "other")
-    if target is None or target.kind == "dtype":
+    if target is None or target.kind == "dtype" or _is_called_a_dtype(target):
         return base
     device = device_of(target)
     if device == "cpu":
         return replace(base, device="cpu")
-    is_unknown = target.kind in _REFUSED or not target or _may_be_device(target)
-    if device or is_device(target) or target.kind == "tensor" or is_unknown:
+    if device or is_device(target) or target.kind in _UNKNOWN_PLACES or not target:
         return _moved(base, device)
     return base
 
 
-def _may_be_device(target: Value) -> bool:
-    """Whether an imported name may be a device, `settings.device`: a dtype is called one."""
-    return isinstance(target, ImportedName) and "type" not in target.class_name.rpartition(".")[2]
+def _is_called_a_dtype(target: Value) -> bool:
+    """Whether an imported name, of which nobody knows what it is, is called as dtypes are: `settings.dtype`, `HALF`."""
+    return target.kind == "name" and _DTYPE.search(target.class_name.rpartition(".")[2]) is not None
 
 
 def _moved(base: _Movable, device: Device) -> _Movable:

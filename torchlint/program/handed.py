@@ -60,32 +60,27 @@ def calls_handing(code: Code, function: Function) -> Iterator[CallSite]:
         yield from (handing for _, handing in _by_others(code, module, function.name).get(function, ()))
 
 
-@question("calls as", [])
 def calls_as(code: Code, function: Function) -> list[CallSite]:
-    """The calls that give a function all that it takes, by another name: `train = a if flag else b`, `train(x)`."""
-    found: dict[ast.Call, CallSite] = {}
-    for module in _naming(code, function) if function.cls is None else ():
-        for place, taken in _taken(module, function.name):
-            if function not in code.run_by(code.value(place, taken)):
-                continue
-            for where, use in _uses(code, place, taken, whole=True):
-                call = where.flow.parents.get(use)
-                if use is taken or not isinstance(call, ast.Call) or call.func is not use:
-                    continue
-                if function in code.targets(where, call):
-                    found[call] = CallSite(where, call)
-    return list(found.values())
+    """The calls that give a function all that it takes, by another name: `train = a if flag else b`, `train(x)`; no method's."""
+    modules = _naming(code, function) if function.cls is None else ()
+    sites = [site for module in modules for site, _ in _by_others(code, module, function.name, True).get(function, ())]
+    return list({site.call: site for site in sites}.values())
 
 
 @question("by others", {})
-def _by_others(code: Code, module: Module, name: str) -> dict[Function, list[tuple[CallSite, CallSite]]]:
-    """The calls of what a file gives on by a name, by what they run, each with the call that it is given to."""
+def _by_others(
+    code: Code, module: Module, name: str, whole: bool = False
+) -> dict[Function, list[tuple[CallSite, CallSite]]]:
+    """The calls of what a file gives on by a name, by what they run, each with the call that it is given to.
+
+    If `whole`, those alone that give all that it takes, not what is left of it by `partial`, nor `map(a, rows)`.
+    """
     sites: dict[Function, list[tuple[CallSite, CallSite]]] = {}
     for place, taken in _taken(module, name):
         given = code.run_by(code.value(place, taken))
-        for where, use in _uses(code, place, taken) if given else ():
+        for where, use in _uses(code, place, taken, whole) if given else ():
             call = where.flow.parents.get(use)
-            if not isinstance(call, ast.Call) or (call.func is use and use is taken):
+            if not isinstance(call, ast.Call) or (use is taken if call.func is use else whole):
                 continue
             for one in _run(code, where, call, use, given):
                 if one in given:
@@ -194,7 +189,7 @@ def _takes(source: Source, name: str) -> bool:
     return is_taken(source.data, as_bytes(name))
 
 
-def _uses(code: Code, function: Function, node: ast.expr, *, whole: bool = False) -> Iterator[Use]:
+def _uses(code: Code, function: Function, node: ast.expr, whole: bool = False) -> Iterator[Use]:
     """The expressions that may give what one gives, that one first; if `whole`, not what `partial` makes of it."""
     todo: list[Use] = [(function, node)]
     seen: set[ast.expr] = set()

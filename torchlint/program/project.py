@@ -119,7 +119,7 @@ class Project(Definitions):
         """What the callers in the project pass for a parameter, where they agree."""
         given: dict[bool, list[tuple[CallSite, Value]]] = {True: [], False: []}
         most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_GIVERS
-        for site in self.runs_of(function, most) or self.call_sites(function, most) or handed.calls_as(self, function):
+        for site in self._givers(function, most):
             value = self._passed(site, function, name)
             if value is not None:
                 given[self._tries(site)].append((site, value))
@@ -130,6 +130,14 @@ class Project(Definitions):
             passed = join_all([value for _, value in given[True]])
             return passed if self.is_tested(function) else passed.anywhere()
         return self._given_to_object(function, name) or self._base_parameter(function, name)
+
+    def _givers(self, function: Function, most: int) -> Sequence[CallSite]:
+        """The calls of a function, by another name where there is none by its own; nothing where they are too many."""
+        sites = self.runs_of(function, most) or self.call_sites(function, most)
+        if sites != []:
+            return sites or ()
+        others = handed.calls_as(self, function)
+        return others if len(others) <= most else ()
 
     def _joined(self, given: list[tuple[CallSite, Value]]) -> Value:
         """What calls give a parameter; where they differ in the device, one on a device may be of another method."""
