@@ -4,11 +4,13 @@ import ast
 
 from torchlint.facts import api_table
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import call_node, older_torch, substituted
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
+    if site.name == ".data":
+        return _item(site)
     if site.name.endswith("()"):
         return _without_keyword(site)
     entry = NAMES[site.name]
@@ -17,6 +19,16 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     note = _note(site, entry.name, older_torch(site, entry.renamed_in))
     return Fix(f"Use `{entry.rename}`", edits, "unsafe", note)
+
+
+def _item(site: Site) -> Fix | None:
+    """`loss.item()` in place of `loss.data[0]`."""
+    end = site.tree.span(site.cst(site.target))[1]
+    read = site.tree.span(site.cst(site.flow.parents[site.target]))[1]
+    index = site.source.data[end:read]
+    if index.translate(None, b" ") != b"[0]":
+        return None
+    return Fix("Use `item()`", (Edit(end - len("data"), read, b"item()"),), "unsafe", "the program raised before")
 
 
 def _without_keyword(site: Site) -> Fix | None:

@@ -15,6 +15,9 @@ _MOST = 40
 """So many calls are asked what they give."""
 _REWEIGHTED = frozenset(("spectral_norm", "SpectralNorm", "weight_norm", "WeightNorm"))
 """What is given a layer and gives one that calculates its weight anew, with the bias as it was."""
+_ABSTRACT = frozenset(("torch.nn.modules.batchnorm._BatchNorm", "torch.nn.modules.instancenorm._InstanceNorm"))
+"""The classes of which torch makes its norms, and projects those of their own."""
+_FUNCTIONS = frozenset(("torch.nn.functional.batch_norm", "torch.nn.functional.instance_norm", "torch.batch_norm"))
 
 
 @rule(
@@ -261,24 +264,28 @@ def _is_own_norm(site: Site, klass: Class) -> bool:
 
 def _inherits_norm(site: Site, klass: Class) -> bool:
     inherited = [site.project.base_name(one, base) for one in site.project.ancestry(klass) for base in one.bases]
-    if layers.NORMS.isdisjoint(inherited):
+    if layers.NORMS.isdisjoint(inherited) and _ABSTRACT.isdisjoint(inherited):
         return False
     own = [one.methods["forward"] for one in site.project.ancestry(klass) if "forward" in one.methods]
     return all(map(_begins_with_norm, own))
 
 
 def _begins_with_norm(forward: Function) -> bool:
-    """`x = super().forward(x)` in front of all else, or `return` of it."""
-    first = forward.telling[0] if forward.telling else None
+    """`x = super().forward(x)` in front of all else but calls that check the input, or `return` of it; `F.batch_norm(x, ...)` as well."""
+    first = next((one for one in forward.telling if not isinstance(one, ast.Expr)), None)
     made = first.value if isinstance(first, ast.Assign | ast.Return) else None
-    if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "forward"):
+    if not isinstance(made, ast.Call):
         return False
-    owner, given = made.func.value, [one.id for one in made.args if isinstance(one, ast.Name)]
-    return (
-        isinstance(owner, ast.Call)
-        and names.last(owner.func) == "super"
-        and given == [one.arg for one in forward.parameters[1:2]]
-    )
+    given = [one.id for one in made.args if isinstance(one, ast.Name)][:1]
+    if given != [one.arg for one in forward.parameters[1:2]]:
+        return False
+    return names.resolve(forward, made.func) in _FUNCTIONS or _is_of_parent(made.func)
+
+
+def _is_of_parent(func: ast.expr) -> bool:
+    """`super().forward`."""
+    owner = func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else None
+    return isinstance(owner, ast.Call) and names.last(owner.func) == "super"
 
 
 # self.norm(self.conv(x))

@@ -12,11 +12,18 @@ _OPTIMIZERS = tuple("ASGD Adadelta Adagrad Adam AdamW Adamax NAdam RAdam RMSprop
 _PARAMETERS = frozenset(("parameters", "named_parameters"))
 _FUSED = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3)}
 """The optimizers that have a fused implementation for CUDA, with the first version of torch that has it."""
+_OF_TRANSFORMERS = (
+    *(f"{package}.AdamW" for package in ("transformers", "transformers.optimization", "pytorch_transformers")),
+    "pytorch_transformers.optimization.AdamW",
+    *(f"pytorch_pretrained_bert{module}.BertAdam" for module in ("", ".optimization")),
+)
+"""Adam as transformers had it until 2025, and what came before: a loop of Python over the parameters."""
 
 
 @rule(
     "TL706",
     shape=[f"torch.optim.{name}({given})" for name in _OPTIMIZERS for given in ("..., foreach=False", "...")]
+    + [f"{name}(...)" for name in _OF_TRANSFORMERS]
     + ["$x.grad"],
     severity="info",
     fix="unsafe",
@@ -36,6 +43,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     Finds optimizers of torch with the literal `foreach=False`, or with `fused=False` beside it, and updates written by hand:
     a loop over `parameters()` on each training step that adds the gradient to each, `p.data.add_(p.grad, alpha=-lr)`.
+    Also the `AdamW` that transformers had until 2025, and `BertAdam` before it, which are such loops.
     In preview also `Adam` and `AdamW` without `fused=True`, in programs that use CUDA; with the option, `SGD` too.
 
     ## Why is this slow?
@@ -87,6 +95,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
     ## References
 
     - https://docs.pytorch.org/docs/stable/optim.html#algorithms
+    - https://github.com/huggingface/transformers/blob/v4.40.0/src/transformers/optimization.py
     """
     if site.role == "test" or not (site.accelerator or _trains_elsewhere(site)):
         return
@@ -94,6 +103,10 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
         if _is_update(site):
             message = "each parameter gets its update by itself on every step; an optimizer of torch does all in a few kernels"
             yield site.finding(message, at=site.statement, related=site.why_hot())
+    elif site.name.removesuffix("()") in _OF_TRANSFORMERS:
+        yield site.finding(
+            f"`{site.short()}` updates one parameter after the other, in many small kernels; `torch.optim.AdamW` does all in a few"
+        )
     elif "foreach" in site.pattern:
         if site.argument("fused") is None or is_constant(site.argument("fused"), False):
             yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")

@@ -7,10 +7,13 @@ from torchlint.facts import api_table, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, NAMES, since
 from torchlint.rule import Finding, Site, rule
 
+_RAISES = (0, 5)
+"""The first torch in which a tensor of no dimensions has no element 0."""
+
 
 @rule(
     "TL902",
-    shape=[*NAMES, *(f"{name}(...)" for name in KEYWORDS)],
+    shape=[*NAMES, *(f"{name}(...)" for name in KEYWORDS), "$x.data[0]"],
     severity="error",
     fix="unsafe",
     numbers="exact",
@@ -24,10 +27,11 @@ def removed_api(site: Site) -> Iterator[Finding]:
     Looks names and arguments up in a table of what is gone: `torch.solve`, `torch.symeig`, `torch.rfft`,
     `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and others.
     Which versions have it is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
+    Also `loss.data[0]` of what is known to be a single value, which was its number before torch 0.4.
 
     ## Why is this slow?
 
-    It does not run at all: `AttributeError`, `RuntimeError` or `TypeError`.
+    It does not run at all: `AttributeError`, `IndexError`, `RuntimeError` or `TypeError`.
 
     ## When it does not matter
 
@@ -51,6 +55,7 @@ def removed_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Where another name takes the same arguments it is written instead, and `verbose` is left out.
+    `loss.data[0]` becomes `loss.item()`.
     All fixes are unsafe: a program that raised runs on, and with `verbose=True` nobody prints the rate. Where the project also
     allows a torch that has the old name, the note says so.
 
@@ -61,6 +66,9 @@ def removed_api(site: Site) -> Iterator[Finding]:
     - https://github.com/pytorch/pytorch/pull/147301
     """
     if site.shim:
+        return
+    if site.name == ".data":
+        yield from _first_of_one(site)
         return
     if site.name.endswith("()"):
         yield from _arguments(site, site.name.removesuffix("()"))
@@ -83,6 +91,26 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
             yield site.finding(
                 f"`{site.text(site.call.func)}` does not take `{given.arg}`{since(gone)}; use {entry.instead}", at=given
             )
+
+
+def _first_of_one(site: Site) -> Iterator[Finding]:
+    """`loss.data[0]`: a single value had one dimension before torch 0.4, which warned of it; since 0.5 this raises."""
+    read = site.flow.parents[site.target]
+    assert isinstance(read, ast.Subscript)
+    value = site.value(site.part("x"))
+    if value.kind != "tensor" or not value.is_tensor or not value.scalar or not isinstance(read.ctx, ast.Load):
+        return
+    if any(_asks_for_item(guard.test) for guard in site.flow.guards(read)):
+        return
+    if site.torch is not None and site.torch.high > _RAISES:
+        yield site.finding(
+            f"`{site.short(read)}` raises since torch 0.5, as a single value has no dimensions; use `.item()`", at=read
+        )
+
+
+def _asks_for_item(test: ast.expr) -> bool:
+    """`hasattr(loss, "item")`."""
+    return any(isinstance(part, ast.Constant) and part.value == "item" for part in ast.walk(test))
 
 
 def _gone(site: Site, name: str) -> tuple[int, int] | None:

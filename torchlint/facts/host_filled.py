@@ -139,6 +139,8 @@ def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
         return None
     end = made.end_lineno or made.lineno
     between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
+    # What another branch does with it, such as that of the host, is not done before the move.
+    between = [load for load in between if not syntax.exclusive(flow, load, name)]
     if not all(gets_number(place, load) and flow.loops(load) == flow.loops(moved) for load in between):
         return None
     value = _by_numbers_alone(place, made.value)

@@ -9,7 +9,7 @@ from ..torch_api.operators import operator
 from .arguments import Arguments
 from .common_names import LOSS_NAME
 from .moves import MOVES, move
-from .nodes import keyword_of
+from .nodes import is_constant, keyword_of
 from .operator_results import made, result_of
 from .values import (
     LIKELY,
@@ -69,12 +69,17 @@ def module_result(base: ModuleValue) -> Value:
         return likely
     value = replace(made(result, base.device, True), certainty=base.certainty)
     if base.class_name.endswith("Loss") and value.kind == "tensor":
-        reduction = None
-        if isinstance(base.made_by, ast.Call):
-            reduction = keyword_of(base.made_by, "reduction")
-        none = isinstance(reduction, ast.Constant) and reduction.value == "none"
-        return replace(value, scalar=not none, device="")
+        return replace(value, scalar=_is_reduced(base.made_by), device="")
     return value
+
+
+def _is_reduced(origin: ast.expr | None) -> bool:
+    """Whether a loss of torch gives a single value: it is not made with `reduction="none"` or `reduce=False`, nor may be."""
+    if not isinstance(origin, ast.Call):
+        return True
+    reduction, reduce = keyword_of(origin, "reduction"), keyword_of(origin, "reduce")
+    several = reduction is not None and not (isinstance(reduction, ast.Constant) and reduction.value != "none")
+    return not several and (reduce is None or is_constant(reduce, True))
 
 
 def _made_with(origin: ast.expr | None) -> Arguments:

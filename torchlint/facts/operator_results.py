@@ -160,7 +160,7 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
     return Tensor(
         device=device,
         pinned=True if pinned is not None and pinned.const is True else None,
-        scalar=from_number or holds(row, row.scalar, args) is True,
+        scalar=from_number or (holds(row, row.scalar, args) is True and not (is_loss and _is_unreduced(row, args))),
         boolean=boolean,
         grad=(grad or is_loss) and not boolean and not integer,
         integer=integer,
@@ -206,6 +206,12 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
 
 def _is_loss_row(row: Operator) -> bool:
     return any(atom.argument == "reduction" for condition in row.scalar for atom in condition)
+
+
+def _is_unreduced(row: Operator, args: Arguments) -> bool:
+    """Whether a loss may be told by its old argument, `reduce=False`, to give the loss of each element."""
+    reduce = args.get(row.position("reduce"), "reduce")
+    return reduce is not None and reduce.const is not True and reduce.kind != "none"
 
 
 def _held(value: Value) -> Sequence[Value]:

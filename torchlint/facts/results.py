@@ -20,6 +20,7 @@ _OF_TENSORS = table.TENSOR_ONLY | frozenset(
 )
 """What leads from a tensor to another one."""
 _HOLDS = frozenset(("items", "values", "get", "pop", "_asdict"))
+_TO_HOST = frozenset(("numpy", "cpu", "tolist", "item", "asnumpy", "to_numpy"))
 _FROM_HOST = frozenset(("env", "envs", "dataset", "tokenizer", "processor", "buffer", "memory", "sampler", "rng"))
 """Objects whose methods give arrays, numbers and what lies on the host."""
 
@@ -82,6 +83,8 @@ class Origins:
                 return False
         elif isinstance(func, ast.Attribute) and (func.attr in _OF_TENSORS or func.attr in _HOLDS):
             return self.made(func.value, steps)
+        elif isinstance(func, ast.Attribute) and func.attr not in _TO_HOST and self.made(func.value, steps):
+            return True  # `SE3(poses).inv().log()`: what an object of tensors gives
         parts = names.chain(func)
         if parts is None or not _FROM_HOST.isdisjoint(part.lower().strip("_") for part in parts):
             return False
