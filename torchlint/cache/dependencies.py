@@ -178,9 +178,16 @@ class Recording(Noting):
         ask = super().root
         return self._own(lambda: ask(klass))  # nobody looks into it: roots are compared
 
+    def base_words(self, klass: Class) -> list[str]:
+        ask = super().base_words
+        return self._own(lambda: ask(klass))
+
     def overridden(self, method: Function) -> list[Function]:
         ask = super().overridden
-        return self._given(self._own(lambda: ask(method)))
+        found = self._own(lambda: ask(method))
+        for base in found if self._notes else ():
+            self._note_unit(base)
+        return found  # it is asked who calls them, and nobody looks around them
 
     def inherits(self, klass: Class, base: Class) -> bool:
         ask = super().inherits

@@ -289,6 +289,11 @@ class Definitions(Texts):
                 yield current
                 todo += self.bases(current)
 
+    def base_words(self, klass: Class) -> list[str]:
+        """The last words of the names of all the bases of a class, as they are written: `Optimizer` of `torch.optim.Optimizer`."""
+        bases = (base for one in self.ancestry(klass) for base in one.bases)
+        return [names.last(base.value if isinstance(base, ast.Subscript) else base) for base in bases]
+
     def overridden(self, method: Function) -> list[Function]:
         """The methods of base classes that a method stands in place of."""
         above = itertools.islice(self.ancestry(method.cls), 1, None) if method.cls is not None else ()

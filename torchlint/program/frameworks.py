@@ -114,13 +114,7 @@ def _is_named(project: Project, function: Function) -> bool:
 
 def _has_base(project: Project, klass: Class, parts: Collection[str]) -> bool:
     """Whether a base of a class has one of some words in its name."""
-    return any(part in name for name in _bases(project, klass) for part in parts)
-
-
-def _bases(project: Project, klass: Class) -> list[str]:
-    """The names of all the bases of a class, as they are written."""
-    bases = (base for one in project.ancestry(klass) for base in one.bases)
-    return [names.last(base.value if isinstance(base, ast.Subscript) else base) for base in bases]
+    return any(part in word for word in project.base_words(klass) for part in parts)
 
 
 def _handles_iteration(decorator: ast.expr) -> bool:
