@@ -19,6 +19,10 @@ from torchlint.text.source import Source
         "y = x[1:]",
         "y = x[:n]",
         "y = [a, b]",
+        "y = [[2, 1], [0]]",
+        "y = x[rows, None]",
+        "y = x[a.view(-1)]",
+        "y = first and n",
         "if n > 0:",
         "if not n:",
         "n = int(n)",
@@ -67,6 +71,15 @@ def test_nothing_is_read(line: str, before: str) -> None:
         "while not torch.max(x) > 1:",
         "assert y.any() and x.mean() > 0",
         "y = a if x.norm() > 1 else b",
+        "if (x > 0).any():",
+        "y = first and n[0] == 0",
+        "y = x[(a + b).gt(0)]",
+        "y = x[mask, None]",
+        "y = x[rows, mask]",
+        "y = x[mask.view(-1)]",
+        "y = x[[2, 1, 0]]",
+        "y = x[:, [0]]",
+        "y = x[range(n), labels]",
     ],
 )
 def test_what_the_line_itself_shows(line: str) -> None:
@@ -107,10 +120,27 @@ def test_a_loop_whose_index_takes_rows() -> None:
 
 
 def test_a_bound_that_a_loop_takes_out_of_something() -> None:
-    assert ["y = x[:n]"] == found("for n in lengths:\n    y = x[:n]\n")
-    assert ["y = x[a : a + n]"] == found("for i, (n, m) in enumerate(pairs):\n    y = x[a : a + n]\n")
+    assert "y = x[:n]" in found("for n in lengths:\n    y = x[:n]\n")
+    assert "y = x[a : a + n]" in found("for i, (n, m) in enumerate(pairs):\n    y = x[a : a + n]\n")
     assert [] == found("for n in range(4):\n    y = x[:n]\n")
-    assert [] == found("for n in lengths:\n    y = int(n)\n")
+    assert "n = int(n)" not in found("for n in lengths:\n    n = int(n)\n")
+
+
+@pytest.mark.parametrize("loop", ["for t, h, w in grid:", "for i, size in enumerate(sizes):", "for row in rows:"])
+def test_a_loop_over_what_a_name_holds(loop: str) -> None:
+    assert [loop] == found(f"{loop}\n    y = 1\n")
+
+
+@pytest.mark.parametrize("loop", ["for i in range(n):", "for k, v in pairs.items():", "for a, b in zip(x, y):"])
+def test_a_loop_over_no_name(loop: str) -> None:
+    assert [] == found(f"{loop}\n    y = 1\n")
+
+
+def test_a_mask_in_another_shape() -> None:
+    ok = "ok = x > 0\nwide = ok.unsqueeze(2).expand_as(x)\nflat = wide.view(-1)\n"
+    assert "y = x[flat]" in found(f"{ok}y = x[flat]\n")
+    assert "y = x[flat]" not in found(f"{ok.replace('>', '+')}y = x[flat]\n")
+    assert "y = x[turns]" not in found("turns = rounds.view(1)\nrounds = turns.view(1)\ny = x[turns]\n")
 
 
 def test_a_file_without_torch() -> None:

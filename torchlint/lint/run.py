@@ -303,17 +303,20 @@ class _Run:
     def _unnamed(
         self, paths: Sequence[str], repeated: Container[Function]
     ) -> Iterator[tuple[Dispatch, Function, Collection[int] | None]]:
-        """The functions not shown whole that hold something without a name, with the lines of that."""
+        """The functions not shown whole that hold something without a name, with the lines of that; all, whole, with --no-sieve."""
         dispatch = self._dispatch("unnamed")
         if not dispatch:
             return
         for path in paths:
             source = self.project.source(path)
             found = unnamed.lines(source) if source is not None else ()
-            module = self.project.module(path) if found else None
+            module = self.project.module(path) if found or not self.settings.sieve else None
             if module is None:
                 continue
-            for function, lines in module.functions_at(sorted(found)).items():
+            shown: Mapping[Function, Collection[int] | None] = module.functions_at(sorted(found))
+            if not self.settings.sieve:
+                shown = dict.fromkeys(module.functions)
+            for function, lines in shown.items():
                 if function not in repeated and function is not module.body:
                     yield dispatch, function, lines
 

@@ -6,8 +6,9 @@ The text is all that is looked at: it tells too many places, and the rules ask f
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -19,27 +20,43 @@ _NESTED = rb"(?:\[" + _PLAIN % b"" + rb"\]%s){0,8}"
 _INSIDE = _PLAIN % b"" + _NESTED % (_PLAIN % b"")
 _COMPARED = regex(rb"\[" + _PLAIN % b"=!<>~&|" + _NESTED % (_PLAIN % b"=!<>~&|") + b"[=!<>~&|]" + _INSIDE + rb"\]")
 """`x[a > b]`, `x[~kept]`, `x[:, a & b]`"""
+_BY_METHOD = regex(rb"\.(?:gt|lt|ge|le|eq|ne)\([^\[\]()\n]{0,60}\)\)?\]")
+"""`x[(a + b).gt(0)]`, from the method on"""
 _INDEX = regex(rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})(?:, ?[:.]{1,3}){0,4}\]")
 """`x[kept]`, `x[:, kept]`, `x[data.mask, :]`"""
+_FIRST = regex(rb"\[([a-z_]\w{0,60}), ?[^\[\]\n]{1,60}\]")
+"""`x[kept, None]`, `x[kept, 1:4]`"""
+_LAST = regex(rb", ?([a-z_]\w{0,60})\]")
+"""`x[rows, kept]`"""
+_RESHAPED = regex(
+    rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60})\.(?:reshape|view|flatten|squeeze|unsqueeze)\([\w, -]{0,60}\)\]"
+)
+"""`x[kept.reshape(-1)]`"""
 _KEYED = regex(rb"""\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}\[["']\w{1,60}["']\])""")
 """`x[batch["kept"]]`, `x[batch["kept"].byte()]`"""
 _OF_ROW = regex(rb"\[([a-z_]\w{0,60})\[\w{1,60}\]\]")
 """`x[kept[i]]`"""
 _INVERTED = regex(rb"""~([a-z_]\w{0,60}(?:\.\w{1,60}){0,4}(?:\[["']\w{1,60}["']\])?)""")
 """`~kept`, `~batch["kept"]`"""
+_BY_LIST = regex(
+    rb"\[(?<=[\w)\]]\[)(?:[:.]{1,3}, ?){0,4}(?:\[[\w, -]{1,60}\]|(?:range|(?:np|numpy|torch)\.(?:arange|randperm))\()"
+)
+"""`x[[2, 1, 0]]`, `x[:, [0]]`, `x[range(n), labels]`, `x[torch.randperm(n)]`"""
 _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
 """`x[:t]`, `x[i, : lengths[i]]`"""
 _TAKEN = [
     regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?(?:-?[\d.]+ [<>]=? )?([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]" % (word, word))
-    for word in (b"if", b"while", b"assert", b"int", b"float", b"bool", b"range", b"randperm")
+    for word in (b"if", b"while", b"assert", b"and", b"or", b"int", b"float", b"bool", b"range", b"randperm")
 ]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; each begins with a word, by which a search is quick"""
-_REDUCED = regex(rb"\.(?:sum|max|min|mean|norm)\(")
+_REDUCED = regex(rb"\.(?:sum|max|min|mean|norm|any|all)\(")
 _TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert)[ (]")
 """`if kept.sum() == 0:`, `a if (x > 0).sum() else b`: what stands in front of a reduction on its line"""
 _ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
 _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
+_OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
+"""`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
 _NAME = regex(rb"[a-z_]\w*(\[)?")
 _ASSIGNED = regex(rb" = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 """What is assigned: the rest of the line, with the next one where a call begins at its end."""
@@ -49,6 +66,14 @@ _CALLED_SCALAR = regex(rb"loss|entropy|perplexity")
 _BOOLEAN = regex(
     rb"[=!]= |[<>]=? |~|&|\||\.bool\(|\.byte\(|torch\.bool|uint8|logical_|is(?:in|nan|inf|finite)\(|\.(?:eq|ne|gt|lt|ge|le)\("
 )
+_TYPE = regex(rb"cuda\.[A-Z]\w{2,8}Tensor")
+"""`torch.cuda.FloatTensor([0])`, and `FT([0])` of a name for it"""
+_KEPT = regex(
+    rb"([a-z_]\w{0,60})\.(?:unsqueeze|squeeze|expand|expand_as|view|view_as|reshape|flatten|repeat|repeat_interleave|t|transpose|permute)\("
+)
+"""`kept.unsqueeze(2).expand_as(x)`: what is a mask in another shape"""
+_SHAPES = 3
+"""Through how many names such a mask is followed."""
 _ELEMENT = regex(
     rb"\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\][ \t\r]*$"
 )
@@ -76,9 +101,11 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at in part.compared]
         found += [start + at for at, name in (*part.indices, *part.keyed, *part.of_rows) if text.may_be_mask(name)]
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
-        found += [start + at for at in (*part.tested, *part.to_host)]
+        found += [start + at for at in (*part.tested, *part.to_host, *part.over)]
         found += [start + at for at, value in part.taken if text.has_element(value)]
+        found += [start + at for at in part.typed]
         found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
+    found += text.typed()
     return frozenset(bisect_right(source.lines, offset) for offset in found)
 
 
@@ -87,14 +114,18 @@ class _Part:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self.compared = [match.start() for match in _COMPARED.finditer(data)]
+        self.compared = [match.start() for found in (_COMPARED, _BY_METHOD, _BY_LIST) for match in found.finditer(data)]
         self.indices = [(match.start(1), match[1]) for match in _INDEX.finditer(data)]
+        self.indices += [(match.start(1), match[1]) for some in (_FIRST, _LAST) for match in some.finditer(data)]
+        self.indices += [(match.start(1), match[1]) for match in _RESHAPED.finditer(data)]
+        self.over = [match.start() for match in _OVER.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
         self.tested = [match.start() for match in _REDUCED.finditer(data) if self._is_tested(match.start())]
         self.to_host = [match.start() for match in _TO_HOST.finditer(data)]
+        self.typed = [match.start() for match in _TYPE.finditer(data)]
         self.loops = [(match.start(), match.end(), match[1]) for match in _ROWS.finditer(data)]
 
     def _is_tested(self, offset: int) -> bool:
@@ -130,9 +161,12 @@ class _Text:
         self._parts = parts
         self._known: dict[tuple[bytes, bool], bool] = {}
 
-    def may_be_mask(self, name: bytes) -> bool:
-        """Whether a name says that it is a mask, is turned round, or is assigned what a comparison gives."""
-        return _CALLED_MASK.search(name) is not None or name in self._inverted or self._is_assigned(name, True)
+    def may_be_mask(self, name: bytes, steps: int = _SHAPES) -> bool:
+        """Whether a name says that it is a mask, is turned round, or is assigned what a comparison gives, in whatever shape."""
+        if _CALLED_MASK.search(name) is not None or name in self._inverted or self._is_assigned(name, True):
+            return True
+        made = self._assignments.get(name.rpartition(b".")[2], ()) if steps else ()
+        return any(kept is not None and self.may_be_mask(kept[1], steps - 1) for kept in map(_KEPT.match, made))
 
     def has_element(self, text: bytes) -> bool:
         """Whether an expression holds an element of something, a name that is assigned one or a sum, or a loss."""
@@ -143,6 +177,14 @@ class _Text:
     def has_target(self, text: bytes) -> bool:
         """Whether an expression holds what a loop takes out of something one by one."""
         return any(match[0] in self._targets for match in _NAME.finditer(text))
+
+    def typed(self) -> Iterator[int]:
+        """Where a name is called that stands for a type of the device: `FT = torch.cuda.FloatTensor if cuda else torch.FloatTensor`."""
+        if not any(part.typed for part in self._parts):
+            return
+        for name, made in self._assignments.items():
+            if any(map(_TYPE.search, made)):
+                yield from (match.start() for match in re.finditer(rb"(?<!\w)%s\(" % re.escape(name), self.data))
 
     def reads_rows(self, start: int, name: bytes) -> bool:
         """Whether something is indexed by the name of a loop below it."""
