@@ -160,13 +160,19 @@ class _Text:
         self.data = data
         self._parts = parts
         self._known: dict[tuple[bytes, bool], bool] = {}
+        self._masks: dict[bytes, bool] = {}
 
-    def may_be_mask(self, name: bytes, steps: int = _SHAPES) -> bool:
+    def may_be_mask(self, name: bytes) -> bool:
         """Whether a name says that it is a mask, is turned round, or is assigned what a comparison gives, in whatever shape."""
+        if name not in self._masks:
+            self._masks[name] = self._is_mask(name, _SHAPES)
+        return self._masks[name]
+
+    def _is_mask(self, name: bytes, steps: int) -> bool:
         if _CALLED_MASK.search(name) is not None or name in self._inverted or self._is_assigned(name, True):
             return True
         made = self._assignments.get(name.rpartition(b".")[2], ()) if steps else ()
-        return any(kept is not None and self.may_be_mask(kept[1], steps - 1) for kept in map(_KEPT.match, made))
+        return any(self._is_mask(kept, steps - 1) for kept in {kept[1] for kept in map(_KEPT.match, made) if kept})
 
     def has_element(self, text: bytes) -> bool:
         """Whether an expression holds an element of something, a name that is assigned one or a sum, or a loss."""
