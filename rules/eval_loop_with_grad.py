@@ -113,7 +113,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     elif site.name == ".backward()":
         yield from _by_flag(site)
     elif site.name in _EVALUATES:
-        yield from _evaluated(site, trains=site.function.says(training.ASKS))
+        yield from _evaluated(site, trains=training.asks(site.function))
     elif site.name == ".item()" and site.loop() is None:
         yield from _read(site)
     elif site.value(_dropped(site)).kind in ("tensor", "unknown"):
@@ -227,7 +227,7 @@ def _only_evaluates(site: Site, call: ast.Call) -> bool:
     loops = site.flow.loops(call)
     if not loops or not site.analysis.warm_loops.is_warm(site.function, loops[0]):
         return False
-    return not site.module.says(loops[0], training.ASKS)
+    return not training.asks(site.function, loops[0])
 
 
 def _run_by_test(site: Site, call: ast.Call, model: Model) -> Iterator[tuple[Function, ast.Call]]:
@@ -265,7 +265,7 @@ def _knows(function: Function, model: Model) -> bool:
 def _is_told_of_script(site: Site, call: ast.Call) -> bool:
     """Whether the script switches the model that one of its functions runs in a loop, which is told there."""
     model, body = chain(call.func), site.module.body
-    if model is None or not _knows(site.function, model) or body.says(training.ASKS):
+    if model is None or not _knows(site.function, model) or training.asks(body):
         return False
     switched = (evaluation_mode.switched(site.at(body, one), one) for one in body.flow.calls_named("eval"))
     return model in switched and _is_run_in_loop(site, site.function, call, model)
@@ -288,7 +288,7 @@ def _elsewhere(site: Site, model: Model) -> Iterator[Finding]:
     if site.project.is_module(klass) or any(method.flow.calls_named("train") for method in methods):
         return  # evaluated for a while
     for name in evaluation_mode.keepers(site, klass, model):
-        if is_frozen(site, name) or any(method.says(training.ASKS) for method in methods):
+        if is_frozen(site, name) or any(training.asks(method) for method in methods):
             return
         for method in methods:
             calls = (call for call in method.flow.calls if evaluation_mode.runs_kept(site, method, call, name))
@@ -379,7 +379,7 @@ def _is_repeated(site: Site) -> bool:
     in_loop = site.loop() is not None
     if (in_loop or site.function is not site.module.body) and _runs_often(site):
         return True
-    return in_loop and (site.warm is not None or not site.function.says(training.ASKS))
+    return in_loop and (site.warm is not None or not training.asks(site.function))
 
 
 def _is_left_to_callers(site: Site, function: Function, steps: int) -> bool:

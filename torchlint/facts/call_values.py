@@ -233,14 +233,19 @@ def _on_open_paths(values: Evaluator, function: Function, args: Arguments) -> Va
     return (values.world.returns(function, given) if given else UNKNOWN) or values.world.returns(function)
 
 
-def _tensors_given(values: Evaluator, function: Function, args: Arguments) -> Given:
-    """The parameters of a short function for which a call gives tensors; none where it is not known which ones."""
+def _tensors_given(values: Evaluator, function: Function, args: Arguments, *, likely_on_host: bool = False) -> Given:
+    """The parameters of a short function for which a call gives tensors; none where it is not known which ones.
+
+    Also those that are only likely to be on the host, where that is asked for.
+    """
     if args.open or not function.bindings.returned or function.last_line - function.first_line > SHORT:
         return ()
     found = []
     for at, parameter in enumerate(function.parameters):
         passed = args.get(at - function.is_method, parameter.arg)
-        if passed is not None and passed.kind == "tensor" and passed.proven and not passed.from_loader:
+        if passed is None or passed.kind != "tensor" or passed.from_loader:
+            continue
+        if passed.proven or (likely_on_host and passed.device == "cpu"):
             found.append((parameter.arg, passed.device))
     return tuple(found)
 
@@ -259,7 +264,7 @@ def _applied(values: Evaluator, klass: Class, args: Arguments) -> Value:
 
 def _of_host(values: Evaluator, function: Function, args: Arguments) -> Given:
     """The same, where all that it is given are tensors of the host, and numbers: what it calculates of these alone stays there."""
-    given = _tensors_given(values, function, args)
+    given = _tensors_given(values, function, args, likely_on_host=True)
     if not given or any(device != "cpu" for _, device in given):
         return ()
     passed = (*args.positional, *args.keywords.values())

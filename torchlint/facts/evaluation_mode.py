@@ -93,7 +93,7 @@ def is_part(place: Place, call: ast.Call, model: Model) -> bool:
 
 def _runs_own(place: Place, method: Function, part: Model) -> bool:
     """Whether a method runs a part of its own object, and neither switches autograd off nor asks for gradients."""
-    if not method.is_method or method.says(training.ASKS) or place.analysis.context.function_off(method):
+    if not method.is_method or training.asks(method) or place.analysis.context.function_off(method):
         return False
     model = [method.own_name, *part]
     return any(chain(inner.func) == model and _may_record(place, method, inner) for inner in method.flow.calls)
@@ -130,13 +130,13 @@ def _is_run(call: ast.Call, name: str) -> bool:
 
 def _asks_with(function: Function, run: ast.Call, call: ast.Call) -> bool:
     """Whether a function deals in gradients around a run, where a call chooses the branch: `step(model, x, train=False)`."""
-    if not function.says(training.ASKS):
+    if not training.asks(function):
         return False
     for guard in function.flow.guards(run):
         said = list(alternatives.said(guard.test, guard.true))
         given = alternatives.given(function, call, {one.name for one in said} & function.positions.keys())
         if given and guard.block is not None and not alternatives.excluded(given, said):
-            return any(function.module.says(statement, training.ASKS) for statement in guard.block)
+            return any(training.asks(function, statement) for statement in guard.block)
     return True
 
 

@@ -63,7 +63,7 @@ def records(place: Place, method: Function) -> bool:
         and place.runs_module(method)
         and not place.analysis.context.function_off(method)
         and not method.says(_NO_GRAD)
-        and not method.says(training.ASKS)
+        and not training.asks(method)
     )
 
 

@@ -21,6 +21,12 @@ ASKS = regex(
     rb"(?i)backward\(|autograd\.grad|requires_grad|enable_grad|\.grad\b|attack|advers|salienc|attribut|gradcam|pgd|fgsm"
 )
 """What code says that asks for gradients, or for none, by other means than to train."""
+_ASKS_OTHERWISE = regex(ASKS.pattern.replace(rb"requires_grad", rb"\.requires_grad|requires_grad(?!\s*=\s*False\b)"))
+_DATA = frozenset(
+    """Variable tensor as_tensor zeros ones empty full eye arange linspace rand randn randint randperm zeros_like ones_like
+    empty_like full_like rand_like randn_like Tensor FloatTensor LongTensor DoubleTensor from_numpy""".split()
+)
+"""What makes data: of `requires_grad=False` there nothing follows for a model."""
 _BACKWARDS = TAKES_LOSS | {"grad"}
 _CALLERS = 3
 """How many calls away results are followed."""
@@ -85,6 +91,17 @@ def _takes_gradients(place: Place, function: Function, call: ast.Call) -> bool:
     return names.last(call.func) != "Parameter" and any(
         keyword.arg == "requires_grad" and is_constant(keyword.value, True) for keyword in call.keywords
     )
+
+
+def asks(function: Function, part: ast.stmt | ast.expr | None = None) -> bool:
+    """Whether a function, or a part of it, says what `ASKS` looks for, data made with `requires_grad=False` apart."""
+    module = function.module
+    if not (function.says(ASKS) if part is None else module.says(part, ASKS)):
+        return False
+    if function.says(_ASKS_OTHERWISE) if part is None else module.says(part, _ASKS_OTHERWISE):
+        return True
+    calls = (call for call in function.flow.calls if any(given.arg == "requires_grad" for given in call.keywords))
+    return not all(names.last(call.func) in _DATA for call in calls)
 
 
 def only_trains(function: Function, call: ast.Call) -> bool:
