@@ -155,11 +155,22 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
         read = next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
         if read is None and name == "float" and place.hot is not None and _is_of_model(place, call.args[0]):
             return device_tensor(place, call.args[0], LIKELY)
-        if read is None or name in _CASTS or isinstance(read, ast.Name | ast.Attribute):
+        if read is None or name in _CASTS:
             return read
-        # What a function gives as a number on some of its paths is one where `math` calculates with it.
-        return None if "number" in place.value(read).other_kinds else read
+        # What is a number on some paths is one where `math` calculates with it; but a sum begins as one.
+        named = isinstance(read, ast.Name | ast.Attribute)
+        as_number = (not named and "number" in place.value(read).other_kinds) or _is_given_as_number(place, read)
+        return None if as_number else read
     return None
+
+
+def _is_given_as_number(place: Place, node: ast.expr) -> bool:
+    """Whether something is what a call gives that may give a number, or is calculated of such."""
+    if isinstance(node, ast.BinOp):
+        return _is_given_as_number(place, node.left) or _is_given_as_number(place, node.right)
+    bound = place.function.bindings.reach.get(node) if isinstance(node, ast.Name) else None
+    made = bound.node if isinstance(bound, Assigned) else node
+    return isinstance(made, ast.Call) and "number" in place.value(made).other_kinds
 
 
 def _is_of_model(place: Place, node: ast.expr) -> bool:
