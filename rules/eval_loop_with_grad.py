@@ -216,10 +216,11 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
 
 
 def _is_evaluation(site: Site, call: ast.Call, model: Model) -> bool:
-    """Whether a call runs a function of the project with an evaluation loop."""
+    """Whether a call runs a function of the project with an evaluation loop; one that switches a model itself is told of there."""
     itself = evaluation_mode.is_itself(call, model) or evaluation_mode.is_part(site, call, model)
     targets = site.project.targets(site.function, call) if not itself else []
-    return any(site.analysis.warm_loops.holds_warm_loop(target) for target in targets)
+    warm_loops = site.analysis.warm_loops
+    return any(not evaluation_mode.switches(one) and warm_loops.holds_warm_loop(one) for one in targets)
 
 
 def _only_evaluates(site: Site, call: ast.Call) -> bool:
@@ -240,7 +241,7 @@ def _run_by_test(site: Site, call: ast.Call, model: Model) -> Iterator[tuple[Fun
         repeated = bool(target.flow.loops(inner)) or _repeated(site, call)
         if not (known or trainable.is_method_of_models(within, inner)) or not repeated:
             continue
-        if around in told or target.module is not site.module:
+        if around in told or target.module is not site.module or evaluation_mode.switches(target):
             continue
         if site.analysis.steps.hot(target, inner) is None and not _frozen(within, inner):
             told.add(around)

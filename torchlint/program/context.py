@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ..facts import names
+from ..facts import alternatives, names
 from ..facts.flow import Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import callee, is_constant, keyword_of
@@ -17,7 +16,8 @@ from ..system.regex import regex
 from ..text.blocks import in_loops
 from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
-from . import frameworks, handed
+from . import frameworks, handed, objects
+from .calling import CallSite
 from .finders import fact_of_files
 from .places import asked_here, soundly
 from .project import Project
@@ -80,7 +80,32 @@ class Context:
             mode = self._mode(function, context)
             if mode is not None:
                 return not mode
-        return True if self._switched_off(function, node) else self._off(function)
+        if self._switched_off(function, node):
+            return True
+        mode = self._off(function)
+        return self._off_behind(function, node) if mode is False and function.parameters else mode
+
+    @question("off behind", None)
+    def _off_behind(self, function: Function, node: ast.AST) -> bool | None:
+        """The same of a place behind a condition of a parameter, by the calls alone that come there: `if target is None: self.generate(x)`."""
+        said = [one for one in alternatives.behind(function.flow, node) if one.name in function.positions]
+        said = [one for one in said if not function.flow.stores.get(one.name)]
+        if not said:
+            return False
+        coming = [
+            site
+            for site in self._calls(function)
+            if not alternatives.excluded(_said_by(function, site.call, said), said)
+        ]
+        modes = {self._off_at(site.function, site.call) for site in coming}
+        return True in modes and False not in modes
+
+    def _calls(self, function: Function) -> Iterator[CallSite]:
+        """Where a function may be called, a `forward` by calls of its module."""
+        yield from self.project.calls_of(function)
+        yield from handed.calls_by_others(self.project, function)
+        if function.name == "forward" and function.cls is not None:
+            yield from objects.calls(self.project, function) or objects.calls_where_made(self.project, function)
 
     def surely_off(self, function: Function, node: ast.AST) -> bool:
         """Whether autograd is off at the place whatever way the program takes: `torch.no_grad()` is entered there, or decorates."""
@@ -134,7 +159,7 @@ class Context:
         if parent is not None and nested and parent.decorators and self.function_off(parent):
             return True
         modes = set[bool | None]()
-        for site in itertools.chain(self.project.calls_of(function), handed.calls_by_others(self.project, function)):
+        for site in self._calls(function):
             modes.add(self._off_at(site.function, site.call))
             if False in modes:
                 return False
@@ -353,3 +378,13 @@ def _named_off(function: Function, node: ast.Name) -> bool:
         isinstance(part, ast.Attribute) and part.attr in ("no_grad", "inference_mode") and names.chain(part) is not None
         for part in parts
     )
+
+
+def _said_by(function: Function, call: ast.Call, said: Iterable[alternatives.Said]) -> list[alternatives.Said]:
+    """What a call says of parameters: by constants, or that one which is None by default is given something."""
+    names_ = {one.name for one in said}
+    found = [*alternatives.given(function, call, names_)]
+    for name in names_ - {one.name for one in found}:
+        if is_constant(function.defaults.get(name), None) and function.argument(call, name) is not None:
+            found.append(alternatives.Said(name, None, False))
+    return found

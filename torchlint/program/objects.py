@@ -36,12 +36,18 @@ def calls(code: Code, method: Function) -> list[CallSite]:
     return found if len(found) <= MAX_SITES else []
 
 
-def _calls(code: Code, method: Function, klass: Class) -> Iterator[CallSite]:
+def calls_where_made(code: Code, method: Function) -> list[CallSite]:
+    """The same in the files alone that make such objects, for a name that too many files use."""
+    found = list(_calls(code, method, method.cls, anywhere=False)) if method.cls is not None else []
+    return found if len(found) <= MAX_SITES else []
+
+
+def _calls(code: Code, method: Function, klass: Class, *, anywhere: bool = True) -> Iterator[CallSite]:
     makers = _makers(code, klass)
     for name in made_as(code, klass):
         # What is named like a model is handed on to other files; a layer is called where it is made.
-        paths = files_calling(code, name) if MODEL_NAME.search(name) else frozenset(makers)
-        for path in sorted(paths) if len(paths) <= MAX_SITES else ():
+        paths = files_calling(code, name) if anywhere and MODEL_NAME.search(name) else frozenset(makers)
+        for path in sorted(paths) if len(paths) <= MAX_SITES or not anywhere else ():
             module = code.module_for_calls(path, name)
             if module is not None:
                 yield from code.sites_named(module, name).get(method, ())
