@@ -166,11 +166,17 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
 
 def _is_given_as_number(place: Place, node: ast.expr) -> bool:
     """Whether something is what a call gives that may give a number, or is calculated of such."""
-    if isinstance(node, ast.BinOp):
-        return _is_given_as_number(place, node.left) or _is_given_as_number(place, node.right)
-    bound = place.function.bindings.reach.get(node) if isinstance(node, ast.Name) else None
-    made = bound.node if isinstance(bound, Assigned) else node
-    return isinstance(made, ast.Call) and "number" in place.value(made).other_kinds
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, ast.BinOp):
+            todo += (part.left, part.right)
+            continue
+        bound = place.function.bindings.reach.get(part) if isinstance(part, ast.Name) else None
+        made = bound.node if isinstance(bound, Assigned) else part
+        if isinstance(made, ast.Call) and "number" in place.value(made).other_kinds:
+            return True
+    return False
 
 
 def _is_of_model(place: Place, node: ast.expr) -> bool:

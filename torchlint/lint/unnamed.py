@@ -6,7 +6,6 @@ The text is all that is looked at: it tells too many places, and the rules ask f
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
@@ -68,6 +67,7 @@ _BOOLEAN = regex(
 )
 _TYPE = regex(rb"cuda\.[A-Z]\w{2,8}Tensor")
 """`torch.cuda.FloatTensor([0])`, and `FT([0])` of a name for it"""
+_CALLED = regex(rb"(?<!\w)([A-Za-z_]\w{0,60})\(")
 _KEPT = regex(
     rb"([a-z_]\w{0,60})\.(?:unsqueeze|squeeze|expand|expand_as|view|view_as|reshape|flatten|repeat|repeat_interleave|t|transpose|permute)\("
 )
@@ -186,11 +186,9 @@ class _Text:
 
     def typed(self) -> Iterator[int]:
         """Where a name is called that stands for a type of the device: `FT = torch.cuda.FloatTensor if cuda else torch.FloatTensor`."""
-        if not any(part.typed for part in self._parts):
-            return
-        for name, made in self._assignments.items():
-            if any(map(_TYPE.search, made)):
-                yield from (match.start() for match in re.finditer(rb"(?<!\w)%s\(" % re.escape(name), self.data))
+        if any(part.typed for part in self._parts):
+            types = {name for name, made in self._assignments.items() if any(map(_TYPE.search, made))}
+            yield from (match.start() for match in _CALLED.finditer(self.data) if types and match[1] in types)
 
     def reads_rows(self, start: int, name: bytes) -> bool:
         """Whether something is indexed by the name of a loop below it."""
