@@ -62,8 +62,9 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers, and little from pinned memory: it is not reported for
-    the first, and for the second with `--preview` only. So is a pinned loader without workers over a dataset of which nothing is known: its samples may be ready.
+    Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers and is not reported for
+    them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned.
+    A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
     A `num_workers=0` beside which a comment speaks of workers is a choice.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
     needs an `if __name__ == "__main__"` guard.
@@ -98,7 +99,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     if not isinstance(site.target, ast.Call):
         yield from _of_subclass(site)
         return
-    missing = list(_missing(site)) if not _gives_device(site) else []
+    missing = list(_missing(site)) if not _may_give_device(site) else []
     if missing and not site.settings.preview and not (_is_worth_it(site, missing) and site.feeds_device):
         return
     if missing:
@@ -107,13 +108,11 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
 
 def _is_worth_it(site: Site, missing: list[str]) -> bool:
-    """Whether what a loader lacks matters: to fetch rows of memory is little work, and so may be what is unknown."""
-    if _joins_graphs(site):
+    """Whether what a loader lacks matters: the samples of a dataset of which nothing is known may be ready."""
+    if _UNPINNED in missing or _joins_graphs(site):
         return True
-    if _UNPINNED not in missing:
-        # A function that puts samples together, pads them mostly, has work to do in any case.
-        return _dataset(site).class_ is not None or site.argument("collate_fn", 6) is not None
-    return len(missing) > 1 or not _is_held(_dataset(site))
+    # A function that puts samples together, pads them mostly, has work to do in any case.
+    return _dataset(site).class_ is not None or site.argument("collate_fn", 6) is not None
 
 
 def _missing(site: Site) -> Iterator[str]:
@@ -185,17 +184,10 @@ def _dataset(site: Site) -> Value:
     return site.value(given) if given is not None else UNKNOWN
 
 
-def _gives_device(site: Site) -> bool:
+def _may_give_device(site: Site) -> bool:
     """Whether the samples of the dataset are on the device already, where no worker should put them and nothing can be pinned."""
-    klass = _dataset(site).class_
-    item = site.project.method(klass, "__getitem__") if klass is not None else None
-    return item is not None and _on_device(site.project.returns(item))
-
-
-def _on_device(value: Value) -> bool:
-    return value.device == "accelerator" or any(
-        map(_on_device, (*(value.items or ()), *(value.entries or {}).values()))
-    )
+    batch = site.value(site.call).element
+    return batch is not None and (batch.device == "accelerator" or (not batch.device and not site.settings.preview))
 
 
 def _in_memory(site: Site) -> bool:

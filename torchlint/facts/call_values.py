@@ -13,7 +13,7 @@ from .chosen import choice
 from .elements import element
 from .evaluator import Evaluator, Given
 from .library_calls import library
-from .loader_calls import collated, loader_of, pinned_by_option, told_to_pin
+from .loader_calls import collated, loader_of, pinned_by_option, told_to_pin, where_samples_are
 from .members import attribute_of, each_class
 from .module import Class, Function, key_of
 from .nodes import string
@@ -155,7 +155,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         value = calls.torch_call(name, node, args)
         if value.device == "cpu" and _is_made_elsewhere(values, name, args):
             value = replace(value, device="")
-        value = collated(values, pinned_by_option(values, value, node), args) if value.kind == "loader" else value
+        if value.kind == "loader":
+            value = where_samples_are(values, collated(values, pinned_by_option(values, value, node), args), args)
         return replace(value, made_in=values.function.module) if value.made_by is not None else value
     if name in table.PINNING_LOADERS:
         return loader_of(values, None, name, node, args)

@@ -23,6 +23,7 @@ from .values import (
     TENSOR,
     UNKNOWN,
     Dataset,
+    Device,
     Distribution,
     Instance,
     ModuleValue,
@@ -64,9 +65,7 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     if name == "torch.utils.data.DataLoader":
         return loader(node, args)
     if second == "utils":
-        if last.endswith(("Dataset", "Subset")):
-            return Dataset(class_name=name, made_by=node)
-        return UNKNOWN
+        return _dataset(name, node, args)
     if second == "distributions":
         if last in table.DISTRIBUTIONS:
             return Distribution(class_name=name, made_by=node, device=mixed(*args.positional, *args.keywords.values()))
@@ -83,6 +82,20 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     if last in table.TENSOR_CLASSES:
         return _tensor_class(node, args)
     return operation(operator(name), node, args)
+
+
+def _dataset(name: str, node: ast.Call, args: Arguments) -> Value:
+    """`TensorDataset(x, y)` and what is taken from one dataset or joined of several; anything else of `torch.utils` is unknown."""
+    last = name.rpartition(".")[2]
+    if last == "random_split":
+        return sequence(args.first) if args.first.kind == "dataset" else UNKNOWN
+    if not last.endswith(("Dataset", "Subset")):
+        return UNKNOWN
+    if last == "Subset" and args.first.kind == "dataset":
+        return replace(args.first, made_by=node)
+    held = {one.device for one in args.positional} if last == "TensorDataset" else set[Device]()
+    device: Device = "accelerator" if "accelerator" in held else "cpu" if held == {"cpu"} else ""
+    return Dataset(class_name=name, made_by=node, device=device)
 
 
 def _tensor_class(node: ast.Call, args: Arguments) -> Value:

@@ -35,6 +35,27 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     return replace(loader, element=replace(loader.element, parts=parts))
 
 
+def where_samples_are(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
+    """A loader whose batches are where its dataset's samples are, if those were put on a device.
+
+    What is there can't be pinned: where a loader pins, the samples are on the host.
+    """
+    if loader.element is None or loader.pinned:
+        return loader
+    dataset = args.keywords.get("dataset", args.first)
+    item = values.world.method(dataset.class_, "__getitem__") if dataset.class_ is not None else None
+    sample = values.world.returns(item) if item is not None else dataset.element or dataset
+    of_tensors = dataset.class_name.endswith("TensorDataset")
+    device = dataset.device if of_tensors else "accelerator" if _on_device(sample) else "cpu"
+    return replace(loader, element=replace(loader.element, device=device))
+
+
+def _on_device(sample: Value) -> bool:
+    return sample.device == "accelerator" or any(
+        map(_on_device, (*(sample.items or ()), *(sample.entries or {}).values()))
+    )
+
+
 def _is_host_data(value: Value) -> bool:
     """Whether something is numbers or text, by itself or in a list."""
     each = value.element if value.kind == "list" else value

@@ -305,6 +305,9 @@ class Scaler(Named):
 class Dataset(Named):
     kind: ClassVar[Literal["dataset"]] = "dataset"
 
+    device: Device = ""
+    """Where the tensors of a `TensorDataset` are."""
+
 
 class Accelerator(Named):
     """accelerate's Accelerator, lightning's Fabric."""
