@@ -627,7 +627,9 @@ def join(a: Value, b: Value) -> Value:
     for one, other in ((a, b), (b, a)):
         if one.kind == "unknown":
             # A module or its parallel wrapper; a context manager or nullcontext: the known one is what matters.
-            return _beside(other, one, LIKELY)
+            # The host beside what is not known is chosen where there is no device.
+            known = replace(other, device="") if other.kind == "device" and other.device == "cpu" else other
+            return _beside(known, one, LIKELY)
     if {a.kind, b.kind} == {"str", "device"}:
         return _named_device(a, b)
     for one, other in ((a, b), (b, a)):
