@@ -1028,6 +1028,7 @@ def test_around_a_module(value_of: ValueOf, code: str, expected: str) -> None:
         ("torch.amp.GradScaler().scale(torch.zeros(3).sum())", "tensor @cpu scalar"),
         ("torch.amp.GradScaler().scale(x)", "tensor?"),
         ("d = torch.device('cpu')\nif flag:\n    d = x.get_device()\ntorch.zeros(3).to(d)", "tensor"),
+        ("d = 'cpu'\nif flag:\n    d = x.get_device()\ntorch.zeros(3).to(d)", "tensor"),
         ("TensorDataset(x)", "dataset"),
         ("torch.utils.data.random_split(d, [1])", "unknown"),
         ("TensorDataset(torch.zeros(3), torch.ones(3))", "dataset @cpu"),

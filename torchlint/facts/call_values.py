@@ -156,12 +156,13 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         if value.device == "cpu" and _is_made_elsewhere(values, name, args):
             value = replace(value, device="")
         if value.kind == "loader":
-            value = where_samples_are(values, collated(values, pinned_by_option(values, value, node), args), args)
+            value = collated(values, where_samples_are(values, pinned_by_option(values, value, node), args), args)
         return replace(value, made_in=values.function.module) if value.made_by is not None else value
     if name in table.PINNING_LOADERS:
-        return loader_of(values, None, name, node, args)
+        return where_samples_are(values, loader_of(values, None, name, node, args), args)
     if name in table.LIBRARY_LOADERS:
-        return batches.made_loader(Loader(class_name=name, made_by=node, made_in=values.function.module), None)
+        graphs = batches.made_loader(Loader(class_name=name, made_by=node, made_in=values.function.module), None)
+        return where_samples_are(values, graphs, args)
     if root == "numpy":
         return numpy_calls.numpy_call(name, args)
     last = name.rpartition(".")[2]

@@ -628,8 +628,7 @@ def join(a: Value, b: Value) -> Value:
         if one.kind == "unknown":
             # A module or its parallel wrapper; a context manager or nullcontext: the known one is what matters.
             # The host beside what is not known is chosen where there is no device.
-            known = replace(other, device="") if other.kind == "device" and other.device == "cpu" else other
-            return _beside(known, one, LIKELY)
+            return _beside(other.anywhere() if _place_named(other) == "cpu" else other, one, LIKELY)
     if {a.kind, b.kind} == {"str", "device"}:
         return _named_device(a, b)
     for one, other in ((a, b), (b, a)):
@@ -661,10 +660,14 @@ def _device_of_moved(a: Common, b: Common) -> Device:
     return "accelerator" if "accelerator" in (a.device, b.device) else ""
 
 
+def _place_named(one: Value) -> Device:
+    """The place that a device, or the name of one, tells; "" where it is neither."""
+    return one.named_device if isinstance(one, Text) else one.device if isinstance(one, DeviceValue) else ""
+
+
 def _named_device(a: Value, b: Value) -> DeviceValue:
     # `"cuda" if torch.cuda.is_available() else "cpu"`: the accelerator is what the program is for.
-    places = [one.named_device if isinstance(one, Text) else one.device for one in (a, b)]
-    device: Device = "accelerator" if "accelerator" in places else ""
+    device: Device = "accelerator" if "accelerator" in map(_place_named, (a, b)) else ""
     return DeviceValue(min(a.certainty, b.certainty), a.other_kinds | b.other_kinds, device=device)
 
 
