@@ -103,6 +103,8 @@ def is_read_near(flow: Flow, node: ast.AST) -> bool:
     """Whether a clock is read near a place, in its block or in the one around it."""
     # An `elif` stands as deep as the `if` it belongs to.
     statements = [one for one in flow.chain(node) if not is_elif(flow.parents[one], one)]
+    if _is_repeated_in_timer(statements):
+        return True
     near = (nearby(flow, one, before=_NEAR, behind=_NEAR) for one in statements[:2])
     return any(
         _reads_clock(part)
@@ -110,6 +112,25 @@ def is_read_near(flow: Flow, node: ast.AST) -> bool:
         for one in several
         for first in (_first(one) if one.lineno > node.lineno else (one,))  # type: ignore[attr-defined]
         for part in ast.walk(first)
+    )
+
+
+def _is_repeated_in_timer(chain: list[ast.stmt]) -> bool:
+    """`with Timer(): for _ in range(n): work()`: what is done over and over is measured; `chain` begins innermost."""
+    match chain:
+        case [_, loop, ast.With(items=items), *_] if _repeats(loop):
+            return any(map(_reads_clock, items))
+    return False
+
+
+def _repeats(statement: ast.stmt) -> bool:
+    """`for _ in range(n):`, whose iterations do the same."""
+    return (
+        isinstance(statement, ast.For)
+        and isinstance(statement.target, ast.Name)
+        and statement.target.id == "_"
+        and isinstance(statement.iter, ast.Call)
+        and names.last(statement.iter.func) == "range"
     )
 
 
