@@ -1034,6 +1034,14 @@ def test_around_a_module(value_of: ValueOf, code: str, expected: str) -> None:
         ("TensorDataset(torch.zeros(3), torch.ones(3))", "dataset @cpu"),
         ("TensorDataset(torch.zeros(3), torch.ones(3).cuda())", "dataset @accelerator"),
         ("torch.utils.data.random_split(TensorDataset(torch.zeros(3)), [1])", "list[dataset @cpu]"),
+        (
+            "torch.utils.data.ConcatDataset([TensorDataset(torch.zeros(3).cuda()), TensorDataset(torch.ones(3).cuda())])",
+            "dataset @accelerator",
+        ),
+        (
+            "torch.utils.data.ConcatDataset([TensorDataset(torch.zeros(3).cuda()), TensorDataset(torch.ones(3))])",
+            "dataset",
+        ),
         ("DataLoader(TensorDataset(torch.zeros(3).cuda()))", "loader[batch @accelerator unpinned batch] unpinned"),
         ("DataLoader(TensorDataset(torch.zeros(3).cuda()), pin_memory=True)", "loader[batch @cpu pinned batch] pinned"),
         ("import torchvision\ntorchvision.datasets.MNIST('.')", "dataset"),

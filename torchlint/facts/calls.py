@@ -91,8 +91,9 @@ def _dataset(name: str, node: ast.Call, args: Arguments) -> Value:
         return sequence(args.first) if args.first.kind == "dataset" else UNKNOWN
     if not last.endswith(("Dataset", "Subset")):
         return UNKNOWN
-    if last == "Subset" and args.first.kind == "dataset":
-        return replace(args.first, made_by=node)
+    of = args.first if last == "Subset" else args.first.element if last == "ConcatDataset" else None
+    if of is not None and of.kind == "dataset":
+        return replace(of, made_by=node)
     held = {one.device for one in args.positional} if last == "TensorDataset" else set[Device]()
     device: Device = "accelerator" if "accelerator" in held else "cpu" if held == {"cpu"} else ""
     return Dataset(class_name=name, made_by=node, device=device)
