@@ -43,7 +43,9 @@ def main(argv: Sequence[str] | None = None, *, is_program: bool = False) -> int:
 
             signals.catch()
         args = _parse(arguments)
-        code: int = args.run(args)
+        from .system.stack import with_frames
+
+        code: int = with_frames(lambda: args.run(args))
     except Failure as failure:
         return _failed(str(failure))
     except OSError as error:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol, TypeVar
 
 from ..system import signals
+from ..system.stack import with_frames
 
 if TYPE_CHECKING:
     import subprocess
@@ -347,7 +348,7 @@ def _serve(source: BinaryIO, answers: int, shared: Any, memory: int) -> None:
             work, item = pickle.load(source)
         except EOFError:
             return
-        _write(answers, _answered(lambda: work(shared, item), memory))  # noqa: B023 - called at once
+        _write(answers, _answered(lambda: with_frames(lambda: work(shared, item)), memory))  # noqa: B023 - called at once
 
 
 # Answers on their way

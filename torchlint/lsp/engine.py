@@ -29,6 +29,7 @@ from torchlint.settings.config import Settings
 from torchlint.settings.home import project_root
 from torchlint.system import stamp
 from torchlint.system.failure import Failure
+from torchlint.system.stack import with_frames
 from torchlint.text.finding import Finding
 from torchlint.text.source import Source
 
@@ -114,7 +115,7 @@ class Engine:
         self._logged: set[str] = set()
         self._baselines: dict[tuple[Path, str], tuple[str, baseline.Baseline]] = {}
         """What is hidden in a document, by the file that says so, with its stamp when it was read."""
-        self._thread = threading.Thread(target=self._run, name="torchlint", daemon=True)
+        self._thread = threading.Thread(target=with_frames, args=(self._run,), name="torchlint", daemon=True)
 
     def start(self) -> None:
         gc.disable()
