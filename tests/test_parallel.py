@@ -226,6 +226,21 @@ def parallel_executor() -> Executor:
     return executors.local(2)
 
 
+# Pieces of work
+
+
+def test_the_pieces_of_each_process_get_smaller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(24):
+        Path(f"{number:02}.py").write_text("x = 1 \n" * 100)
+    project, targets = gathered(files_in(Path()))
+
+    chunks = parallel._Run(Forked(2).open(None), 2, project, settings(), None)._chunks(targets, 3, 700)
+
+    assert [4, 3, 2, 1, 1, 1] * 2 == list(map(len, chunks))
+    assert sorted(targets) == [path for chunk in chunks for path in chunk]
+
+
 # Where processes die
 
 

@@ -97,13 +97,15 @@ def stores(klass: Class, name: str, found: Iterable[Function]) -> str:
 
 def _mark(module: Module, text: bytes) -> str:
     own = module.body.bound
-    words = sorted({word.decode(errors="replace") for word in _WORD.findall(text)})
-    meanings = (
-        f"{word} {bound(module, word)} {word in own}"
-        for word in words
-        if word in own or word in module.imports or word in module.top_functions or word in module.top_classes
-    )
+    words = sorted(word.decode() for word in _names(module).intersection(_WORD.findall(text)))
+    meanings = (f"{word} {bound(module, word)} {word in own}" for word in words)
     return digest(text, *(as_bytes(meaning) for meaning in meanings), as_bytes(",".join(module.stars))).hex()
+
+
+def _names(module: Module) -> frozenset[bytes]:
+    """The names that mean something in a module, as its text has them."""
+    known = (module.body.bound, module.imports, module.top_functions, module.top_classes)
+    return kept(module, "names", lambda: frozenset(name.encode() for names in known for name in names))
 
 
 def _texts(module: Module, name: str) -> list[bytes]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,10 +35,11 @@ WORTH = 8_000_000
 """Bytes of source in a project from which processes pay: timm (5 MB) takes 2 s of CPU in one, 3 s in two."""
 WORTH_HERE = 1_000_000
 """Bytes of the files that are linted: of fewer, most of the work is what each process would find out about others."""
-_CHUNKS = 16
-"""For each process, so that none waits long for the last one."""
-_SMALLEST, _LARGEST = 50_000, 500_000
-"""Bytes of a chunk of files; questions come in smaller ones, since an answer may take long whatever the size."""
+_SHARE, _SHARE_OF_QUESTIONS = 3, 16
+"""A chunk is that part of what is left for a process, so that none waits long for the last one; an answer may take long
+whatever the size of its file. Each chunk of files costs a walk through all that they hang on, where that is noted."""
+_SMALLEST, _LARGEST = 200_000, 2_000_000
+"""Bytes of a chunk of files; questions come in smaller ones, too."""
 
 CGROUPS = "/sys/fs/cgroup"
 
@@ -157,7 +158,7 @@ class _Run:
         )
         links = pickle.dumps((steps, regions), pickle.HIGHEST_PROTOCOL)
         checked: dict[str, Checked] = {}
-        for keys, answer in self._answers(_lint, self._chunks(targets, _SMALLEST), links):
+        for keys, answer in self._answers(_lint, self._chunks(targets, _SHARE, _SMALLEST), links):
             if isinstance(answer, str):
                 checked[keys[0]] = _lost(keys[0], answer)
             else:
@@ -169,7 +170,7 @@ class _Run:
     def _asked(self, part: str, question: Callable[[Any, Any], Any], keys: Sequence[Any]) -> list[Any]:
         """The answers to a question about each of the keys."""
         known: dict[Any, Any] = {}
-        for chunk, answer in self._answers(_answer, self._chunks(keys, 1), (part, question)):
+        for chunk, answer in self._answers(_answer, self._chunks(keys, _SHARE_OF_QUESTIONS, 1), (part, question)):
             if isinstance(answer, str):
                 raise _LostError(_path(chunk[0]), answer)
             known.update(zip(chunk, answer, strict=True))
@@ -204,20 +205,23 @@ class _Run:
         before = accumulate(sizes, initial=0)
         return {path: start / total for path, start in zip(self.project.paths, before, strict=False)}
 
-    def _chunks(self, keys: Iterable[Any], smallest: int) -> list[list[Any]]:
-        """The keys in pieces of about one size, neighbours together and those of one file in one piece."""
+    def _chunks(self, keys: Iterable[Any], share: int, smallest: int) -> list[list[Any]]:
+        """The keys in pieces, neighbours together and those of one file in one piece; those of each process get smaller."""
         paths: dict[str, list[Any]] = {}
         for key in dict.fromkeys(keys):
             paths.setdefault(_path(key), []).append(key)
-        share = min(max(_size(self.project, paths) // (self.jobs * _CHUNKS), smallest), _LARGEST)
+        sizes = {path: _size(self.project, [path]) for path in sorted(paths)}
         chunks: list[list[Any]] = []
-        room = 0
-        for path in sorted(paths):
-            if room <= 0:
-                chunks.append([])
-                room = share
-            chunks[-1] += paths[path]
-            room -= _size(self.project, [path])
+        for _, run in groupby(sizes, lambda path: int(self._where[path] * self.jobs)):
+            own = list(run)
+            left, room = sum(sizes[path] for path in own), 0
+            for path in own:
+                if room <= 0 or path is own[0]:
+                    chunks.append([])
+                    room = min(max(left // share, smallest), _LARGEST)
+                chunks[-1] += paths[path]
+                left -= sizes[path]
+                room -= sizes[path]
         return chunks
 
 
