@@ -145,8 +145,6 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return (
             f"`{site.short()}` is made on the host, and copied into `{site.short(stored)}` each time" if known else ""
         )
-    if site.name == ".new_tensor()":
-        return ""
     if stays_same(site, data):
         return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
     if only_grows(site, data):

@@ -226,6 +226,23 @@ def test_grad_mode_across_files(files: Files, expected: bool) -> None:
 
 # Accelerators
 
+SENDS = """
+import torch
+size = 3
+host = torch.device("cpu")
+dev = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def seed(number):
+    torch.cuda.manual_seed(number)
+def to_half(x):
+    return x.to(torch.float16)
+def to_gpu(x):
+    return x.cuda() if torch.cuda.is_available() else x
+def to_place(x, device):
+    return x.to(device)
+class Net(torch.nn.Module):
+    pass
+"""
+
 
 @pytest.mark.parametrize(
     ("files", "expected"),
@@ -252,6 +269,16 @@ def test_grad_mode_across_files(files: Files, expected: bool) -> None:
         ({"a.py": HEAD, "b.py": "import a\nx.cuda()"}, True),
         ({"a.py": HEAD, "b.py": "import a"}, False),
         ({"a.py": HEAD, "b.py": "import c\nx.cuda()", "c.py": "import a"}, False),
+        # What it imports from another file moves tensors, or is a device; it says nothing of a file that it holds more.
+        ({"a.py": "from b import seed", "b.py": SENDS}, False),
+        ({"a.py": "from b import to_half", "b.py": SENDS}, False),
+        ({"a.py": "from b import Net", "b.py": SENDS}, False),
+        ({"a.py": "from b import host", "b.py": SENDS}, False),
+        ({"a.py": "from b import size", "b.py": SENDS}, False),
+        ({"a.py": "from b import to_gpu", "b.py": SENDS}, True),
+        ({"a.py": "from b import to_place as move", "b.py": SENDS}, True),
+        ({"a.py": "from parts import to_gpu", "parts/__init__.py": "from .b import *", "parts/b.py": SENDS}, True),
+        ({"a.py": "from b import dev", "b.py": SENDS}, True),
     ],
 )
 def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) -> None:

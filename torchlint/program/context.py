@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..facts import alternatives, names
 from ..facts.flow import Loop, contains
 from ..facts.module import Function, Module
-from ..facts.nodes import callee, is_constant, keyword_of
+from ..facts.nodes import callee, given_to, is_constant, keyword_of
 from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS
 from ..query.question import question
@@ -221,12 +221,26 @@ class Context:
 
     @question("accelerator", False)
     def accelerator(self, module: Module) -> bool:
-        """Whether the file, or a file of the project that imports it, deals with an accelerator."""
+        """Whether the file, or a file of the project that imports it, deals with an accelerator, or it imports what does."""
         source = module.source
         if source.holds(ACCELERATOR) or (source.mentions(b"Trainer") and source.holds(_TRAINERS)):
             return True
         users = self.project.importers(module.path)
-        return any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users)
+        if any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users):
+            return True
+        return any(self._leads_there(origin, module) for origin in module.imports.values() if "." in origin)
+
+    def _leads_there(self, origin: str, module: Module) -> bool:
+        """Whether what a file imports from another one moves tensors to an accelerator, or is one: `to_gpu`, `dev`."""
+        found = self.project.definition(origin, module)
+        if isinstance(found, Function):
+            return _moves_tensors(found)
+        package, _, name = origin.rpartition(".")
+        owner = self.project.definition(package, module) if found is None else None
+        if not isinstance(owner, Module) or owner is module or not owner.source.holds(ACCELERATOR):
+            return False
+        value = self.project.final(owner.body, name)
+        return value is not None and value.kind == "device" and value.device == "accelerator"
 
     @question("run on accelerator", False)
     def runs_on_accelerator(self, module: Module) -> bool:
@@ -342,6 +356,15 @@ class Context:
 @fact_of_files("names an accelerator")
 def _names_accelerator(source: Source) -> bool:
     return source.holds(ACCELERATOR)
+
+
+def _moves_tensors(function: Function) -> bool:
+    """Whether a function moves something to an accelerator: `x.cuda()`, `x.to(device)`."""
+    if not function.module.source.holds(ACCELERATOR):
+        return False
+    flow = function.flow
+    given = (node for call in flow.calls_named("to") for node in given_to(call))
+    return bool(flow.calls_named("cuda")) or any(ACCELERATOR.search(ast.unparse(node).encode()) for node in given)
 
 
 @fact_of_files("sends in loops")
