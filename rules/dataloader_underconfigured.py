@@ -34,6 +34,8 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "torch.utils.data.DataLoader(...)",
         "torch_geometric.loader.DataLoader(...)",
         "torch_geometric.data.DataLoader(...)",
+        "torch_geometric.loader.DenseDataLoader(...)",
+        "torch_geometric.data.DenseDataLoader(...)",
         "monai.data.DataLoader(...)",
         "dgl.dataloading.GraphDataLoader(...)",
         "torch.utils.data.DataLoader",

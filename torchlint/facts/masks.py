@@ -15,10 +15,13 @@ _STEPS = 8
 """How many names and operators are looked through."""
 _ORDERS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
-_TO_MASKS = frozenset("bool byte eq ne lt le gt ge isnan isinf isfinite".split())
+_TO_MASKS = frozenset(
+    "bool byte eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor".split()
+)
 """Methods that give booleans; what `byte()` gives is a mask, too."""
 _KEEP = frozenset(
-    "to cuda view reshape squeeze unsqueeze flatten contiguous detach clone expand expand_as repeat".split()
+    """to cuda view reshape squeeze unsqueeze flatten contiguous detach clone expand expand_as repeat triu tril transpose
+    permute t flip roll""".split()
 )
 """Methods that give what is a mask where they are called on one."""
 

@@ -55,8 +55,9 @@ TENSORS_OF_GRAPHS = frozenset(f"{module}.{name}" for module, found in _OF_GRAPHS
 
 # Operators that only put elements in other places: what they give has the dtype of their first tensors.
 KEEP_DTYPE = frozenset(
-    """stack cat concat concatenate hstack vstack dstack flip roll repeat tile gather index_select take repeat_interleave
-    ones_like zeros_like empty_like full_like clone""".split()
+    """stack cat concat concatenate hstack vstack dstack column_stack row_stack block_diag flip fliplr flipud roll rot90
+    repeat tile gather index_select take take_along_dim repeat_interleave triu tril diag diag_embed bitwise_not masked_fill
+    index_fill scatter ones_like zeros_like empty_like full_like clone""".split()
 )
 
 # Calls that give back what they were given, with a moved or wrapped meaning.
@@ -129,7 +130,13 @@ EVALUATION_STEPS = frozenset(("validation_step", "test_step", "predict_step"))
 
 # Loaders of libraries that are torch's, and hand on its options by name.
 PINNING_LOADERS = frozenset(
-    ("torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader", "monai.data.DataLoader")
+    (
+        "torch_geometric.loader.DataLoader",
+        "torch_geometric.data.DataLoader",
+        "torch_geometric.loader.DenseDataLoader",
+        "torch_geometric.data.DenseDataLoader",
+        "monai.data.DataLoader",
+    )
 )
 # A graph of DGL has no `pin_memory()`, which torch's loader would call.
 LIBRARY_LOADERS = PINNING_LOADERS | {"dgl.dataloading.GraphDataLoader"}

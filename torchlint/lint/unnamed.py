@@ -19,7 +19,7 @@ _NESTED = rb"(?:\[" + _PLAIN % b"" + rb"\]%s){0,8}"
 _INSIDE = _PLAIN % b"" + _NESTED % (_PLAIN % b"")
 _COMPARED = regex(rb"\[" + _PLAIN % b"=!<>~&|" + _NESTED % (_PLAIN % b"=!<>~&|") + b"[=!<>~&|]" + _INSIDE + rb"\]")
 """`x[a > b]`, `x[~kept]`, `x[:, a & b]`"""
-_BY_METHOD = regex(rb"\.(?:gt|lt|ge|le|eq|ne)\([^\[\]()\n]{0,60}\)\)?\]")
+_BY_METHOD = regex(rb"\.(?:gt|lt|ge|le|eq|ne|logical_(?:not|and|or|xor))\([^\[\]()\n]{0,60}\)\)?\]")
 """`x[(a + b).gt(0)]`, from the method on"""
 _INDEX = regex(rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})(?:, ?[:.]{1,3}){0,4}\]")
 """`x[kept]`, `x[:, kept]`, `x[data.mask, :]`"""
@@ -28,7 +28,7 @@ _FIRST = regex(rb"\[([a-z_]\w{0,60}), ?[^\[\]\n]{1,60}\]")
 _LAST = regex(rb", ?([a-z_]\w{0,60})\]")
 """`x[rows, kept]`"""
 _RESHAPED = regex(
-    rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60})\.(?:reshape|view|flatten|squeeze|unsqueeze)\([\w, -]{0,60}\)\]"
+    rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60})\.(?:reshape|view|flatten|squeeze|unsqueeze|triu|tril|flip|roll)\([\w, =-]{0,60}\)\]"
 )
 """`x[kept.reshape(-1)]`"""
 _KEYED = regex(rb"""\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}\[["']\w{1,60}["']\])""")
@@ -69,7 +69,7 @@ _TYPE = regex(rb"cuda\.[A-Z]\w{2,8}Tensor")
 """`torch.cuda.FloatTensor([0])`, and `FT([0])` of a name for it"""
 _CALLED = regex(rb"(?<!\w)([A-Za-z_]\w{0,60})\(")
 _KEPT = regex(
-    rb"([a-z_]\w{0,60})\.(?:unsqueeze|squeeze|expand|expand_as|view|view_as|reshape|flatten|repeat|repeat_interleave|t|transpose|permute)\("
+    rb"([a-z_]\w{0,60})\.(?:unsqueeze|squeeze|expand|expand_as|view|view_as|reshape|flatten|repeat|repeat_interleave|t|transpose|permute|triu|tril|flip|roll)\("
 )
 """`kept.unsqueeze(2).expand_as(x)`: what is a mask in another shape"""
 _SHAPES = 3
