@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
+from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.loop_data import collected_in, only_grows, stays_same
@@ -52,8 +53,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
     tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first.
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is.
-    Of data that nothing is known of, and of arrays, two cases are reported: what stays the same from one iteration of
-    the loop to the next, and what goes element by element into a tensor that the loop does not read
+    Of data that nothing is known of, and of arrays, three cases are reported: what stays the same from one iteration of
+    the loop to the next, an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
+    or a parameter that is given `self.betas`), and what goes element by element into a tensor that the loop does not read
     (`rewards[step] = torch.tensor(reward).to(device)`), where one copy after the loop does.
 
     ## Why is this slow?
@@ -147,6 +149,8 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         )
     if stays_same(site, data):
         return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
+    if kept_array(site, data):
+        return f"`{site.short(data)}` is an array that an object keeps, and is copied to the device each time"
     if only_grows(site, data):
         return f"`{site.short(data)}` grows in this loop, and all of it is copied to the device each time"
     if (buffer := collected_in(site, site.call)) is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from . import names, syntax
 from .flow import Loop
 from .module import Class, Function
-from .nodes import indices
+from .nodes import argument_of, indices
 from .place import Place
 
 _VIEWS = frozenset(
@@ -57,6 +57,28 @@ def taken_from_host(place: Place, node: ast.expr) -> ast.expr | None:
         return None
     value = place.value(whole)
     return whole if value.on_cpu and value.is_tensor and not value.pinned else None
+
+
+def kept_array(place: Place, node: ast.expr) -> bool:
+    """Whether data is an array of NumPy that an object keeps as its constructor made it: `self.betas`, or a parameter that is given that."""
+    part = viewed(node)
+    if isinstance(part, ast.Attribute):
+        klass = _holder(place, part) if place.function.name != "__init__" else None
+        value = place.value(part)
+        if klass is None or value.kind != "ndarray" or value.other_kinds:
+            return False
+        # `storage.rewards[step] = reward` may stand in any file.
+        written = rb"\.%s\[[^\n]*\] *[-+*/|&]?=[^=]" % part.attr.encode()
+        return not place.project.any_holds(written, word=part.attr.encode()) and _lasts(place, klass)
+    function = place.function
+    if not isinstance(part, ast.Name) or part.id not in function.positions or part in function.bindings.reach:
+        return False
+    at = function.positions[part.id] - function.is_method
+    for site in place.callers(function):
+        given = argument_of(site.given or site.call, part.id, at)
+        if isinstance(given, ast.Attribute) and kept_array(place.at(site.function, site.call), given):
+            return True
+    return False
 
 
 def viewed(node: ast.expr) -> ast.expr:
