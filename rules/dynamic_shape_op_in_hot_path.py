@@ -34,7 +34,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount`, `torch.where` with one
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
-    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans (`x[x > 0]`, and `x[batch["mask"]]` by its name), which is
+    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans (`x[x > 0]`, `x[x > 0] -= 1`, and `x[batch["mask"]]` by its name), which is
     `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
     in what these call, and in `forward`.
 
@@ -136,7 +136,7 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     """`x[mask]` where it is read; `x[mask] = number` is a fill."""
     parts = indices(node.slice)
     parts = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
-    if not parts or not isinstance(node.ctx, ast.Load) or not site.may_have_accelerator or site.in_compiled:
+    if not parts or not _is_read(site, node) or not site.may_have_accelerator or site.in_compiled:
         return
     if site.role in ("test", "benchmark"):
         return
@@ -147,6 +147,11 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     certainty = LIKELY if frequency.in_forward(site) or site.hot is not None else PROVEN
     if reads.is_on_device(site, node.value, certainty) or any(reads.is_on_device(site, mask, PROVEN) for mask in masks):
         yield _finding(site, site.short(node))
+
+
+def _is_read(site: Site, node: ast.Subscript) -> bool:
+    """Whether what is in the brackets is read; `x[mask] -= 1` reads it before it is written."""
+    return isinstance(node.ctx, ast.Load) or isinstance(site.flow.parents[node], ast.AugAssign)
 
 
 def _finding(site: Site, what: str) -> Finding:

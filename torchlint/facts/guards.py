@@ -57,6 +57,7 @@ _TRACKERS = frozenset("wandb tensorboard tensorboardx mlflow comet neptune clear
 _TOLD = frozenset("log logs logging logger report reporting to use with enable enabled on".split())
 _EVALUATES = frozenset(("eval", "evaluate", "evaluation", "validate", "validation"))
 _SHOWS = frozenset("debug debugging show vis viz visualize visualise plot plotting dump profile profiling".split())
+_REMAINDERS = frozenset("np.mod np.fmod np.remainder numpy.mod numpy.fmod numpy.remainder math.fmod".split())
 _PERIODS = frozenset(("freq", "frequency", "every", "interval"))
 _RANKS = frozenset(
     """rank local_rank global_rank is_main_process is_local_main_process is_master master_process is_global_zero
@@ -188,7 +189,7 @@ class _Reading:
             rare = self._since_last(test, true) or self._is_nth(test, true) or self._is_reached(test, true)
             rare = rare or (true and _is_seldom_drawn(test))
             return _compare(test, true, self.value_of) or ("throttled" if rare else "")
-        if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+        if remainder(test) is not None:
             return _modulo(test, true, self.value_of)
         if isinstance(test, ast.Name):
             if true and _tells_of_exception(test, self.flow):
@@ -426,9 +427,19 @@ def _counts_rows(node: ast.expr) -> bool:
 
 def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:
     """`step % n` by itself: false once in n steps."""
-    if true or not (isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)) or _is_extent(test.left, value_of):
+    divided = None if true else remainder(test)
+    if divided is None or _is_extent(divided[0], value_of):
         return ""
-    return "" if _small(test.right, value_of) else "throttled"
+    return "" if _small(divided[1], value_of) else "throttled"
+
+
+def remainder(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """What is divided by what in `step % n`, `np.mod(step, n)` and `math.fmod(step, n)`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return node.left, node.right
+    if isinstance(node, ast.Call) and len(node.args) == 2 and ".".join(names.chain(node.func) or ()) in _REMAINDERS:
+        return node.args[0], node.args[1]
+    return None
 
 
 def _divides(call: ast.Call, true: bool, value_of: ValueOf) -> bool:
@@ -492,13 +503,14 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
     if equal and any(_is_masked(side, value_of) for side in (left, right)):
         return "throttled"
     for a in (left, right):
-        if isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mod) and value_of(a.left).kind != "str":
-            if _is_extent(a.left, value_of):
+        divided = remainder(a)
+        if divided is not None and value_of(divided[0]).kind != "str":
+            if _is_extent(divided[0], value_of):
                 return ""
-            if equal and not _small(a.right, value_of):
+            if equal and not _small(divided[1], value_of):
                 return "throttled"
             # `step % n < k`, `step % n > n - k`: some of n.
-            if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and true and not _small(a.right, value_of):
+            if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and true and not _small(divided[1], value_of):
                 return "throttled"
             return ""
     if true and _is_elsewhere(left, op, right):

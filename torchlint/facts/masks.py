@@ -15,6 +15,8 @@ _STEPS = 8
 """How many names and operators are looked through."""
 _ORDERS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_LOGICAL = (ast.Mult, ast.Add)
+"""What gives a mask of two masks alone: `(u > 0) * (l == u)`."""
 _TO_MASKS = frozenset(
     "bool byte eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor".split()
 )
@@ -48,7 +50,8 @@ def _makes_mask(place: Place, node: ast.expr, steps: int) -> bool:
         return isinstance(node.op, ast.Invert) and (is_open or _makes_mask(place, node.operand, steps - 1))
     if isinstance(node, ast.BinOp):
         sides = (node.left, node.right)
-        return isinstance(node.op, _BITWISE) and any(_makes_mask(place, side, steps - 1) for side in sides)
+        masks = (_makes_mask(place, side, steps - 1) for side in sides)
+        return (isinstance(node.op, _BITWISE) and any(masks)) or (isinstance(node.op, _LOGICAL) and all(masks))
     if isinstance(node, ast.Call):
         func = node.func if is_open and isinstance(node.func, ast.Attribute) else None
         if func is None:
