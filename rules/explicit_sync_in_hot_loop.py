@@ -236,7 +236,8 @@ def _times_each_step(site: Site) -> bool:
     loop = site.loop() if site.settings.preview and site.hot is not None else None
     if loop is None or not site.analysis.steps.is_step_loop(site.function, loop):
         return False
-    return all(_asks_for_gpu(site, guard.test) for guard in site.flow.guards(site.target, loop))
+    guards = site.flow.guards(site.target, loop)
+    return all(frequency.ends_loop(guard) or _asks_for_gpu(site, guard.test) for guard in guards)
 
 
 def _asks_for_gpu(site: Site, test: ast.expr) -> bool:

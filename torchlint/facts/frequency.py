@@ -170,7 +170,18 @@ def on_most_iterations(place: Place, loop: Loop) -> bool:
     Behind a condition it may be a rare iteration, but not behind an option, nor `x is not None` of what the one before made.
     """
     guards = place.flow.guards(place.target, loop)
-    return all(_is_made(place, one, loop) or _stays(place, one, loop) or _but_once(one, loop) for one in guards)
+    return all(
+        ends_loop(one) or _is_made(place, one, loop) or _stays(place, one, loop) or _but_once(one, loop)
+        for one in guards
+    )
+
+
+def ends_loop(guard: Guard) -> bool:
+    """`if step > most: break` in front of a place, which runs on each iteration until there are no more."""
+    if guard.block is not None or not isinstance(guard.node, ast.If):
+        return False
+    leaving = (guard.node.orelse if guard.true else guard.node.body)[-1]
+    return isinstance(leaving, ast.Break | ast.Return | ast.Raise)
 
 
 def _but_once(guard: Guard, loop: Loop) -> bool:

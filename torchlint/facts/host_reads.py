@@ -373,8 +373,23 @@ def _reads_as_before(place: Place, node: ast.expr) -> bool:
     match node:
         case ast.Subscript(value=ast.Attribute(attr="data") as data, slice=ast.Constant(value=0), ctx=ast.Load()):
             value = place.value(data)
-            return value.is_tensor and value.scalar and device_tensor(place, data) is not None
+            if value.is_tensor and value.scalar:
+                return device_tensor(place, data) is not None
+            is_open = value.kind == "tensor" or (value.kind == "unknown" and not value.proven)
+            return is_open and not value.on_cpu and _is_run_backward(place, data.value) and _near_accelerator(place)
     return False
+
+
+def _is_run_backward(place: Place, node: ast.expr) -> bool:
+    """Whether the function says `loss.backward()` of a name, which only a single value has without an argument."""
+    names_ = place.once(("run backward", place.function), lambda: _run_backward(place.function))
+    return isinstance(node, ast.Name) and node.id in names_
+
+
+def _run_backward(function: Function) -> frozenset[str]:
+    calls = [call.func for call in function.flow.calls_named("backward") if not call.args and not call.keywords]
+    owners = [func.value for func in calls if isinstance(func, ast.Attribute)]
+    return frozenset(owner.id for owner in owners if isinstance(owner, ast.Name))
 
 
 def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
