@@ -217,7 +217,7 @@ def _is_of_device(site: Site, use: ast.Subscript) -> bool:
     if value.kind != "tensor" or value.from_loader:
         return False
     if value.device == "accelerator":
-        return True
+        return not reads.is_sent_below(site, use.value)
     around = site.flow.parents.get(use)
     if isinstance(around, ast.Attribute) and around.attr in ("to", "cuda", "type_as"):
         return False

@@ -10,7 +10,7 @@ from typing import TypeVar
 from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import arguments, names
-from .bindings import Assigned, Part
+from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import severity
 from .module import Function
@@ -59,13 +59,37 @@ def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr |
         if not value.on_cpu:
             if value.certainty < certainty or (not value.device and sent_later(place.flow, node)):
                 return None
-            return node
+            return node if not is_sent_below(place, node) else None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
         elif isinstance(node, ast.Attribute):
             node = node.value
         else:
             return None
+
+
+def is_sent_below(place: Place, node: ast.expr) -> bool:
+    """Whether a name is on the device only as the iteration before left it, and fresh from a loader on another way.
+
+    `try: y = next(batches) ... except StopIteration: ...`, which may leave y as it is, in front of `y = y.to(device)`.
+    """
+    binding = place.function.bindings.reach.get(node)
+    if not isinstance(node, ast.Name) or not isinstance(binding, Joined):
+        return False
+    found = [_bound_to(one) for one in leaves([binding])]
+    values = [(one, place.value(one)) for one in found if one is not None]
+    sent = [one for one, value in values if value.device == "accelerator"]
+    fresh = any(value.from_loader or value.on_cpu for _, value in values if value.kind in ("tensor", "batch"))
+    return fresh and bool(sent) and all(one.lineno > node.lineno for one in sent)
+
+
+def _bound_to(binding: Binding | None) -> ast.expr | None:
+    """What a name is assigned, or `x` of `x.clamp_(0)` that it was before that."""
+    if isinstance(binding, Assigned):
+        return binding.node
+    if isinstance(binding, Changed) and isinstance(binding.node.func, ast.Attribute):
+        return binding.node.func.value
+    return None
 
 
 def _gets_numbers(place: Place, node: ast.expr) -> bool:
