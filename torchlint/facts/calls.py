@@ -8,7 +8,8 @@ from ..torch_api.operators import operator
 from . import torch_table as table
 from .arguments import Arguments, device_of
 from .batches import VIEWS, loader, view_of_mapping
-from .moves import MOVES, move
+from .legacy_tensors import makes_on_device
+from .moves import MOVES, move, sent_by_type
 from .nodes import argument_of, is_constant
 from .operator_results import INTEGERS, _is_boolean, mixed, operation
 from .values import (
@@ -178,6 +179,8 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
     """What a method of a tensor gives."""
     if attr in MOVES:
         return move(base, attr, args)
+    if attr == "type" and makes_on_device(args.first):
+        return sent_by_type(base, args.first)
     if attr == "pin_memory":
         return replace(base, pinned=True)
     if attr in ("detach", "detach_"):

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from ..system.regex import regex
 from .arguments import Arguments, device_of, is_device
+from .legacy_tensors import CONSTRUCTORS
 from .values import Batch, Device, ModuleValue, Tensor, Value, replace
 
 _Movable = TypeVar("_Movable", Tensor, Batch, ModuleValue)
@@ -38,6 +39,14 @@ def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     if device or is_device(target) or target.kind in _UNKNOWN_PLACES or not target:
         return _moved(base, device)
     return base
+
+
+def sent_by_type(base: Tensor, constructor: Value) -> Tensor:
+    """A tensor after `x.type(torch.cuda.LongTensor)`."""
+    made = (constructor.choices or (constructor,))[0] if constructor.kind == "name" else constructor
+    dtype = f"torch.{CONSTRUCTORS[made.class_name][0]}"
+    sent = replace(base, boolean=dtype == "torch.bool", integer=dtype in INTEGER_DTYPES)
+    return _moved(sent, "accelerator")
 
 
 def _is_called_a_dtype(target: Value) -> bool:
