@@ -136,6 +136,9 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     if kind == "tuple":
         return base if isinstance(node.slice, ast.Slice) else element(values, base, None)
     if kind == "dict":
+        ends = _ends(values, node.slice) if base.entries and index not in base.entries else None
+        if ends is not None and ((fitting := _fitting(base, ends)) or base.element is None):
+            return fitting
         if base.entries is not None and isinstance(index, str):
             return base.entries.get(index, base.element or UNKNOWN)
         return batches.held(base)
@@ -152,6 +155,29 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     if kind == "str":
         return STR
     return moved_part(values, base, node.slice)
+
+
+def _ends(values: Evaluator, index: ast.expr) -> tuple[str, str] | None:
+    """What a text with gaps begins and ends with: `f"{phase}_loader"`, `"loader_" + phase`; None for another index."""
+    parts: list[object]
+    if isinstance(index, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "" for part in index.values]
+    elif isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add) and values.expr(index).const is None:
+        parts = [values.expr(side).const for side in (index.left, index.right)]
+    else:
+        return None
+    first, last = (str(part) if isinstance(part, str) else "" for part in (parts[:1] + parts[-1:]))
+    return (first, last) if first or last else None
+
+
+def _fitting(base: Value, ends: tuple[str, str]) -> Value:
+    """What a dictionary holds under the keys that a text with gaps may be; unknown where its own keys have gaps."""
+    first, last = ends
+    entries = base.entries or {}
+    fit = [key for key in entries if len(key) >= len(first + last) and key.startswith(first) and key.endswith(last)]
+    if not fit or any("{}" in key for key in entries):
+        return UNKNOWN
+    return replace(join_all([entries[key] for key in fit]), certainty=LIKELY)
 
 
 def before_loop(values: Evaluator, node: ast.Subscript) -> Value | None:
@@ -200,6 +226,7 @@ def _known_index(values: Evaluator, node: ast.Subscript, base: Value) -> object:
 
 def known_key(values: Evaluator, index: ast.expr) -> object:
     """The constant that is an index; for a text with gaps, `f"loss_{name}"`, that with the gaps."""
+    parts: list[object]
     if isinstance(index, ast.JoinedStr):
         parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in index.values]
         return "".join(map(str, parts)) if parts != ["{}"] else None
