@@ -226,7 +226,6 @@ def _known_index(values: Evaluator, node: ast.Subscript, base: Value) -> object:
 
 def known_key(values: Evaluator, index: ast.expr) -> object:
     """The constant that is an index; for a text with gaps, `f"loss_{name}"`, that with the gaps."""
-    parts: list[object]
     if isinstance(index, ast.JoinedStr):
         parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in index.values]
         return "".join(map(str, parts)) if parts != ["{}"] else None
