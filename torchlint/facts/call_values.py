@@ -43,7 +43,7 @@ from .values import (
 )
 
 SHORT = 40
-"""So many lines has a helper of which is asked what it makes of certain tensors."""
+"""So many lines of code has a helper, at most, of which is asked what it makes of certain tensors."""
 # What makes an object of a dataclass from the command line.
 _OPTION_PARSERS = frozenset(
     ("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse")
@@ -240,7 +240,7 @@ def _tensors_given(values: Evaluator, function: Function, args: Arguments, *, li
 
     Also those that are only likely to be on the host, where that is asked for.
     """
-    if args.open or not function.bindings.returned or function.last_line - function.first_line > SHORT:
+    if args.open or not function.bindings.returned or not _is_short(function):
         return ()
     found = []
     for at, parameter in enumerate(function.parameters):
@@ -250,6 +250,18 @@ def _tensors_given(values: Evaluator, function: Function, args: Arguments, *, li
         if passed.proven or (likely_on_host and passed.device == "cpu"):
             found.append((parameter.arg, passed.device))
     return tuple(found)
+
+
+def _is_short(function: Function) -> bool:
+    """Whether a function has few lines of code: without its documentation, comments and empty lines."""
+    if function.last_line - function.first_line <= SHORT:
+        return True
+    body = function.node.body
+    is_documented = len(body) > 1 and ast.get_docstring(function.node, clean=False) is not None
+    source = function.module.source
+    start, end = source.span(body[is_documented].lineno, function.last_line)
+    lines = (line.strip() for line in source.data[start:end].splitlines())
+    return sum(bool(line) and not line.startswith(b"#") for line in lines) <= SHORT
 
 
 def _applied(values: Evaluator, klass: Class, args: Arguments) -> Value:
