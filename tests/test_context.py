@@ -269,15 +269,24 @@ class Net(torch.nn.Module):
         ({"a.py": HEAD, "b.py": "import a\nx.cuda()"}, True),
         ({"a.py": HEAD, "b.py": "import a"}, False),
         ({"a.py": HEAD, "b.py": "import c\nx.cuda()", "c.py": "import a"}, False),
-        # What it imports from another file moves tensors, or is a device; it says nothing of a file that it holds more.
+        # What it imports from another file and calls moves tensors, or is a device; what else that file holds says nothing.
+        ({"a.py": "from b import to_gpu", "b.py": SENDS}, False),
+        ({"a.py": "from b import to_gpu\nself.to_gpu(x)", "b.py": SENDS}, False),
         ({"a.py": "from b import seed", "b.py": SENDS}, False),
         ({"a.py": "from b import to_half", "b.py": SENDS}, False),
         ({"a.py": "from b import Net", "b.py": SENDS}, False),
         ({"a.py": "from b import host", "b.py": SENDS}, False),
         ({"a.py": "from b import size", "b.py": SENDS}, False),
-        ({"a.py": "from b import to_gpu", "b.py": SENDS}, True),
-        ({"a.py": "from b import to_place as move", "b.py": SENDS}, True),
-        ({"a.py": "from parts import to_gpu", "parts/__init__.py": "from .b import *", "parts/b.py": SENDS}, True),
+        ({"a.py": "from b import to_gpu\nx = to_gpu(x)", "b.py": SENDS}, True),
+        ({"a.py": "from b import to_place as move\nx = move(x, 0)", "b.py": SENDS}, True),
+        (
+            {
+                "a.py": "from parts import to_gpu\nx = to_gpu(x)",
+                "parts/__init__.py": "from .b import *",
+                "parts/b.py": SENDS,
+            },
+            True,
+        ),
         ({"a.py": "from b import dev", "b.py": SENDS}, True),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from ..facts import alternatives, names
@@ -13,6 +14,7 @@ from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS
 from ..query.question import question
 from ..system.regex import regex
+from ..system.stamp import as_bytes
 from ..text.blocks import in_loops
 from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
@@ -228,13 +230,13 @@ class Context:
         users = self.project.importers(module.path)
         if any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users):
             return True
-        return any(self._leads_there(origin, module) for origin in module.imports.values() if "." in origin)
+        return any(self._leads_there(name, origin, module) for name, origin in module.imports.items() if "." in origin)
 
-    def _leads_there(self, origin: str, module: Module) -> bool:
-        """Whether what a file imports from another one moves tensors to an accelerator, or is one: `to_gpu`, `dev`."""
+    def _leads_there(self, imported: str, origin: str, module: Module) -> bool:
+        """Whether what a file imports and calls moves tensors to an accelerator, `to_gpu(x)`, or what it imports is one: `dev`."""
         found = self.project.definition(origin, module)
         if isinstance(found, Function):
-            return _moves_tensors(found)
+            return _moves_tensors(found) and _calls(module, imported)
         package, _, name = origin.rpartition(".")
         owner = self.project.definition(package, module) if found is None else None
         if not isinstance(owner, Module) or owner is module or not owner.source.holds(ACCELERATOR):
@@ -356,6 +358,11 @@ class Context:
 @fact_of_files("names an accelerator")
 def _names_accelerator(source: Source) -> bool:
     return source.holds(ACCELERATOR)
+
+
+def _calls(module: Module, name: str) -> bool:
+    """Whether a file calls something by its bare name: `put(x)`, not `self.put(x)`."""
+    return re.search(rb"(?<![\w.])%s\(" % re.escape(as_bytes(name)), module.source.data) is not None
 
 
 def _moves_tensors(function: Function) -> bool:
