@@ -272,9 +272,9 @@ class Net(torch.nn.Module):
         # What it imports from another file and calls moves tensors, or is a device; what else that file holds says nothing.
         ({"a.py": "from b import to_gpu", "b.py": SENDS}, False),
         ({"a.py": "from b import to_gpu\nself.to_gpu(x)", "b.py": SENDS}, False),
-        ({"a.py": "from b import seed", "b.py": SENDS}, False),
-        ({"a.py": "from b import to_half", "b.py": SENDS}, False),
-        ({"a.py": "from b import Net", "b.py": SENDS}, False),
+        ({"a.py": "from b import seed\nseed(3)", "b.py": SENDS}, False),
+        ({"a.py": "from b import to_half\nx = to_half(x)", "b.py": SENDS}, False),
+        ({"a.py": "from b import Net\nnet = Net()", "b.py": SENDS}, False),
         ({"a.py": "from b import host", "b.py": SENDS}, False),
         ({"a.py": "from b import size", "b.py": SENDS}, False),
         ({"a.py": "from b import to_gpu\nx = to_gpu(x)", "b.py": SENDS}, True),
