@@ -48,3 +48,23 @@ def test_what_is_forgotten_is_known_no_more() -> None:
     assert "a.py" not in told
     assert told.line("a.py") is None
     assert told.pop("a.py") is None
+
+
+def test_news_are_what_was_found_out_since_they_were_asked_for_last() -> None:
+    told = ByFile(FACT, {"a.py": "1"})
+
+    assert told.news() == {}
+    told["b.py"] = ["loss"]
+    told["c.py"] = False
+    assert told.news() == {"b.py": "= loss ", "c.py": "0"}
+    assert told.news() == {}
+
+
+def test_what_another_process_has_found_out_is_known_and_no_news() -> None:
+    told = ByFile(FACT, {"a.py": "1"})
+
+    told.hear({"a.py": "0", "b.py": "= loss "})
+
+    assert told["a.py"] is True
+    assert told["b.py"] == ["loss"]
+    assert told.news() == {}

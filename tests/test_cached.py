@@ -633,6 +633,16 @@ class TestProcesses:
         for path, bits in in_one.hangs_on.items():
             assert set(chosen(in_one.atoms, bits)) >= set(chosen(links.atoms, links.hangs_on[path]))
 
+    def test_what_files_say_by_themselves_as_in_one_process(self) -> None:
+        # Otherwise the next run searches all files again for what only workers have asked of them.
+        _, links = self.run()
+        shutil.rmtree(".torchlint_cache")
+        run()
+        kept = Cache(".torchlint_cache").load(digest(cached._key(settings_with(), ".torchlint_cache"), b"links"))
+        in_one = unpacked(kept["links"])
+        assert in_one is not None
+        assert in_one.told == links.told
+
     @pytest.mark.parametrize("path", ["train.py", "model.py", "tools/metrics.py"])
     def test_after_a_change(self, path: str) -> None:
         self.run()

@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 from ..facts.module import Class, Function, Module
 from ..facts.units import bound, head, stores, unit, unit_of
 from ..facts.values import Callee, Common, Value
+from ..program.by_file import Told
 from ..program.calling import CallSite, aliases
 from ..program.definitions import MOST_HEIRS, origins
-from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, Told, mark
+from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
 from ..program.texts import STARTS
 from ..settings.home import Home
 

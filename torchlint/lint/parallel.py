@@ -16,6 +16,7 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..program.by_file import Told
 from ..program.places import asked_here, where
 from ..program.project import Project
 from ..program.regions import Regions, region_index
@@ -102,6 +103,7 @@ def lint_in(
     checked: dict[str, Checked] = {}
     while len(checked) < len(targets):
         _ = project.renames  # every process asks for them
+        project.news()  # what is known before need not be told again
         workers = executor.open(Shared(project, settings))
         try:
             rest = [path for path in targets if path not in lost]
@@ -164,6 +166,7 @@ class _Run:
             else:
                 checked.update(zip(keys, answer.checked, strict=True))
                 self.project.faults += answer.faults
+                self.project.hear(answer.news)
             self.progress(len(checked), self.total)
         return checked
 
@@ -299,17 +302,20 @@ def _answer(shared: Shared, item: tuple[tuple[str, Callable[[Any, Any], Any]], S
 
 
 class _Linted(NamedTuple):
-    """What is said of some files, and what torchlint failed at that others hang on as well."""
+    """What is said of some files, and what a worker has learnt that others hang on as well."""
 
     checked: list[Checked]
     faults: list[FileError]
+    """What torchlint failed at."""
+    news: Told
+    """What files say by themselves."""
 
 
 def _lint(shared: Shared, item: tuple[bytes, Sequence[str]]) -> _Linted:
     links, paths = item
     shared.know(links)
     result = lint_project(shared.project, paths, shared.settings, analysis=shared.analysis)
-    return _Linted(list((result.checked or {}).values()), shared.project.faults)
+    return _Linted(list((result.checked or {}).values()), shared.project.faults, shared.project.news())
 
 
 # How many

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+Told = Mapping[str, Mapping[str, str]]
+"""What files say by themselves as it is kept, by what that is and by path."""
 _LIST = "= "
 """What a list of words begins with; a blank follows on each."""
 _OTHER = "["
@@ -26,12 +28,14 @@ class Form(NamedTuple):
 class ByFile:
     """What files say by themselves of one kind."""
 
-    __slots__ = ("_form", "_lines", "_searched", "_values")
+    __slots__ = ("_form", "_lines", "_new", "_searched", "_values")
 
     def __init__(self, form: Form, lines: Mapping[str, str] | None = None) -> None:
         self._form = form
         self._lines = dict(lines or {})
         self._values: dict[str, Any] = {}
+        self._new: list[str] = []
+        """The files of which something was found out here since `news` was asked for."""
         self._searched = 0
         """How many words were searched for in all lines."""
 
@@ -47,6 +51,16 @@ class ByFile:
     def __setitem__(self, path: str, value: Any) -> None:
         """Take what a file says of which nothing is known."""
         self._values[path] = value
+        self._new.append(path)
+
+    def news(self) -> dict[str, str]:
+        """The lines of the files of which something was found out since this was asked last."""
+        new, self._new = self._new, []
+        return {path: line for path in new if (line := self.line(path)) is not None}
+
+    def hear(self, lines: Mapping[str, str]) -> None:
+        """Take the lines that another process has found out; what is known stays."""
+        self._lines.update((path, line) for path, line in lines.items() if path not in self)
 
     def pop(self, path: str) -> Any:
         """Forget what a file says; what that was, None where it is not known."""

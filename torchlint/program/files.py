@@ -19,6 +19,7 @@ from ..system.stack import with_room
 from ..system.stamp import contents
 from ..text.finding import Finding
 from ..text.source import Source, SourceError
+from .by_file import Told
 
 OUTSIDE = frozenset(("torch", "numpy", "np", "torchvision", "pandas", "scipy")) | sys.stdlib_module_names
 """What no file of a project is imported as."""
@@ -100,6 +101,15 @@ class Files:
     def is_known(self) -> bool:
         """Whether most of them have their answers."""
         return False
+
+    # What files say by themselves; remembered by a `noting.Noting` alone
+
+    def news(self) -> Told:
+        """The facts about files that were found out since this was asked last."""
+        return {}
+
+    def hear(self, news: Told) -> None:
+        """Take the facts that another process has found out about the same files."""
 
     # Files
 

@@ -22,7 +22,7 @@ from ..system.stamp import as_bytes, digest, encoded
 from ..text.called import How
 from ..text.declared import called_in, classes_in, functions_in, renamed_in
 from ..text.source import Source
-from .by_file import FACT, TEXT, WORDS, ByFile
+from .by_file import FACT, TEXT, WORDS, ByFile, Told
 from .definitions import SEARCH_PATH
 from .finders import found_by_name
 from .project import Project
@@ -64,8 +64,6 @@ _MADE_OF = {
 }
 """What files say by themselves of which things of the whole project are made."""
 T = TypeVar("T")
-Told = Mapping[str, Mapping[str, str]]
-"""What files say by themselves as it is kept, by what that is and by path."""
 
 
 class _Importing(NamedTuple):
@@ -353,6 +351,13 @@ class Noting(Project):
             self.import_text(path)
             self.own_words(path)
         return {name: table.column(self._paths) for name, table in self._tables().items()}
+
+    def news(self) -> Told:
+        return {name: new for name, table in self._facts.items() if (new := table.news())}
+
+    def hear(self, news: Told) -> None:
+        for name, lines in news.items():
+            self._facts.setdefault(name, ByFile(FACT)).hear(lines)
 
     def _tables(self) -> dict[str, ByFile]:
         facts = {f"{_FACT}{name}": table for name, table in self._facts.items()}
