@@ -12,7 +12,7 @@ from .nodes import argument_of, indices
 from .place import Place
 
 _VIEWS = frozenset(
-    "float long half double view reshape unsqueeze squeeze expand repeat t transpose permute contiguous".split()
+    "float long half double view reshape unsqueeze squeeze expand repeat t transpose permute contiguous clone".split()
 )
 _TURNED = frozenset(("T", "mT", "data"))
 _MOVED_ALONG = frozenset(("torch.nn.Parameter", "torch.nn.Buffer"))

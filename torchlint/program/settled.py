@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from ..facts import nodes, syntax
 from ..facts.module import Class, Function
@@ -12,6 +14,25 @@ from ..query.question import question
 from .constructions import knows_heirs
 from .project import Project
 from .texts import MAX_SITES
+
+
+class Number(NamedTuple):
+    """A number that is given; not equal to a boolean, as 1 is to True."""
+
+    value: float
+
+
+Constant = str | bool | Number | None
+Constants = frozenset[Constant]
+_HOLDS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+"""What each comparison asks of two numbers."""
 
 
 def truth(project: Project, function: Function, test: ast.expr) -> bool | None:
@@ -24,7 +45,10 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
         none = _is_none(project, function, test)
         return _compared(project, function, test) if none is None else none is isinstance(test.ops[0], ast.Is)
     given = _constants(project, function, test, bool)
-    return next(iter(given)) is True if given is not None and len(given) == 1 else None
+    if given is None:
+        given = _constants(project, function, test, Number)
+    found = {bool(one.value if isinstance(one, Number) else one) for one in given or ()}
+    return found.pop() if len(found) == 1 else None
 
 
 def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | None:
@@ -122,8 +146,13 @@ def _is_unpacked(function: Function, store: ast.AST) -> bool:
 
 
 def _compared(project: Project, function: Function, test: ast.Compare) -> bool | None:
-    """`reduction == "mean"`, of one word with another."""
-    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+    """`reduction == "mean"`, of one word with another; `eps > 0`, of two numbers."""
+    if len(test.ops) != 1:
+        return None
+    bound = nodes.number(test.comparators[0])
+    if bound is not None:
+        return _measured(project, function, test, bound)
+    if not isinstance(test.ops[0], ast.Eq | ast.NotEq):
         return None
     word = string(test.comparators[0])
     given = _constants(project, function, test.left, str) if word is not None else None
@@ -132,10 +161,17 @@ def _compared(project: Project, function: Function, test: ast.Compare) -> bool |
     return (word in given) == isinstance(test.ops[0], ast.Eq)
 
 
-Constants = frozenset[str | bool | None]
+def _measured(project: Project, function: Function, test: ast.Compare, bound: float) -> bool | None:
+    """Whether all numbers that are given compare alike with one."""
+    holds = _HOLDS.get(type(test.ops[0]))
+    given = _constants(project, function, test.left, Number) if holds is not None else None
+    if given is None or holds is None:
+        return None
+    found = {holds(one.value, bound) if isinstance(one, Number) else None for one in given}
+    return found.pop() if len(found) == 1 else None
 
 
-def _constants(project: Project, function: Function, node: ast.expr, kind: type[str | bool]) -> Constants | None:
+def _constants(project: Project, function: Function, node: ast.expr, kind: type[Constant]) -> Constants | None:
     """What a parameter, or an attribute that the constructor keeps one in, may be; None where it may be anything."""
     if isinstance(node, ast.Name):
         asked = function, node.id
@@ -144,21 +180,21 @@ def _constants(project: Project, function: Function, node: ast.expr, kind: type[
     else:
         return None
     default = asked[0].defaults.get(asked[1])
-    told = isinstance(default, ast.Constant) and isinstance(default.value, kind)
+    told = isinstance(_constant(default), kind)
     # A switch without a default is there to be set; a word may be handed on.
     return (_given(project, *asked) or None) if told or (default is None and kind is str) else None
 
 
 @question("given constants", None)
 def _given(project: Project, function: Function, name: str) -> Constants | None:
-    """The words and booleans that all calls outside of tests give for a parameter; None where one may give another thing.
+    """The constants that all calls outside of tests give for a parameter; None where one may give another thing.
 
     None at all where nobody calls the function, which then gives nothing to those that it calls.
     """
     sites = project.runs_of(function, MAX_SITES)
     if sites is None or name in function.flow.stores or name not in function.positions:
         return None
-    found: set[str | bool | None] = set()
+    found: set[Constant] = set()
     for site in sites:
         if project.is_tested(site.function):
             continue
@@ -175,11 +211,20 @@ def _given(project: Project, function: Function, name: str) -> Constants | None:
 
 def _handed_on(project: Project, function: Function, node: ast.expr | None) -> Constants | None:
     """What an argument may be: a constant, or what the caller was given itself, `skip_type=skip_type`."""
-    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | bool)):
-        return frozenset((node.value,))
+    constant = _constant(node)
+    if constant is not None or is_constant(node, None):
+        return frozenset((constant,))
     if isinstance(node, ast.Name) and node.id in function.positions:
         return _given(project, function, node.id)
     return None
+
+
+def _constant(node: ast.expr | None) -> str | bool | Number | None:
+    """What an expression writes out; None for other expressions as well."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | bool):
+        return node.value
+    number = nodes.number(node)
+    return Number(number) if number is not None else None
 
 
 def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Function, str] | None:
