@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from torchlint.query.closures import Depends, bits_of, chosen, closures
+from torchlint.query.closures import Depends, Renumbering, bits_of, chosen, closures
 
 
 @dataclass(eq=False)
@@ -65,3 +65,13 @@ def test_any_graph(seed: int) -> None:
 def test_bits_are_the_numbers_that_they_were_made_of() -> None:
     assert 0 == bits_of([])
     assert [0, 3, 64] == list(chosen(range(100), bits_of([64, 3, 0, 3])))
+
+
+def test_rows_by_other_numbers_are_what_each_row_is_by_itself() -> None:
+    draw = random.Random(1)
+    for _ in range(500):
+        numbers = [draw.randrange(10) for _ in range(draw.randint(1, 12))]  # some of them the same
+        renumbering = Renumbering(numbers)
+        for _ in range(6):
+            bits = draw.getrandbits(len(numbers))
+            assert renumbering.renumbered(bits) == bits_of(chosen(numbers, bits))

@@ -20,7 +20,7 @@ from ..program.by_file import lines_of
 from ..program.files import read
 from ..program.noting import INDEXED, Answer, Atom
 from ..program.step_index import StepIndex
-from ..query.closures import Depends, bits_of, chosen
+from ..query.closures import Depends, Renumbering, bits_of, chosen
 from ..rule import load
 from ..rule.analysis import Analysis
 from ..settings.config import Settings
@@ -185,15 +185,17 @@ def noted(
     for atom in sorted(set(whole.values())):
         numbers.setdefault(atom, len(numbers))
     number_of = {atom: numbers[one] for atom, one in whole.items()}
-    renumbered = {table: [number_of.get(thing, 0) for thing in things] for table, things in tables.items()}
+    rows = {table: Renumbering([number_of.get(thing, 0) for thing in things]) for table, things in tables.items()}
 
     def numbered(path: str, one: Depends) -> Bits:
         if id(one.things) not in tables:
             return one.bits
-        more = [number_of[atom] for atom in own.get(path, ())]
-        return bits_of([*chosen(renumbered[id(one.things)], one.bits), *more])
+        more = bits_of(number_of[atom] for atom in own.get(path, ()))
+        return rows[id(one.things)].renumbered(one.bits) | more
 
-    linked = {path: numbered(path, one) for path, one in of_files.items()}
+    alike = sorted(of_files.items(), key=lambda item: item[1].bits.bit_count())
+    bits = {path: numbered(path, one) for path, one in alike}
+    linked = {path: bits[path] for path in of_files}
     _ = index.mark("regions", ""), index.mark("steps", "")
     answers = {name: Known(one.answer, bits_of(number_of[atom] for atom in one.hangs_on)) for name, one in used.items()}
     return Links(list(numbers), linked, answers, project.paths, project.told())

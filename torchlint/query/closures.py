@@ -46,6 +46,25 @@ def bits_of(numbers: Iterable[int]) -> int:
     return int.from_bytes(made, "little")
 
 
+class Renumbering:
+    """Bits that are given other numbers; of each row only what differs from the row before is looked at."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        """`numbers` are the new ones, by the old ones."""
+        self._numbers = numbers
+        count = Counter(numbers)
+        self._shared = bits_of(old for old, new in enumerate(numbers) if count[new] > 1)
+        """The old ones that become the same as others, and are looked at in each row."""
+        self._before, self._renumbered = 0, 0
+
+    def renumbered(self, bits: int) -> int:
+        """A row by the new numbers."""
+        gone, come = self._before & ~bits, bits & (self._shared | ~self._before)
+        kept = self._renumbered & ~bits_of(chosen(self._numbers, gone))
+        self._before, self._renumbered = bits, kept | bits_of(chosen(self._numbers, come))
+        return self._renumbered
+
+
 def closures(roots: Sequence[Node]) -> list[Depends]:
     """What each of some answers depends on."""
     groups = in_order(roots, lambda node: node.parts)
