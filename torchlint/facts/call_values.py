@@ -55,6 +55,8 @@ _OF_MOVED = (table.TENSOR_ONLY | frozenset("view reshape squeeze flatten mean su
     "detach",
 }
 """Methods that show that what was moved to a device is a tensor: neither a module nor a batch of a library has them."""
+_NEXT = frozenset(("next", "__next__"))
+"""What takes one from an iterator: `pairs.next()` is Python 2's."""
 _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ENCODED = Batch(LIKELY, device="cpu")
@@ -328,6 +330,8 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return tensor(base.device, grad=True) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
     if kind == "dict" and not base.proven and attr in moves.MOVES:
         return _unknown_method(values, UNKNOWN, attr, callee, node, args)  # no dictionary, but something like one
+    if kind == "list" and attr in _NEXT:
+        return element(values, base, None)  # `pairs = enumerate(loader)`, of which one is taken on each step
     if kind in ("dict", "list", "tuple", "str"):
         return operations.container_method(base, attr, args)
     if kind == "ndarray":
@@ -337,7 +341,7 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return NUMBER if one else NDARRAY
     if kind == "scaler" and attr == "scale":
         return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
-    if kind == "loader" and attr in ("next", "__next__"):
+    if kind == "loader" and attr in _NEXT:
         return element(values, base, None)
     if kind in ("loader", "optimizer", "scheduler", "scaler"):
         return UNKNOWN

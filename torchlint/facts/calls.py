@@ -52,6 +52,13 @@ _SHAPES = frozenset(("reshape", "flatten"))
 """The same of what lies in one piece; of what was turned they make a copy."""
 
 
+def _of_distribution(args: Arguments) -> Device:
+    """Where a distribution draws: it makes tensors of the host of what is given as numbers."""
+    given = (*args.positional, *args.keywords.values())
+    numbers = given and not args.open and all(value.kind == "number" and not value.other_kinds for value in given)
+    return "cpu" if numbers else mixed(*given)
+
+
 def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     """What a call of `torch....` gives."""
     parts = name.split(".")
@@ -69,7 +76,7 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
         return _dataset(name, node, args)
     if second == "distributions":
         if last in table.DISTRIBUTIONS:
-            return Distribution(class_name=name, made_by=node, device=mixed(*args.positional, *args.keywords.values()))
+            return Distribution(class_name=name, made_by=node, device=_of_distribution(args))
         return tensor() if last == "kl_divergence" else UNKNOWN
     if last == "GradScaler":
         return Scaler(class_name=name, made_by=node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Literal, NamedTuple
 
+from ..system.regex import regex
 from . import empties, syntax
 from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Part, Stored
@@ -48,6 +49,9 @@ _OF_ARRAYS = _OF_DATA | {"torch.tensor", "torch.as_tensor"}
 _FILLS = frozenset(("zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"))
 _BY_NUMBERS = _BETWEEN | {"normal_", "uniform_", "random_", "exponential_"}
 """Methods that are given numbers, sizes, and the order of dimensions, and nothing else."""
+
+_SENT_THERE = regex(rb"\.(?:loc|scale|low|high|rate|concentration[01]?)\s*=[^=]")
+"""Who draws on the device of a distribution made of numbers sends its parameters there: `self.normal.loc = self.normal.loc.cuda()`."""
 
 
 class Filled(NamedTuple):
@@ -185,7 +189,7 @@ def _looked_into(place: Place, node: ast.expr, steps: int) -> ast.Call | None:
     if isinstance(node, ast.Call):
         if (made := factory(place, node)) is not None:
             return made
-        if any(says(place, node) for says in (_of_numpy, _counts, _by_sizes, _by_numbers)):
+        if any(says(place, node) for says in (_of_numpy, _counts, _by_sizes, _by_numbers, _is_drawn)):
             return node
         if _given_by_function(place, node, steps):
             return node
@@ -415,6 +419,16 @@ def _by_numbers(place: Place, call: ast.Call) -> bool:
     if name == "torch.normal":
         return keyword_of(call, "size") is not None and all(_is_number(place, one) for one in given_to(call))
     return name in _PAIRS
+
+
+def _is_drawn(place: Place, call: ast.Call) -> bool:
+    """`torch.distributions.Beta(0.1, 0.1).sample((n, 1))`, of a distribution that is made of numbers and stays on the host."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("sample", "rsample"):
+        return False
+    drawn_of = place.value(call.func.value)
+    if drawn_of.kind != "distribution" or drawn_of.device != "cpu" or drawn_of.other_kinds:
+        return False
+    return not place.function.module.source.holds(_SENT_THERE)
 
 
 def _by_sizes(place: Place, call: ast.Call) -> bool:

@@ -215,7 +215,25 @@ class Project(Definitions):
             method = self.method(base, function.name)
             if method is not None and any(parameter.arg == name for parameter in method.parameters):
                 return self.parameter(method, name)
+            if method is not None and (value := self._renamed_parameter(method, function, name)):
+                return value
         return UNKNOWN
+
+    def _renamed_parameter(self, method: Function, function: Function, name: str) -> Value:
+        """What calls of a base's method pass by position to a method that calls the parameter otherwise: `step(self, batch_x, batch_u)` of `step(self, batch)`."""
+        given = [
+            (site, value)
+            for site in self._givers(method, MAX_GIVERS)
+            if function.takes(site.given or site.call) and self._may_be_of(site, function) and not self._tries(site)
+            if (value := self._passed(site, function, name)) is not None
+        ]
+        return self._joined(given) if given else UNKNOWN
+
+    def _may_be_of(self, site: CallSite, function: Function) -> bool:
+        """Whether a call may run a method: one of its own object's method, `self.step(x)`, is in a class that the method's class is made of."""
+        caller, callee = site.function, site.call.func
+        own = isinstance(callee, ast.Attribute) and names.chain(callee.value) == [caller.own_name]
+        return not own or caller.cls is None or function.cls is None or self.inherits(function.cls, caller.cls)
 
     def _given_to_object(self, function: Function, name: str) -> Value:
         """What calls of objects pass to a `forward` or `__call__`: `net(x.cuda())` behind `net = Net()`."""
