@@ -11,7 +11,7 @@ from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.loop_data import collected_in, only_grows, stays_same
 from torchlint.facts.nodes import indices, keyword_of
 from torchlint.facts.on_call import on_call
-from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, target_of
+from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, moved_next, target_of
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 from torchlint.torch_api.operators import operator
@@ -19,6 +19,7 @@ from torchlint.torch_api.operators import operator
 _LEGACY = [f"{name}()" for name in OF_HOST]
 _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
+_ARRAYS = frozenset(("numpy.array", "numpy.asarray"))
 _BY_TYPE = ("$type([...])", "$type((...,))")
 """A type of the device, or one that a program chooses: `torch.cuda.LongTensor([0, 1])`."""
 
@@ -47,7 +48,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 
     Finds `torch.tensor(...)`, `torch.as_tensor(...)` and the typed constructors (`torch.FloatTensor(...)`) of Python numbers, lists and NumPy arrays with an
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
-    `torch.from_numpy(...).to(device)`), and lists given to a type of the device (`torch.cuda.LongTensor([0, 1])`), in step loops, in what they call, in evaluation and generation loops and in
+    `torch.from_numpy(...).to(device)`), or next by its name (`x = x.to(device)`), and lists given to a type of the device (`torch.cuda.LongTensor([0, 1])`), in step loops, in what they call, in evaluation and generation loops and in
     what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
     that it was given, whoever calls it, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
@@ -104,7 +105,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     klass = site.function.cls
     if not site.call.args or (site.function.name == "__init__" and klass is not None and site.project.is_module(klass)):
         return  # what a module is made of stays with it
-    data = site.call.args[0]
+    data = _given(site, site.call.args[0])
     if empties.no_data(data) or (site.name in _LEGACY and not _is_data(site, data)):
         return
     if site.pattern in _BY_TYPE and not _is_data(site, data):
@@ -129,6 +130,14 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if value.kind == "number" and not constant and frequency.behind_type_test(site):
         return  # a path for tensors of what is a number in most programs
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _given(site: Site, data: ast.expr) -> ast.expr:
+    """What is sent: of `np.array([height, width])` the list, which is written out there."""
+    made = data if isinstance(data, ast.Call) and len(data.args) == 1 else None
+    if made is None or site.resolve(made.func) not in _ARRAYS or not _is_written_out(made.args[0]):
+        return data
+    return made.args[0]
 
 
 def _is_sent(site: Site) -> bool:
@@ -314,12 +323,17 @@ def _moved(site: Site) -> bool:
         if value.kind == "device" and value.by_default_host and not (site.hot or site.warm):
             return False
         return value.device != "cpu" and value.const != "cpu"
-    call = move_of(site, site.call)
+    call = _move(site)
     if call is None:
         return site.name in _BY_DEFAULT and site.made_on_accelerator and not _is_read(site)
     if keyword_of(call, "non_blocking") is not None:
         return False
     return site.value(call).device == "accelerator" or goes_to_device(site, call)
+
+
+def _move(site: Site) -> ast.Call | None:
+    """The call that moves what is made, there or by the name that it is given."""
+    return move_of(site, site.call) or moved_next(site, site.call)
 
 
 def _is_read(site: Site) -> bool:
@@ -332,7 +346,7 @@ def _on_call(site: Site) -> bool:
     """Whether a constant is made anew for each tensor that the function is given, whatever it is like."""
     if any(guard.block is not None for guard in site.flow.guards(site.target)):
         return False
-    call = move_of(site, site.call)
+    call = _move(site)
     target = site.argument("device") or (target_of(call) if call is not None else None)
     if target is None or site.function.name == "__init__" or frequency.behind_type_test(site):
         return False

@@ -102,6 +102,17 @@ def test_a_script_says_where_tensors_are_made(kind: str, expected: list[tuple[st
     assert expected == found(files, {"TL405"}, tmp_path)
 
 
+def test_what_a_test_says_of_default_types_holds_for_that_alone(tmp_path: Path) -> None:
+    """A library that lies in the project may be tested on the device."""
+    files = {
+        "main.py": "import torch\nfor x in loader:\n    loss = model(x.cuda(), torch.zeros(x.shape).cuda()).mean()\n"
+        "    loss.backward()\n    optimizer.step()\n",
+        "test_it.py": "import torch\ntorch.set_default_tensor_type(torch.cuda.FloatTensor)\n",
+    }
+
+    assert [("main.py", 3, "TL405")] == found(files, {"TL405"}, tmp_path)
+
+
 COLLECTS = """\
 import gc
 

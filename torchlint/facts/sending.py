@@ -89,20 +89,61 @@ def goes_to_device(place: Place, move: ast.Call) -> bool:
 
 def move_of(place: Place, made: ast.expr) -> ast.Call | None:
     """The call that moves what is made in the same expression: `torch.tensor([0, 1]).view(1, 2).to(device)`."""
+    return _out_of(place, made)[1]
+
+
+def moved_next(place: Place, made: ast.expr) -> ast.Call | None:
+    """The call that moves what is made, where its name is read first of all: `x = torch.tensor([0])`, `if cuda: x = x.cuda()`."""
+    flow = place.flow
+    whole, move = _out_of(place, made)
+    statement = flow.parents.get(whole)
+    if move is not None or not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or target.id in flow.globals:
+        return None
+    end = statement.end_lineno or statement.lineno
+    first = next((load for load in flow.loads.get(target.id, ()) if load.lineno > end), None)
+    method = flow.parents.get(first) if first is not None else None
+    call = called(flow, method) if isinstance(method, ast.Attribute) and method.attr in _MOVES else None
+    again = flow.parents.get(call) if call is not None else None
+    if call is None or not isinstance(again, ast.Assign) or flow.loops(call) != flow.loops(made):
+        return None
+    names_again = [each.id if isinstance(each, ast.Name) else "" for each in again.targets]
+    alone = names_again == [target.id] and _is_nothing_else(flow, target.id, statement, again)
+    return call if alone and _stands_below(flow, statement, again) else None
+
+
+def _is_nothing_else(flow: Flow, name: str, made: ast.Assign, moved: ast.Assign) -> bool:
+    """Whether a name is given nothing but what is made and moved, twice perhaps: another branch may give it what is calculated there."""
+    shown = {ast.dump(made.value), ast.dump(moved.value)}
+    stores = (flow.parents.get(store) for store in flow.stores.get(name, ()))
+    return all(isinstance(store, ast.Assign) and ast.dump(store.value) in shown for store in stores)
+
+
+def _stands_below(flow: Flow, statement: ast.AST, later: ast.Assign) -> bool:
+    """Whether a statement follows another one in its block, or stands in a branch that does."""
+    block = flow.block(statement) if isinstance(statement, ast.stmt) else None
+    around = flow.parents.get(later)
+    return block is not None and (later in block.index or (isinstance(around, ast.If) and around in block.index))
+
+
+def _out_of(place: Place, made: ast.expr) -> tuple[ast.expr, ast.Call | None]:
+    """All that is made of something by casts and other shapes, and the call that moves it."""
     node = made
     while isinstance(parent := place.flow.parents.get(node), ast.expr):
         call = place.flow.parents.get(parent)
         if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call):
             if parent.attr in _MOVES:
-                return call
+                return node, call
             if parent.attr not in _BETWEEN:
-                return None
+                break
             node = call
         elif _is_part(place, parent, node):
             node = parent
         else:
-            return None
-    return None
+            break
+    return node, None
 
 
 def _is_part(place: Place, parent: ast.expr, node: ast.expr) -> bool:
