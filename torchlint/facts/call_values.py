@@ -55,6 +55,13 @@ _OF_MOVED = (table.TENSOR_ONLY | frozenset("view reshape squeeze flatten mean su
     "detach",
 }
 """Methods that show that what was moved to a device is a tensor: neither a module nor a batch of a library has them."""
+_PYTHON_2 = {
+    "itertools.izip": "zip",
+    "itertools.imap": "map",
+    **{f"six.moves.{name}": name for name in ("zip", "map", "filter", "range")},
+    "six.moves.xrange": "range",
+}
+"""What programs for Python 2 as well import for functions that are built in: `from itertools import izip as zip`."""
 _NEXT = frozenset(("next", "__next__"))
 """What takes one from an iterator: `pairs.next()` is Python 2's."""
 _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
@@ -174,6 +181,7 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return Accelerator(class_name=name)
     if last == "from_pretrained":
         return operations.pretrained(name)
+    name = _PYTHON_2.get(name, name)
     if "." not in name:
         return builtin(values, name, node, args)
     if root in ("random", "time"):
