@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint.facts import frequency
 from torchlint.facts.distributions import validated_at
 from torchlint.facts.nodes import given_to, is_constant
+from torchlint.facts.sending import goes_to_device
+from torchlint.facts.syntax import called
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.torch_api.version import Range
 
@@ -127,9 +130,24 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
         return
     if site.analysis.context.switched_on(_SWITCHED_OFF):
         return
+    if not any(value.kind == "tensor" for value in given) and _is_sent(site):
+        return
     name = site.name.removesuffix("()").rpartition(".")[2]
     message = f"`{name}(...)` checks its parameters, and the host waits for the device to know the result"
     yield site.finding(message, related=site.why_hot())
+
+
+def _is_sent(site: Site) -> bool:
+    """Whether what is drawn is sent to the device, there or by its name: it is drawn on the host, of numbers."""
+    statement, flow = site.statement, site.flow
+    if not isinstance(statement, ast.Assign):
+        return False
+    names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    read = [load for name in names for load in flow.loads.get(name, ()) if load.lineno > statement.lineno]
+    around = (*(parent for _, parent in flow.upwards(site.call)), *(flow.parents[load] for load in read))
+    methods = [one for one in around if isinstance(one, ast.Attribute) and one.attr in ("to", "cuda")]
+    moves = [call for method in methods if (call := called(flow, method)) is not None]
+    return any(goes_to_device(site, move) for move in moves)
 
 
 def _validates(site: Site) -> bool:
