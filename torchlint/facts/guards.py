@@ -187,6 +187,7 @@ class _Reading:
             return self.test(test.left, true)
         if isinstance(test, ast.Compare):
             rare = self._since_last(test, true) or self._is_nth(test, true) or self._is_reached(test, true)
+            rare = rare or (true and self._is_last_of_all(test))
             rare = rare or (true and _is_seldom_drawn(test))
             return _compare(test, true, self.value_of) or ("throttled" if rare else "")
         if remainder(test) is not None:
@@ -332,6 +333,25 @@ class _Reading:
         if any(isinstance(part, ast.Constant) and type(part.value) is not int for part in test.comparators):
             return False
         return loop is not None and any(self._is_counted(side, loop) for side in (test.left, test.comparators[0]))
+
+    def _is_last_of_all(self, test: ast.Compare) -> bool:
+        """`step >= epochs * len(loader)` in a loop `for epoch in range(epochs)`: the last step of all."""
+        left, whole = test.left, test.comparators[0]
+        if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Gt | ast.GtE):
+            return False
+        if isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Sub) and isinstance(whole.right, ast.Constant):
+            whole = whole.left
+        if not (isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Mult)):
+            return False
+        times = next((a for a, b in ((whole.left, whole.right), (whole.right, whole.left)) if _is_length(b)), None)
+        counted = (loop.iter for loop in self.flow.loops(test) if isinstance(loop, ast.For))
+        return (
+            times is not None
+            and _is_counter(left, whole, self.value_of)
+            and any(
+                syntax.same(part, times) for count in counted for part in ast.walk(count) if isinstance(part, ast.expr)
+            )
+        )
 
     def _is_counted(self, node: ast.expr, loop: Loop) -> bool:
         """Whether a loop counts a name: it is the number of each iteration, or grows on each."""
