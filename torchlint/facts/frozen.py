@@ -15,8 +15,8 @@ from .nodes import is_constant
 from .place import Place
 from .values import Value
 
-_SETS = r"requires_grad(?:_\w*)?(?:\(|\s*=(?!=))"
-"""`requires_grad = False`, `requires_grad_(False)`; `if p.requires_grad` freezes nothing."""
+_SETS = r"requires_grad(?:_\w*)?(?:\((?!\s*(?:True\s*)?\))|\s*=(?!=|\s*True\b))"
+"""`requires_grad = False`, `requires_grad_(False)`; `if p.requires_grad` freezes nothing, nor does `requires_grad = True`."""
 _NAMES_GRAD = regex(rb"requires_grad")
 
 
