@@ -25,7 +25,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `total += loss`, `total = total + loss` and `losses.append(loss)` in a step loop that runs the backward pass of
-    that very `loss`, or of a loss of the model's output that is collected, where `total` or `losses` outlives the step.
+    that very `loss`, or of a loss of the model's output that is collected, where `total` or `losses` outlives the step;
+    a loss that a function gives after it has run the backward pass itself counts as well: `loss = agent.learn(batch)`.
     The graph of such a loss is used up: what is kept of it serves nobody.
 
     ## Why is this slow?

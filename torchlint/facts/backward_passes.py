@@ -64,7 +64,9 @@ def _losses(place: Place, loop: Loop) -> frozenset[str]:
     calls = [call for call in place.flow.calls_within(loop) if contains(loop, call)]
     if any(map(_keeps_graph, calls)):
         return frozenset()
-    return frozenset(name for call in calls for name in (*_passed_back(call), *_handed_over(place, call)))
+    return frozenset(
+        name for call in calls for name in (*_passed_back(call), *_handed_over(place, call), *_given_back(place, call))
+    )
 
 
 def _keeps_graph(call: ast.Call) -> bool:
@@ -94,3 +96,28 @@ def _handed_over(place: Place, call: ast.Call) -> Iterator[str]:
             given = target.argument(call, name)
             if isinstance(given, ast.Name):
                 yield given.id
+
+
+def _given_back(place: Place, call: ast.Call) -> Iterator[str]:
+    """The names of what a call gives after a function of the project has run its backward pass: `loss = agent.learn(batch)`."""
+    made = place.flow.parents.get(call)
+    target = made.targets[0] if isinstance(made, ast.Assign) and len(made.targets) == 1 else None
+    if not isinstance(target, ast.Name | ast.Tuple):
+        return
+    for function in place.project.targets(place.function, call):
+        passed = {name for inner in function.flow.calls for name in _passed_back(inner)}
+        if not passed or any(map(_keeps_graph, function.flow.calls)):
+            continue
+        returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return))
+        for bound, given in (pair for one in returned for pair in _pairs(target, one)):
+            if given.id in passed and place.project.value(function, given).grad:
+                yield bound.id
+
+
+def _pairs(target: ast.expr, given: ast.expr | None) -> Iterator[tuple[ast.Name, ast.Name]]:
+    """The names that are bound, each with the name of what it is given: of `return a, b` and `x, y = f()`, `x` with `a`."""
+    if isinstance(target, ast.Name) and isinstance(given, ast.Name):
+        yield target, given
+    elif isinstance(target, ast.Tuple) and isinstance(given, ast.Tuple) and len(target.elts) == len(given.elts):
+        for bound, one in zip(target.elts, given.elts, strict=True):
+            yield from _pairs(bound, one)
