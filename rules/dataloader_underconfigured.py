@@ -37,6 +37,7 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "torch_geometric.loader.DenseDataLoader(...)",
         "torch_geometric.data.DenseDataLoader(...)",
         "monai.data.DataLoader(...)",
+        "torchdata.stateful_dataloader.StatefulDataLoader(...)",
         "dgl.dataloading.GraphDataLoader(...)",
         "torch.utils.data.DataLoader",
     ],

@@ -132,8 +132,9 @@ def _changed(values: Evaluator, binding: Changed) -> Value:
     assert isinstance(function, ast.Attribute)
     base = values.expr(function.value)
     attr = function.attr
-    if base.kind == "batch" and attr in moves.MOVES and isinstance(values.function.flow.parents.get(node), ast.Expr):
-        return moves.move(base, attr, values.arguments(node))  # nobody asks for what it gives: it moves itself
+    move = "to" if attr == "to_device" else attr
+    if base.kind == "batch" and move in moves.MOVES and isinstance(values.function.flow.parents.get(node), ast.Expr):
+        return moves.move(base, move, values.arguments(node))  # nobody asks for what it gives: it moves itself
     if base.kind not in ("module", "list", "dict"):
         return base
     args = values.arguments(node)

@@ -136,6 +136,7 @@ PINNING_LOADERS = frozenset(
         "torch_geometric.loader.DenseDataLoader",
         "torch_geometric.data.DenseDataLoader",
         "monai.data.DataLoader",
+        "torchdata.stateful_dataloader.StatefulDataLoader",
     )
 )
 # A graph of DGL has no `pin_memory()`, which torch's loader would call.
