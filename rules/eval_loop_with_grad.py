@@ -199,6 +199,8 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             continue
         if evaluation_mode.is_itself(other, model) and graph_liveness.becomes_array(site, other):
             continue
+        if not trains and training.starts_backward(site, site.function, [other]):
+            continue  # what it gives goes to a function that asks for gradients
         inner = [] if alone else [*_run_by_test(site, other, model)]
         if inner:
             yield from (_wasted(site.at(*one)) for one in inner)

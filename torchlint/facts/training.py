@@ -124,7 +124,10 @@ def is_trained_on(place: Place, function: Function, depth: int = _CALLERS) -> bo
 def starts_backward(place: Place, function: Function, values: Collection[ast.expr], depth: int = _CALLERS) -> bool:
     """Whether a backward pass starts at values of a function or at what is made of them, here or where it is given back to."""
     made = Derived(function.flow, values)
-    if any(made.holds(call) and _starts(place, function, call, values) for call in function.flow.calls):
+    given = [call for call in function.flow.calls if made.holds(call)]
+    if any(_starts(place, function, call, values) for call in given):
+        return True
+    if any(_take_gradients(place, run_by(place, function, call)) for call in given if call not in values):
         return True
     returned = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
     return depth > 0 and any(map(made.holds, returned)) and is_trained_on(place, function, depth - 1)
