@@ -67,6 +67,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers and is not reported for
     them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned.
+    So is `pin_memory=False`, written out, over a dataset of which nothing is known: its samples may be on the device.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
     A `num_workers=0` beside which a comment speaks of workers is a choice.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
@@ -130,7 +131,7 @@ def _missing(site: Site) -> Iterator[str]:
         and _has_accelerator(site)
         and not _of_indices(site)
         and not _gives_arrays(site)
-        and (pinned is None or _is(pinned, False))
+        and (pinned is None or (_is(pinned, False) and not _may_have_reason(site)))
     ):
         yield _UNPINNED
     several = workers is not None and isinstance(workers.const, int) and workers.const > 0
@@ -142,6 +143,11 @@ def _missing(site: Site) -> Iterator[str]:
 def _is_explained(site: Site) -> bool:
     """Whether a comment beside the call speaks of workers: who writes `num_workers=0` and says why has a reason."""
     return site.module.says(site.call, _ABOUT_WORKERS)
+
+
+def _may_have_reason(site: Site) -> bool:
+    """Whether nothing is known of the dataset: who writes `pin_memory=False` may have put its samples on the device."""
+    return not site.settings.preview and _dataset(site).kind == "unknown"
 
 
 def _option(site: Site, name: str, position: int) -> Value | None:
