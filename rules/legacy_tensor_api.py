@@ -47,7 +47,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
     nor is `.data` outside the step loop (initialisation, copies of weights).
-    Without `--preview` it tells of `Variable` alone, where it is made on each step or call: what the rest says is true, but
+    Without `--preview` it tells of `Variable` alone, in functions and where it is made on each step, not once by a script or a constructor: what the rest says is true, but
     of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
 
     ## Bad
@@ -87,7 +87,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/tensors.html
     - https://docs.pytorch.org/docs/stable/generated/torch.set_default_tensor_type.html
     """
-    if not site.settings.preview and not (site.name == "torch.autograd.Variable()" and _is_repeated(site)):
+    if not site.settings.preview and not (site.name == "torch.autograd.Variable()" and _may_be_repeated(site)):
         return
     if site.name == ".data":
         yield from _data(site)
@@ -121,6 +121,16 @@ def _variable(site: Site) -> Finding:
 def _is_repeated(site: Site) -> bool:
     """Whether the place runs on each step, in a loop that runs a model, or in a forward."""
     return site.hot is not None or site.warm is not None or site.in_forward
+
+
+def _may_be_repeated(site: Site) -> bool:
+    """Whether the place is in a function that may run any number of times: no script, no constructor, no `main()` and no `test()`."""
+    function = site.function
+    once = function is site.module.body or function.name in ("__init__", "main") or site.role == "test"
+    tries = (
+        function.name.startswith("test") and not function.parameters
+    )  # `def test(): net(Variable(torch.randn(1, 3)))`
+    return not (once or tries) or _is_repeated(site)
 
 
 def _is_data(site: Site) -> bool:
