@@ -256,7 +256,10 @@ def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     yield from (name for owner, name in _patched(project) if name and owner.rpartition(b".")[2] == stem.encode())
     imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
     put = re.compile(_PUT % {b"names": imported})
-    for path in project.importers(module.path) if imported else ():
+    importers = project.importers(module.path) if imported else ()
+    for path in (
+        path for path in importers if project.holds(path, put)
+    ):  # few do, and of the others no more is looked at
         source, other = project.source(path), None
         for found in put.finditer(source.data) if source is not None else ():
             owner = _OWNER.search(found.string[max(found.start() - _FAR, 0) : found.start()])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from ..facts import alternatives, names
 from ..facts.flow import Loop, contains
 from ..facts.module import Function, Module
-from ..facts.nodes import callee, given_to, is_constant, keyword_of
+from ..facts.nodes import callee, is_constant, keyword_of
 from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS
 from ..query.question import question
@@ -55,6 +55,10 @@ _STAYS = (
 )
 _OF_HOST = ((_CPU, b""), (_STAYS, b"store_"))
 """What a file holds whose device may be the CPU whatever is given: `x = "cpu"`, `x = torch.device("cpu")`, switches that stay; with a word that is in it."""
+_FUNCTION = regex(rb"(?m)^(?:async )?def (\w+)(.*\n?(?:[ \t#)].*\n?|\r?\n)*)")
+"""A function at the top of a file: its name, and the rest of it."""
+_MOVE = regex(rb"\.(cuda|to)\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)")
+_GIVEN = regex(rb"(?m)^(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)(.*)")
 _SENDS = regex(rb"\bto[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
 
 
@@ -234,14 +238,17 @@ class Context:
 
     def _leads_there(self, imported: str, origin: str, module: Module) -> bool:
         """Whether what a file imports and calls moves tensors to an accelerator, `to_gpu(x)`, or what it imports is one: `dev`."""
-        found = self.project.definition(origin, module)
-        if isinstance(found, Function):
-            return _moves_tensors(found) and _calls(module, imported)
-        package, _, name = origin.rpartition(".")
-        owner = self.project.definition(package, module) if found is None else None
-        if not isinstance(owner, Module) or owner is module or not owner.source.holds(ACCELERATOR):
+        called = _calls(module, imported)
+        package, _, name = (self.project.canonical(origin, module) if called else origin).rpartition(".")
+        path = self.project.find(package, module)
+        if path is None or path == module.path:
             return False
-        value = self.project.final(owner.body, name)
+        if called:
+            return name in (self.project.fact(path, "moves tensors in", _moves_tensors_in) or ())
+        if name not in (self.project.fact(path, "devices", _devices) or ()):
+            return False
+        owner = self.project.definition(package, module)
+        value = self.project.final(owner.body, name) if isinstance(owner, Module) else None
         return value is not None and value.kind == "device" and value.device == "accelerator"
 
     @question("run on accelerator", False)
@@ -365,13 +372,23 @@ def _calls(module: Module, name: str) -> bool:
     return re.search(rb"(?<![\w.])%s\(" % re.escape(as_bytes(name)), module.source.data) is not None
 
 
-def _moves_tensors(function: Function) -> bool:
-    """Whether a function moves something to an accelerator: `x.cuda()`, `x.to(device)`."""
-    if not function.module.source.holds(ACCELERATOR):
-        return False
-    flow = function.flow
-    given = (node for call in flow.calls_named("to") for node in given_to(call))
-    return bool(flow.calls_named("cuda")) or any(ACCELERATOR.search(ast.unparse(node).encode()) for node in given)
+@fact_of_files("moves tensors in")
+def _moves_tensors_in(source: Source) -> list[str]:
+    """The functions at the top of a file that move something to an accelerator: `x.cuda()`, `x.to(device)`."""
+    if not source.holds(ACCELERATOR):
+        return []
+    return sorted({one[1].decode() for one in _FUNCTION.finditer(source.data) if _moves(one[2])})
+
+
+def _moves(body: bytes) -> bool:
+    return any(one[1] == b"cuda" or ACCELERATOR.search(one[2]) for one in _MOVE.finditer(body))
+
+
+@fact_of_files("devices")
+def _devices(source: Source) -> list[str]:
+    """The names that a file gives at its top to what may be an accelerator."""
+    given = _GIVEN.finditer(source.data) if source.holds(ACCELERATOR) else ()
+    return sorted({one[1].decode() for one in given if ACCELERATOR.search(one[2])})
 
 
 @fact_of_files("sends in loops")
