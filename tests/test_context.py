@@ -278,6 +278,9 @@ class Net(torch.nn.Module):
         ({"a.py": "from b import host", "b.py": SENDS}, False),
         ({"a.py": "from b import size", "b.py": SENDS}, False),
         ({"a.py": "from b import to_gpu\nx = to_gpu(x)", "b.py": SENDS}, True),
+        ({"a.py": "from b import *", "b.py": SENDS}, False),
+        ({"a.py": "from b import *\nself.to_gpu(x)", "b.py": SENDS}, False),
+        ({"a.py": "from b import *\nx = to_gpu(x)", "b.py": SENDS}, True),
         ({"a.py": "from b import to_place as move\nx = move(x, 0)", "b.py": SENDS}, True),
         (
             {

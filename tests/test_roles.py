@@ -90,6 +90,8 @@ def test_a_module_that_is_tried_on_random_data(steps: str, before: str, user: st
         ("test_net.py", "def run(loader):", False),
         ("test_net.py", "args = parser.parse_args()\ndef test_net():\n    pass\ndef run(loader):", False),
         ("test_net.py", "class TestNet:\n    def test_net(self): ...\ndef run(loader, args=parse_args()):", False),
+        ("test_net.py", "class Tester:\n    def test(self): ...\ndef run(loader, args=parse_args()):", True),
+        ("test_net.py", "class Tester:\n    def test(self): ...\ndef test_one(): ...\nargs = parse_args()", False),
         ("test_net.py", "import pytest\nargs = parser.parse_args()\ndef run(loader):", False),
         ("tests/test_net.py", "args = parser.parse_args()\ndef run(loader):", False),
         ("pkg/testing/test_net.py", "args = parser.parse_args()\ndef run(loader):", False),

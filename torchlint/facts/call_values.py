@@ -229,6 +229,8 @@ def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: 
     value = _on_open_paths(values, function, args)
     if not (value and all(value.items or ())) and (tensors := _tensors_given(values, function, args)):
         return values.world.returns_of(function, tensors) or value
+    if value.kind == "module" and not value.proven and (parts := _tensors_given(values, function, args, batches=True)):
+        return values.world.returns_of(function, parts) or value  # `to_gpu(x)`, which others call with their model
     if value.kind == "tensor" and not value.on_cpu and (hosts := _of_host(values, function, args)):
         here = values.world.returns_of(function, hosts)
         return here if here.on_cpu else value
@@ -245,16 +247,21 @@ def _on_open_paths(values: Evaluator, function: Function, args: Arguments) -> Va
     return (values.world.returns(function, given) if given else UNKNOWN) or values.world.returns(function)
 
 
-def _tensors_given(values: Evaluator, function: Function, args: Arguments, *, likely_on_host: bool = False) -> Given:
+def _tensors_given(
+    values: Evaluator, function: Function, args: Arguments, *, likely_on_host: bool = False, batches: bool = False
+) -> Given:
     """The parameters of a short function for which a call gives tensors; none where it is not known which ones.
 
-    Also those that are only likely to be on the host, where that is asked for.
+    Also those that are only likely to be on the host, and what a loader gave, where that is asked for.
     """
     if args.open or not function.bindings.returned or not _is_short(function):
         return ()
     found = []
     for at, parameter in enumerate(function.parameters):
         passed = args.get(at - function.is_method, parameter.arg)
+        if batches and passed is not None and passed.kind in ("tensor", "batch"):
+            found.append((parameter.arg, passed.device))
+            continue
         if passed is None or passed.kind != "tensor" or passed.from_loader:
             continue
         if passed.proven or (likely_on_host and passed.device == "cpu"):
@@ -351,6 +358,8 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
     if kind == "loader" and attr in _NEXT:
         return element(values, base, None)
+    if kind == "loader" and attr == "__iter__":
+        return base
     if kind in ("loader", "optimizer", "scheduler", "scaler"):
         return UNKNOWN
     if _of_distribution(values, base, attr):

@@ -36,6 +36,7 @@ from .values import (
     ModuleValue,
     Value,
     bounded,
+    join_all,
     replace,
     sequence,
     tensor,
@@ -231,7 +232,7 @@ class Evaluator:
         while scope is not None:
             bound = self.world.final(scope, name) if scope is not function else None
             if bound is not None:
-                return bound
+                return self._set_later(scope, name) if bound.kind == "none" else bound
             if scope is not scope.module.body:
                 if name in scope.nested:
                     return FunctionValue(function=scope.nested[name])
@@ -245,6 +246,14 @@ class Evaluator:
             return ClassValue(class_=module.top_classes[name])
         starred = self.world.resolve(function, ast.Name(name))
         return self.named(starred) if starred else self._by_star(name)
+
+    def _set_later(self, scope: Function, name: str) -> Value:
+        """What functions give a name of the module that is None until then: `_device` behind `global _device`."""
+        if scope is not scope.module.body or not scope.module.source.holds(b"global "):
+            return NONE
+        setters = [one for one in scope.module.functions if name in one.flow.globals]
+        given = [value for one in setters if (value := self.world.final(one, name)) is not None]
+        return join_all([NONE, *given])
 
     def _by_star(self, name: str) -> Value:
         """What a star import brings that another file of the project makes: `data` behind `data = Data(path)`."""

@@ -14,6 +14,7 @@ from .legacy_tensors import OF_HOST
 from .module import Function
 from .nodes import argument_of, given_to, is_constant, keyword_of
 from .place import Place
+from .uses import readers
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
 _FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
@@ -384,8 +385,9 @@ def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
 def _made_for(place: Place, name: ast.Name) -> ast.expr | None:
     """What a name was assigned for one place alone, as often as that runs."""
     bound = place.function.bindings.reach.get(name)
-    once = len(place.flow.loads.get(name.id, ())) == len(place.flow.stores.get(name.id, ())) == 1
-    if not once or not isinstance(bound, Assigned) or name.id in place.flow.globals:
+    if not isinstance(bound, Assigned) or name.id in place.flow.globals:
+        return None
+    if [*readers(place.function, name.id, bound.node)] != [name]:
         return None
     return bound.node if place.flow.loops(bound.node) == place.flow.loops(name) else None
 

@@ -405,7 +405,7 @@ def _reads_as_before(place: Place, node: ast.expr) -> bool:
 
 
 def _is_run_backward(place: Place, node: ast.expr) -> bool:
-    """Whether the function says `loss.backward()` of a name, which only a single value has without an argument."""
+    """Whether the function says `loss.backward()` of a name, which only a single value has without an argument, or of a sum of it."""
     names_ = place.once(("run backward", place.function), lambda: _run_backward(place.function))
     return isinstance(node, ast.Name) and node.id in names_
 
@@ -413,7 +413,28 @@ def _is_run_backward(place: Place, node: ast.expr) -> bool:
 def _run_backward(function: Function) -> frozenset[str]:
     calls = [call.func for call in function.flow.calls_named("backward") if not call.args and not call.keywords]
     owners = [func.value for func in calls if isinstance(func, ast.Attribute)]
-    return frozenset(owner.id for owner in owners if isinstance(owner, ast.Name))
+    found = {owner.id for owner in owners if isinstance(owner, ast.Name)}
+    todo = [*found]
+    while todo:
+        name = todo.pop()
+        made = (function.flow.parents.get(store) for store in function.flow.stores.get(name, ()))
+        sums = (one.value for one in made if isinstance(one, ast.Assign | ast.AugAssign))
+        new = {term for one in sums for term in _terms(one)} - found
+        found |= new
+        todo += sorted(new)
+    return frozenset(found)
+
+
+def _terms(node: ast.expr) -> Iterator[str]:
+    """The names that a sum adds, each as it is or multiplied by a number: `a` and `b` of `a + 0.5 * b`."""
+    match node:
+        case ast.Name(id=name):
+            yield name
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            yield from _terms(left)
+            yield from _terms(right)
+        case ast.BinOp(op=ast.Mult(), left=ast.Constant(), right=ast.Name(id=name)):
+            yield name
 
 
 def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:

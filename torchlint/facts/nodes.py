@@ -184,3 +184,13 @@ def receiver_of(call: ast.Call) -> ast.expr:
 def callee(node: _N) -> _N | ast.expr:
     """What a call calls; anything else as it is, such as a decorator without arguments."""
     return node.func if isinstance(node, ast.Call) else node
+
+
+def advanced(call: ast.expr) -> ast.expr | None:
+    """The iterator of which a call takes the next: `batches` of `next(batches)`, `batches.next()`, `batches.__next__()`."""
+    if not isinstance(call, ast.Call) or call.keywords:
+        return None
+    if isinstance(call.func, ast.Name):
+        return call.args[0] if call.func.id == "next" and call.args else None
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__")
+    return receiver_of(call) if is_method and not call.args else None

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from ..facts.host_constants import viewed
 from ..facts.module import Function
-from ..facts.nodes import given_to, names_in
+from ..facts.nodes import advanced, given_to, names_in
 from ..facts.sending import SENDS
 from ..facts.values import Batch, Tensor, Value
 from .families import may_run
@@ -34,7 +34,7 @@ def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor |
 
 def _is_made(node: ast.expr) -> bool:
     """Whether a call made something; `next(batches)` is what a loader gave."""
-    return isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id == "next")
+    return isinstance(node, ast.Call) and advanced(node) is None
 
 
 def takes(call: ast.Call, names_: Collection[str]) -> bool:

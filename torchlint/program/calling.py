@@ -12,6 +12,10 @@ from ..facts.nearby import CALLS, nodes_on
 from ..facts.nodes import string
 from .texts import STARTS
 
+PASSES_MESSAGES = frozenset(("message", "aggregate", "message_and_aggregate", "update", "edge_update"))
+"""Methods that `propagate` of PyTorch Geometric calls."""
+OF_ENDS = ("_i", "_j")
+"""What PyTorch Geometric puts behind the name of what it hands on of each edge's ends."""
 _STARTERS = frozenset(
     ("Process", "Thread", "spawn", "start_processes", "elastic_launch", "submit", "notebook_launcher")
 )
@@ -66,6 +70,27 @@ def started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast
                 call,
                 ast.copy_location(ast.Call(target, arguments, _keywords(keywords.get("kwargs"))), call),
             )
+
+
+def passes_messages(method: Function) -> bool:
+    """Whether PyTorch Geometric calls a method for each layer of a graph: `message` of a `MessagePassing`."""
+    bases = method.cls.bases if method.cls is not None and method.name in PASSES_MESSAGES else ()
+    return any(names.last(base) == "MessagePassing" for base in bases)
+
+
+def propagating(method: Function) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
+    """Where a class of PyTorch Geometric lets messages pass: `self.propagate(edges, x=x)` calls `message(self, x_i, x_j)`."""
+    klass = method.cls
+    if klass is None or not passes_messages(method):
+        return
+    for caller in klass.methods.values():
+        for call in caller.flow.calls_named("propagate"):
+            keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+            parts = [
+                (part.arg, part.arg[:-2] if part.arg.endswith(OF_ENDS) else part.arg) for part in method.parameters
+            ]
+            given = [ast.keyword(name, keywords[whole]) for name, whole in parts if whole in keywords]
+            yield caller, call, ast.copy_location(ast.Call(call.func, [], given), call)
 
 
 def _keywords(node: ast.expr | None) -> list[ast.keyword]:

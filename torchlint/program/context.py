@@ -234,7 +234,15 @@ class Context:
         users = self.project.importers(module.path)
         if any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users):
             return True
-        return any(self._leads_there(name, origin, module) for name, origin in module.imports.items() if "." in origin)
+        if any(self._leads_there(name, origin, module) for name, origin in module.imports.items() if "." in origin):
+            return True
+        return any(self._brings_mover(module, origin) for origin in module.stars)
+
+    def _brings_mover(self, module: Module, origin: str) -> bool:
+        """Whether a file calls what a star import brings that moves tensors to an accelerator: `from utils import *`, `cc(x)`."""
+        path = self.project.find(origin, module)
+        moving = self.project.fact(path, "moves tensors in", _moves_tensors_in) if path not in (None, module.path) else None
+        return any(_calls(module, name) for name in moving or ())
 
     def _leads_there(self, imported: str, origin: str, module: Module) -> bool:
         """Whether what a file imports and calls moves tensors to an accelerator, `to_gpu(x)`, or what it imports is one: `dev`."""

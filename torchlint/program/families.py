@@ -16,7 +16,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import class_names, made_as_pattern, made_for
 from ..torch_api.operators import operator
-from .calling import CallSite, calls_named
+from .calling import CallSite, calls_named, passes_messages
 from .definitions import GENERIC, MOST_HEIRS
 from .objects import files_calling, made_as
 from .project import Project
@@ -53,7 +53,9 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
             )
             found.update(dict.fromkeys(other for other in others if other.takes(call)))
     elif isinstance(call.func, ast.Attribute):
-        if _is_unknown(project, function, call, receiver):
+        if call.func.attr == "propagate" and function.cls is not None:
+            found.update(dict.fromkeys(filter(passes_messages, function.cls.methods.values())))
+        if not found and _is_unknown(project, function, call, receiver):
             guessed = of_one_family(project, call.func.attr) or of_one_kind(project, call.func.attr, _kind(receiver))
             guessed = guessed or of_named(project, call.func.attr, names.last(receiver))
             found.update(dict.fromkeys(method for method in guessed if method.takes(call)))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..facts import names
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
-from ..facts.nodes import names_in
+from ..facts.nodes import advanced, names_in
 from ..facts.values import Value
 from ..text.source import Words
 from .batches import sends, sent_batch, takes
@@ -96,7 +96,7 @@ def _batches(
         yield names_in(loop.target), loaders
     for call in calls:
         made = function.flow.parents[call]
-        if isinstance(call.func, ast.Name) and call.func.id == "next" and isinstance(made, ast.Assign):
+        if isinstance(made, ast.Assign) and advanced(call) is not None:
             batch = project.value(function, call)
             if batch.kind in ("tensor", "batch") and batch.from_loader and not batch.managed and batch.loader_calls:
                 yield names_in(made.targets[0]), batch.loader_calls

@@ -14,8 +14,12 @@ from .project import Project
 
 
 def brings_batches(project: Project, function: Function, iterable: ast.expr) -> bool:
-    """`loader`, `enumerate(loader)`, `tqdm(loader)`."""
-    return project.value(function, aliases.gone_through(iterable)).kind == "loader"
+    """`loader`, `enumerate(loader)`, `tqdm(loader)`, an object of a class of the project that is called a loader and iterated over."""
+    value = project.value(function, aliases.gone_through(iterable))
+    klass = value.class_ if value.kind == "instance" else None
+    if klass is not None and klass.name.endswith("Loader"):
+        return project.method(klass, "__iter__") is not None
+    return value.kind == "loader"
 
 
 def over_runs(project: Project, function: Function, loop: Loop) -> bool:
@@ -79,8 +83,3 @@ def _is_a_number(test: ast.expr, name: str, op: ast.cmpop) -> bool:
         case ast.Compare(left=ast.Name(id=counter), ops=[compared], comparators=[ast.Constant(value=int())]):
             return counter == name and type(compared) is type(op)
     return False
-
-
-def is_next(call: ast.Call) -> bool:
-    """`next(batches)`"""
-    return isinstance(call.func, ast.Name) and call.func.id == "next" and bool(call.args)

@@ -19,11 +19,12 @@ def meaning(
     """What a parameter that has to be true, or false, says where all calls of the program give something that seldom is.
 
     `report` of `loss(x, report=step % 10 == 0)`, `skip` of `loss(x, skip=not self.fresh)`, where `self.fresh = False`
-    follows; and `clean` of `save(x, clean=True)`, where that call is rare (`is_rare`) and all others give nothing.
+    follows; and `clean` of `save(x, clean=True)`, where that call is rare (`is_rare`) and others give nothing: a flag that
+    every call gives tells no calls apart.
     """
     if name in function.flow.stores or name not in function.positions:
         return ""
-    found = set[guards.Meaning]()
+    found, alike = set[guards.Meaning](), True
     for site in project.own_sites(function):
         call = site.given or site.call
         hidden = spreads(call)
@@ -31,6 +32,7 @@ def meaning(
         if node is None or hidden:
             return ""
         if isinstance(node, ast.Constant):
+            alike = alike and bool(node.value) is true
             if bool(node.value) is true and not is_rare(site):
                 return ""
             if bool(node.value) is true:
@@ -40,6 +42,9 @@ def meaning(
         if said not in guards.RARE:
             return ""
         found.add(said)
+        alike = False
+    if alike:
+        return ""
     return "throttled" if "throttled" in found else "cold" if found else ""
 
 

@@ -19,7 +19,7 @@ from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Va
 from ..query.question import question
 from ..settings.home import Home
 from . import attributes, handed, objects, results
-from .calling import CallSite, aliases, called_name, calls_named, started
+from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions
 from .definitions import GENERIC, Definitions
 from .files import OUTSIDE
@@ -271,7 +271,10 @@ class Project(Definitions):
             return None
         if isinstance(node, ast.Constant):
             return constant(node.value)
-        return self.value(site.function, node)
+        value = self.value(site.function, node)
+        if value.kind == "tuple" and function.name in PASSES_MESSAGES and name.endswith(OF_ENDS):
+            return join_all([*(value.items or ())]) if value.items else UNKNOWN  # one for each end of the edges
+        return value
 
     # Classes
 
@@ -412,7 +415,12 @@ class Project(Definitions):
         module = self.module_for_calls(path, name) if is_own or self._may_reach(path, function, name) else None
         if module is None:
             return []
-        return [site for alias in aliases(module, name) for site in self.sites_named(module, alias).get(function, ())]
+        found = [site for alias in aliases(module, name) for site in self.sites_named(module, alias).get(function, ())]
+        return [*found, *self._propagated(function)] if is_own and name in PASSES_MESSAGES else found
+
+    @question("propagated", [])
+    def _propagated(self, function: Function) -> Sequence[CallSite]:
+        return [CallSite(*site) for site in propagating(function)]
 
     def _may_reach(self, path: str, function: Function, name: str) -> bool:
         """Whether another file may call the function, as far as texts tell: its methods call those of their own classes and of bases."""

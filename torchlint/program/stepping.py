@@ -11,14 +11,14 @@ from ..facts import alternatives, guards, input_gradients, names, runs
 from ..facts.alternatives import Said
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
-from ..facts.nodes import keyword_of, names_in, receiver_of
+from ..facts.nodes import advanced, keyword_of, names_in, receiver_of
 from ..query.question import question
 from ..system.regex import regex
 from . import families, handed
 from .calling import CallSite
 from .conditions import in_training
 from .frameworks import runs_on_steps
-from .loops import brings_batches, is_next, is_once_in, makes_what_it_runs, only_iterates, over_runs
+from .loops import brings_batches, is_once_in, makes_what_it_runs, only_iterates, over_runs
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of
 from .project import Project
 from .step_calls import BACKWARDS, Step, named_like_steps, parts_of_step, updates
@@ -194,7 +194,8 @@ def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]
     function = function_at(project, asked.function)
     loop = loop_at(function, asked.loop)
     through = [] if isinstance(loop, ast.While) else [loop.iter]
-    through += [call.args[0] for call in function.flow.calls_in(loop) if is_next(call)]
+    taken = map(advanced, function.flow.calls_in(loop))
+    through += [iterator for iterator in taken if iterator is not None]
     return [
         (loop_place(one, inner), place_of(one))
         for iterable in through

@@ -19,7 +19,7 @@ from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
 from ..program import conditions, families, frameworks, handed
-from ..program.calling import CallSite
+from ..program.calling import CallSite, passes_messages
 from ..program.feeding import feeders, is_handed_over
 from ..program.model_calls import runs_module
 from ..program.places import place_of
@@ -347,8 +347,10 @@ class Site:
 
     @property
     def in_forward(self) -> bool:
-        """Whether the place stands in the `forward` of an nn.Module."""
+        """Whether the place stands in the `forward` of an nn.Module, or in the `message` of a layer of graphs."""
         function = self.function
+        if passes_messages(function):
+            return True
         return function.name == "forward" and function.cls is not None and self.project.is_module(function.cls)
 
     @property
