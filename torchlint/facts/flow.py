@@ -420,16 +420,16 @@ class Flow:
         return found
 
     @cached_property
-    def registered(self) -> frozenset[object]:
-        """What buffers and parameters are registered as: `self.register_buffer("name", tensor)`."""
-        return frozenset(
-            call.args[0].value
+    def registered(self) -> dict[object, ast.expr | None]:
+        """What buffers and parameters are registered as, and what for: `self.register_buffer("name", tensor)`."""
+        return {
+            call.args[0].value: call.args[1] if len(call.args) > 1 else None
             for call in self.calls
             if isinstance(call.func, ast.Attribute)
             and call.func.attr in ("register_buffer", "register_parameter")
             and call.args
             and isinstance(call.args[0], ast.Constant)
-        )
+        }
 
     @cached_property
     def counted(self) -> dict[str, list[ast.AugAssign]]:

@@ -71,7 +71,7 @@ def filled(place: Place, moved: ast.expr) -> Filled | None:
         if made is moved and _is_host_cast(place, made):
             return Filled(made, "cast")
     calculated = _calculated(place, moved, _STEPS)
-    if calculated is None or place.value(moved).device != "cpu":
+    if calculated is None or place.value(moved).device == "accelerator" or place.value(calculated).device != "cpu":
         return None
     return Filled(calculated, "calculated")
 
@@ -306,6 +306,8 @@ def _is_scalar(place: Place, node: ast.expr, steps: int) -> bool:
         default = argparse_defaults(place.function.module).get(node.attr)
         if isinstance(default, int | float) and not isinstance(default, bool):
             return True  # `args.classes`
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return not place.value(node) and _is_scalar(place, node.value, steps)  # `self.ratios[0]`
     klass, attribute = place.function.cls, syntax.own_attribute(place.function, node)
     if klass is not None and attribute is not None:
         return not place.value(node) and place.project.is_option(klass, attribute)

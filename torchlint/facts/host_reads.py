@@ -261,8 +261,8 @@ def host_copy(place: Place, call: ast.Call, certainty: Certainty = PROVEN) -> as
         if _becomes_array(place, call):
             return func.value if _near_accelerator(place) else None
         return _result(place, func.value)
-    # Arrays have no `cpu()`.
-    return device_tensor(place, func.value, LIKELY if func.attr == "cpu" else certainty)
+    # Arrays have neither `cpu()` nor `to()`.
+    return device_tensor(place, func.value, LIKELY if func.attr in ("cpu", "to") else certainty)
 
 
 def _becomes_array(place: Place, call: ast.Call) -> bool:

@@ -48,6 +48,9 @@ _TAKEN = [
     for word in (b"if", b"while", b"assert", b"and", b"or", b"int", b"float", b"bool", b"range", b"randperm")
 ]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; each begins with a word, by which a search is quick"""
+_BUFFER = regex(rb"(?:(?<!\w)(?:int|float|bool)\(|(?:if|while|assert) (?:not )?)self\.(\w{1,60})[ :)=<>]")
+"""`int(self.queue_ptr)`, `if not self.ready:`"""
+_REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
 _REDUCED = regex(rb"\.(?:sum|max|min|mean|norm|any|all)\(")
 _TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert)[ (]")
 """`if kept.sum() == 0:`, `a if (x > 0).sum() else b`: what stands in front of a reduction on its line"""
@@ -104,6 +107,7 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at in (*part.tested, *part.to_host, *part.over)]
         found += [start + at for at, value in part.taken if text.has_element(value)]
         found += [start + at for at in part.typed]
+        found += [start + at for at, name in part.attributes if name in text.buffers]
         found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
     found += text.typed()
     return frozenset(bisect_right(source.lines, offset) for offset in found)
@@ -123,6 +127,7 @@ class _Part:
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
+        self.attributes = [(match.start(1), match[1]) for match in _BUFFER.finditer(data)]
         self.tested = [match.start() for match in _REDUCED.finditer(data) if self._is_tested(match.start())]
         self.to_host = [match.start() for match in _TO_HOST.finditer(data)]
         self.typed = [match.start() for match in _TYPE.finditer(data)]
@@ -136,6 +141,10 @@ class _Part:
     @cached_property
     def inverted(self) -> list[bytes]:
         return _INVERTED.findall(self._data)
+
+    @cached_property
+    def buffers(self) -> list[bytes]:
+        return _REGISTERED.findall(self._data)
 
     @cached_property
     def targets(self) -> list[bytes]:
@@ -204,6 +213,11 @@ class _Text:
     @cached_property
     def _inverted(self) -> frozenset[bytes]:
         return frozenset(name for part in self._parts for name in part.inverted)
+
+    @cached_property
+    def buffers(self) -> frozenset[bytes]:
+        """The names of what modules register as buffers."""
+        return frozenset(name for part in self._parts for name in part.buffers)
 
     @cached_property
     def _targets(self) -> frozenset[bytes]:

@@ -47,7 +47,7 @@ def stored(code: Code, klass: Class, name: str) -> Value:
             value = replace(value, element=_filled(code, klass, name))
         return value if len(known) == len(values) else replace(value, other_kinds=frozenset(("none",)))
     if code.registers(klass, name):
-        return Tensor(parameter=True)
+        return _registered(code, klass, name)
     statement = klass.assigned.get(name)
     if statement is not None:
         return _class_level(code, klass, statement)
@@ -58,6 +58,16 @@ def stored(code: Code, klass: Class, name: str) -> Value:
     if name == "bias" and any(code.base_name(klass, base) in layers.FLAGGED_BIAS for base in klass.bases):
         return BOOL
     return UNKNOWN
+
+
+def _registered(code: Code, klass: Class, name: str) -> Value:
+    """A buffer, of which only the values of its elements are as they were: `register_buffer("ready", torch.tensor(False))`."""
+    init = klass.methods["__init__"]
+    made = init.flow.registered[name]
+    value = code.value(init, made) if made is not None else UNKNOWN
+    if value.kind != "tensor" or not value.proven:
+        return Tensor(parameter=True)
+    return Tensor(parameter=True, boolean=value.boolean, scalar=value.scalar)
 
 
 def declared(code: Code, klass: Class, name: str) -> Value:
