@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
+from torchlint.facts.bindings import Assigned
 from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
@@ -191,12 +192,24 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
             return
 
 
+def _may_be_number(site: Site, index: ast.expr) -> bool:
+    """Whether a tensor of the host may have no dimension, and is read as a number: `best[i]`."""
+    bound = site.function.bindings.reach.get(index)
+    made = bound.node if isinstance(bound, Assigned) else index
+    value = site.value(index)
+    if value.is_tensor and value.scalar:
+        return True
+    return isinstance(made, ast.Subscript) and all(
+        site.value(part).kind == "number" and not isinstance(part, ast.Slice) for part in indices(made.slice)
+    )
+
+
 def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     """What is said of an index that is copied to the device; "" where it is not."""
     value = site.value(index)
     on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
     if on_host and site.value(node.value).is_tensor and site.value(node.value).device == "accelerator":
-        if site.makes_on_accelerator or _is_filled_for(site, node, value):
+        if site.makes_on_accelerator or _is_filled_for(site, node, value) or _may_be_number(site, index):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
     kind = _places(value)

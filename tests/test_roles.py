@@ -7,6 +7,7 @@ import re
 import pytest
 
 from torchlint.lint.run import lint
+from torchlint.program.project import Project
 from torchlint.rule import load
 from torchlint.settings.config import Settings
 
@@ -104,6 +105,10 @@ def test_a_module_that_is_tried_on_random_data(steps: str, before: str, user: st
         ("test_util.py", "def test_all():\n    return test_case(1, 1)\ndef test_case(net, x):", False),
         ("test_util.py", "def test_all(net):\n    # test_case(net, 1)\n    return 1\ndef test_case(net, x):", False),
         ("tests/util.py", "def all_cases(net):\n    return test_case(net, 1)\ndef test_case(net, x):", False),
+        ("test_detect.py", "def test_detect(data_loader, net):\n    return net\ndef run(loader):", True),
+        ("test_detect.py", "def test_detect(data_loader):\n    assert data_loader\ndef run(loader):", False),
+        ("test_detect.py", "def test_detect(net):\n    return net\ndef run(loader):", False),
+        ("tests/test_detect.py", "def test_detect(data_loader, net):\n    return net\ndef run(loader):", False),
         # A function of a program that is given what it tests is no test.
         ("train.py", "def test_epoch(loader):", True),
     ],
@@ -198,3 +203,26 @@ def test_a_program_that_is_named_like_a_test(path: str, before: str, after: str,
     settings = Settings(codes=frozenset(("TL104",)), fixable=frozenset())
 
     assert found == bool(lint({path: text.encode()}, settings).findings)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "tested"),
+    [
+        ("train.py", "def test_once(size, model): ...", True),
+        ("train.py", "def test_once(test_dataset, model): ...", False),
+        ("train.py", "def test_case(net, testset): ...", False),
+        ("train.py", "def test_epoch(loader): ...", False),
+        # A method of a class of no tests is none.
+        ("track.py", "class Tracker:\n    def test_rois(self, rois): ...", False),
+        ("track.py", "class Tracker:\n    def test_rois(self): ...", True),
+        ("track.py", "class TestTracker:\n    def test_rois(self, rois): ...", True),
+        ("track.py", "class Tracker(unittest.TestCase):\n    def test_rois(self, rois): ...", True),
+        ("tests/track.py", "class Tracker:\n    def test_rois(self, rois): ...", True),
+    ],
+)
+def test_functions_that_are_parts_of_tests(path: str, text: str, tested: bool) -> None:
+    project = Project({path: text.encode})
+    module = project.module(path)
+    assert module is not None
+
+    assert [tested] == [project.is_tested(one) for one in module.functions if one.name.startswith("test_")]

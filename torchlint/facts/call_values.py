@@ -44,6 +44,8 @@ from .values import (
 
 SHORT = 40
 """So many lines of code has a helper, at most, of which is asked what it makes of certain tensors."""
+LONG = 100
+"""The same, where all of these are on the host."""
 # What makes an object of a dataclass from the command line.
 _OPTION_PARSERS = frozenset(
     ("tyro.cli", "simple_parsing.parse", "jsonargparse.CLI", "jsonargparse.auto_cli", "draccus.parse", "pyrallis.parse")
@@ -254,7 +256,7 @@ def _tensors_given(
 
     Also those that are only likely to be on the host, and what a loader gave, where that is asked for.
     """
-    if args.open or not function.bindings.returned or not _is_short(function):
+    if args.open or not function.bindings.returned or not _is_short(function, LONG if likely_on_host else SHORT):
         return ()
     found = []
     for at, parameter in enumerate(function.parameters):
@@ -269,16 +271,16 @@ def _tensors_given(
     return tuple(found)
 
 
-def _is_short(function: Function) -> bool:
+def _is_short(function: Function, most: int) -> bool:
     """Whether a function has few lines of code: without its documentation, comments and empty lines."""
-    if function.last_line - function.first_line <= SHORT:
+    if function.last_line - function.first_line <= most:
         return True
     body = function.node.body
     is_documented = len(body) > 1 and ast.get_docstring(function.node, clean=False) is not None
     source = function.module.source
     start, end = source.span(body[is_documented].lineno, function.last_line)
     lines = (line.strip() for line in source.data[start:end].splitlines())
-    return sum(bool(line) and not line.startswith(b"#") for line in lines) <= SHORT
+    return sum(bool(line) and not line.startswith(b"#") for line in lines) <= most
 
 
 def _applied(values: Evaluator, klass: Class, args: Arguments) -> Value:

@@ -10,7 +10,7 @@ from ..system.cached import kept
 from ..system.regex import regex
 from ..text.source import Source
 from . import names
-from .module import Function, Module
+from .module import Class, Function, Module
 
 Role = Literal["library", "script", "test", "benchmark"]
 
@@ -26,9 +26,11 @@ _TRAINS = (b".backward(", b"DataLoader(", b"__main__")
 _OF_PYTEST = regex(rb"(?m)^\s*(?:async )?def test_\w*\(\s*(?:self)?\s*\)")
 _CASES = regex(rb"class Test(?!er\b)")
 """A class of tests; a `Tester` runs a model."""
+_GIVEN_LOADER = regex(rb"(?m)^def test_\w*\([^()]*loader")
+"""A function at the top of a file that is given a loader, which no test is."""
 _CALLED = regex(rb"(?m)^(?![ \t]*(?:async )?def )[^#\n]*(?<![\w.])test_\w+\([^)\n]")
 """A call of what is named like a test, with arguments: pytest alone calls tests."""
-_OF_PROGRAM = regex(r"loader|^(?:args|opts?|cfg|config|epoch|dataset)$")
+_OF_PROGRAM = regex(r"loader|^(?:args|opts?|cfg|config|epoch|dataset|(?:test|valid|val|eval)_?(?:set|data|dataset))$")
 """What a function of a program is given, and a test makes for itself."""
 _BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
@@ -58,6 +60,8 @@ def runs_a_program(place: str, source: Source) -> bool:
     if not place.endswith("_test.py"):
         if all(word in data for word in _TRAINS) and not any(word in data for word in (b"def test", b"assert")):
             return True
+        if b"assert" not in data and _GIVEN_LOADER.search(data) is not None:
+            return True
         return (any(word in data for word in _TAKES) or calls_tests(source)) and _OF_PYTEST.search(data) is None
     if b"__main__" in data and b"def test" not in data:
         return True
@@ -82,15 +86,22 @@ def _calls_tests(source: Source) -> bool:
 def evaluates(function: Function, place: str) -> bool:
     """Whether `def test_epoch(model, loader)` is a part of a program by what it is given, and no test.
 
-    In a file that calls what is named like a test, what is given something is none.
+    In a file that calls what is named like a test, what is given something is none; nor is a method of a class of no tests.
     """
     given = [one.arg for one in function.parameters if one.arg != function.own_name]
     if not function.name.startswith("test_") or not given:
         return False
     if any(map(_OF_PROGRAM.search, given)):
         return True
+    if function.cls is not None and _TEST.search(place) is None and not _is_of_tests(function.cls):
+        return True
     source = function.module.source
     return calls_tests(source) and (_TEST.search(place) is None or runs_a_program(place, source))
+
+
+def _is_of_tests(klass: Class) -> bool:
+    """Whether a class is one of tests, by its name or its bases: pytest looks for `Test...`."""
+    return any("Test" in name for name in (klass.name, *map(names.last, klass.bases)))
 
 
 def is_own_test(function: Function) -> bool:
