@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ..system import cached
 from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
@@ -578,3 +579,34 @@ def _drops(container: ast.expr, flow: Flow) -> bool:
             if isinstance(call.func, ast.Attribute) and same(call.func.value, container):
                 return True
     return False
+
+
+def found_large_enough(node: ast.AST, flow: Flow) -> bool:
+    """Whether a place makes anew what an object keeps and found too small: behind `if self.pe is not None: if self.pe.size(1) >= n: return`.
+
+    The function puts what it makes there in its place, so that the next call finds it.
+    """
+    return getattr(node, "lineno", 0) > cached.kept(flow, "large enough", lambda: _ends_of_search(flow)) > 0
+
+
+def _ends_of_search(flow: Flow) -> int:
+    """The last line of the statement by which a function ends where it has what it would make; 0 where there is none."""
+    for statement in flow.function.node.body:
+        name = _searched(statement.test) if isinstance(statement, ast.If) else None
+        if name is None or not isinstance(statement, ast.If):
+            continue
+        ends = [one for one in statement.body if isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return)]
+        parts = [part for one in ends for part in ast.walk(one.test) if isinstance(part, ast.Attribute)]
+        asked = any(names.chain(part) == name for part in parts)
+        end = statement.end_lineno or statement.lineno
+        if asked and any(store.lineno > end for store in flow.targets.get(".".join(name), ())):
+            return end
+    return 0
+
+
+def _searched(test: ast.expr) -> list[str] | None:
+    """`self.pe` of `self.pe is not None`."""
+    match test:
+        case ast.Compare(left=ast.Attribute() as held, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return names.chain(held)
+    return None

@@ -29,7 +29,7 @@ def guarded(
 ) -> guards.Meaning:
     """What the conditions between a place and its loop (or the start of its function) say, to who trains or to all."""
     flow = function.flow
-    if flow.in_handler(node, loop):
+    if flow.in_handler(node, loop) or (loop is None and first_time.found_large_enough(node, flow)):
         return "cold"
     found: guards.Meaning = ""
     inside = list(itertools.takewhile(lambda inner: inner is not loop, flow.loops(node)))
