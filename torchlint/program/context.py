@@ -241,7 +241,9 @@ class Context:
     def _brings_mover(self, module: Module, origin: str) -> bool:
         """Whether a file calls what a star import brings that moves tensors to an accelerator: `from utils import *`, `cc(x)`."""
         path = self.project.find(origin, module)
-        moving = self.project.fact(path, "moves tensors in", _moves_tensors_in) if path not in (None, module.path) else None
+        moving = (
+            self.project.fact(path, "moves tensors in", _moves_tensors_in) if path not in (None, module.path) else None
+        )
         return any(_calls(module, name) for name in moving or ())
 
     def _leads_there(self, imported: str, origin: str, module: Module) -> bool:
