@@ -282,6 +282,13 @@ class Net(torch.nn.Module):
         ({"a.py": "from b import *\nself.to_gpu(x)", "b.py": SENDS}, False),
         ({"a.py": "from b import *\nx = to_gpu(x)", "b.py": SENDS}, True),
         ({"a.py": "from b import to_place as move\nx = move(x, 0)", "b.py": SENDS}, True),
+        # A function is all that stands below its name, whatever lines end with.
+        ({"a.py": "from b import f\nf(x)", "b.py": "def f(x):\n    return x\ndef g(x):\n    return x.cuda()"}, False),
+        ({"a.py": "from b import f\nf(x)", "b.py": "def f(x):\n\n    return x\n\nx.cuda()"}, False),
+        ({"a.py": "from b import f\nf(x)", "b.py": "def f(x): return x.to(dtype)\ny = 'cuda'"}, False),
+        ({"a.py": "from b import f\nf(x)", "b.py": "async def f(\n    x\n):\n\n    return x.to(at(device), 3)"}, True),
+        ({"a.py": "from b import f\nf(x)", "b.py": "def f(x):\r\n    y = x\r\n\r\n    return y.cuda()\r\n"}, True),
+        ({"a.py": "from b import f\nf(x)", "b.py": "def f(x): return x.cuda()"}, True),
         (
             {
                 "a.py": "from parts import to_gpu\nx = to_gpu(x)",
