@@ -67,9 +67,9 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers and is not reported for
     them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned.
-    So is `pin_memory=False`, written out, over a dataset of which nothing is known: its samples may be on the device.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
     A `num_workers=0` beside which a comment speaks of workers is a choice.
+    So is, without `--preview`, a `pin_memory=False` that is written out over a dataset of which nothing is known: its samples may be on the device.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
     needs an `if __name__ == "__main__"` guard.
 

@@ -127,9 +127,8 @@ def _may_be_repeated(site: Site) -> bool:
     """Whether the place is in a function that may run any number of times: no script, no constructor, no `main()` and no `test()`."""
     function = site.function
     once = function is site.module.body or function.name in ("__init__", "main") or site.role == "test"
-    tries = (
-        function.name.startswith("test") and not function.parameters
-    )  # `def test(): net(Variable(torch.randn(1, 3)))`
+    # `def test(): net(Variable(torch.randn(1, 3)))`
+    tries = function.name.startswith("test") and not function.parameters
     return not (once or tries) or _is_repeated(site)
 
 

@@ -16,7 +16,7 @@ from .library_calls import library
 from .loader_calls import collated, loader_of, pinned_by_option, told_to_pin, where_samples_are
 from .members import attribute_of, each_class
 from .module import Class, Function, key_of
-from .nodes import string
+from .nodes import NEXT, string
 from .promises import promised
 from .values import (
     LIKELY,
@@ -64,8 +64,6 @@ _PYTHON_2 = {
     "six.moves.xrange": "range",
 }
 """What programs for Python 2 as well import for functions that are built in: `from itertools import izip as zip`."""
-_NEXT = frozenset(("next", "__next__"))
-"""What takes one from an iterator: `pairs.next()` is Python 2's."""
 _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ENCODED = Batch(LIKELY, device="cpu")
@@ -347,7 +345,7 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return tensor(base.device, grad=True) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN
     if kind == "dict" and not base.proven and attr in moves.MOVES:
         return _unknown_method(values, UNKNOWN, attr, callee, node, args)  # no dictionary, but something like one
-    if kind == "list" and attr in _NEXT:
+    if kind == "list" and attr in NEXT:
         return element(values, base, None)  # `pairs = enumerate(loader)`, of which one is taken on each step
     if kind in ("dict", "list", "tuple", "str"):
         return operations.container_method(base, attr, args)
@@ -358,7 +356,7 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return NUMBER if one else NDARRAY
     if kind == "scaler" and attr == "scale":
         return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
-    if kind == "loader" and attr in _NEXT:
+    if kind == "loader" and attr in NEXT:
         return element(values, base, None)
     if kind == "loader" and attr == "__iter__":
         return base

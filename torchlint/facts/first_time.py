@@ -592,8 +592,7 @@ def found_large_enough(node: ast.AST, flow: Flow) -> bool:
 def _ends_of_search(flow: Flow) -> int:
     """The last line of the statement by which a function ends where it has what it would make; 0 where there is none."""
     for statement in flow.function.node.body:
-        name = _searched(statement.test) if isinstance(statement, ast.If) else None
-        if name is None or not isinstance(statement, ast.If):
+        if not isinstance(statement, ast.If) or (name := _searched(statement.test)) is None:
             continue
         ends = [one for one in statement.body if isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return)]
         parts = [part for one in ends for part in ast.walk(one.test) if isinstance(part, ast.Attribute)]

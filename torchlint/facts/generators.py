@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
+from .nodes import NEXT
+
 _BEGINS = frozenset(("iter", "__iter__"))
 _REPEATS = frozenset(("repeat",))
-_ADVANCES = frozenset(("next", "__next__"))
 
 
 def handed_on(function: ast.AST, parameters: Collection[str]) -> str | None:
@@ -49,7 +50,7 @@ def _over(loop: ast.For, each: str) -> str | None:
 
 def _advanced(nodes: list[ast.AST], yielded: list[ast.expr | None], stored: list[str]) -> str | None:
     """`batches` of `rest = iter(batches)` and `yield next(rest)`, begun anew as often as it likes."""
-    rest = _only(_of(one, _ADVANCES) for one in yielded)
+    rest = _only(_of(one, NEXT) for one in yielded)
     begun = [
         node.value
         for node in nodes

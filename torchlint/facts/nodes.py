@@ -186,11 +186,15 @@ def callee(node: _N) -> _N | ast.expr:
     return node.func if isinstance(node, ast.Call) else node
 
 
+NEXT = frozenset(("next", "__next__"))
+"""What takes one from an iterator: `next(pairs)`, `pairs.__next__()`; `pairs.next()` is Python 2's."""
+
+
 def advanced(call: ast.expr) -> ast.expr | None:
     """The iterator of which a call takes the next: `batches` of `next(batches)`, `batches.next()`, `batches.__next__()`."""
     if not isinstance(call, ast.Call) or call.keywords:
         return None
     if isinstance(call.func, ast.Name):
         return call.args[0] if call.func.id == "next" and call.args else None
-    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__")
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in NEXT
     return receiver_of(call) if is_method and not call.args else None

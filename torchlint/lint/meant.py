@@ -257,9 +257,9 @@ def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
     put = re.compile(_PUT % {b"names": imported})
     importers = project.importers(module.path) if imported else ()
-    for path in (
-        path for path in importers if project.holds(path, put)
-    ):  # few do, and of the others no more is looked at
+    for path in importers:
+        if not project.holds(path, put):
+            continue  # of most files no more is looked at
         source, other = project.source(path), None
         for found in put.finditer(source.data) if source is not None else ():
             owner = _OWNER.search(found.string[max(found.start() - _FAR, 0) : found.start()])

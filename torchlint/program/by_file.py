@@ -34,7 +34,7 @@ class ByFile:
         self._form = form
         self._lines = dict(lines or {})
         self._values: dict[str, Any] = {}
-        self._new: list[str] = []
+        self._new = set[str]()
         """The files of which something was found out here since `news` was asked for."""
         self._searched = 0
         """How many words were searched for in all lines."""
@@ -51,11 +51,11 @@ class ByFile:
     def __setitem__(self, path: str, value: Any) -> None:
         """Take what a file says of which nothing is known."""
         self._values[path] = value
-        self._new.append(path)
+        self._new.add(path)
 
     def news(self) -> dict[str, str]:
         """The lines of the files of which something was found out since this was asked last."""
-        new, self._new = self._new, []
+        new, self._new = self._new, set()
         return {path: line for path in new if (line := self.line(path)) is not None}
 
     def hear(self, lines: Mapping[str, str]) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ..facts import alternatives, names
 from ..facts.flow import Loop, contains
@@ -55,6 +54,8 @@ _STAYS = (
 )
 _OF_HOST = ((_CPU, b""), (_STAYS, b"store_"))
 """What a file holds whose device may be the CPU whatever is given: `x = "cpu"`, `x = torch.device("cpu")`, switches that stay; with a word that is in it."""
+_CALLED = regex(rb"(?<![\w.\x80-\xff])([\w\x80-\xff]+)\(")
+"""What is called by its bare name: `put(x)`, not `self.put(x)`."""
 _FUNCTION = regex(rb"(?m)^(?:async )?def (\w+)(.*\n?(?:[ \t#)].*\n?|\r?\n)*)")
 """A function at the top of a file: its name, and the rest of it."""
 _MOVE = regex(rb"\.(cuda|to)\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)")
@@ -234,27 +235,27 @@ class Context:
         users = self.project.importers(module.path)
         if any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users):
             return True
-        if any(self._leads_there(name, origin, module) for name, origin in module.imports.items() if "." in origin):
+        called = frozenset(_CALLED.findall(source.data))
+        imports = ((name, origin) for name, origin in module.imports.items() if "." in origin)
+        if any(self._leads_there(origin, module, called=as_bytes(name) in called) for name, origin in imports):
             return True
-        return any(self._brings_mover(module, origin) for origin in module.stars)
+        paths = (self.project.find(origin, module) for origin in module.stars)
+        return any(as_bytes(name) in called for path in paths for name in self._movers(path, module))
 
-    def _brings_mover(self, module: Module, origin: str) -> bool:
-        """Whether a file calls what a star import brings that moves tensors to an accelerator: `from utils import *`, `cc(x)`."""
-        path = self.project.find(origin, module)
-        moving = (
-            self.project.fact(path, "moves tensors in", _moves_tensors_in) if path not in (None, module.path) else None
-        )
-        return any(_calls(module, name) for name in moving or ())
+    def _movers(self, path: str | None, module: Module) -> Collection[str]:
+        """The functions at the top of another file than that one that move something to an accelerator."""
+        if path is None or path == module.path:
+            return ()
+        return self.project.fact(path, "moves tensors in", _moves_tensors_in) or ()
 
-    def _leads_there(self, imported: str, origin: str, module: Module) -> bool:
+    def _leads_there(self, origin: str, module: Module, *, called: bool) -> bool:
         """Whether what a file imports and calls moves tensors to an accelerator, `to_gpu(x)`, or what it imports is one: `dev`."""
-        called = _calls(module, imported)
         package, _, name = (self.project.canonical(origin, module) if called else origin).rpartition(".")
         path = self.project.find(package, module)
+        if called:
+            return name in self._movers(path, module)
         if path is None or path == module.path:
             return False
-        if called:
-            return name in (self.project.fact(path, "moves tensors in", _moves_tensors_in) or ())
         if name not in (self.project.fact(path, "devices", _devices) or ()):
             return False
         owner = self.project.definition(package, module)
@@ -375,11 +376,6 @@ class Context:
 @fact_of_files("names an accelerator")
 def _names_accelerator(source: Source) -> bool:
     return source.holds(ACCELERATOR)
-
-
-def _calls(module: Module, name: str) -> bool:
-    """Whether a file calls something by its bare name: `put(x)`, not `self.put(x)`."""
-    return re.search(rb"(?<![\w.])%s\(" % re.escape(as_bytes(name)), module.source.data) is not None
 
 
 @fact_of_files("moves tensors in")

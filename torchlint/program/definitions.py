@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from ..facts import names
 from ..facts import torch_table as table
 from ..facts.module import Class, Function, Module
+from ..facts.nodes import NEXT
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
@@ -375,7 +376,7 @@ def _gives_batches_on(method: Function) -> bool:
 def _is_of_base(method: Function, value: ast.expr) -> bool:
     """`self`, an iterator of its own, `next(self.iterator)`, `super().__iter__()`, or a name for one of them."""
     if isinstance(value, ast.Call):
-        return names.last(value.func) in ("next", "__next__", "__iter__")
+        return names.last(value.func) in NEXT | {"__iter__"}
     if isinstance(value, ast.Name) and value.id in method.flow.stores:
         made = [method.flow.parents.get(store) for store in method.flow.stores[value.id]]
         return all(isinstance(one, ast.Assign) and _is_of_base(method, one.value) for one in made)
