@@ -157,22 +157,17 @@ def _of_old(site: Site, data: ast.Attribute) -> Iterator[Finding]:
 
 def _read_by_callee(site: Site) -> Iterator[Finding]:
     """A tensor that is given to a function which reads it if it is one: `meters.update(loss=loss)`."""
-    if (
-        not (site.call.args or site.call.keywords)
-        or not site.accelerator
-        or site.value(site.call.func).kind != "function"
-    ):
+    if not (site.call.args or site.call.keywords) or not site.accelerator:
         return
-    for target in site.project.targets(site.function, site.call):
-        for given, read in type_tested.read_of(target, site.call):
-            if not _holds_tensor(site, given) or (level := frequency.severity(site)) is None:
-                continue
-            if not type_tested.is_of_rest(target, read) and reads.scalar_read(site.at(target, read), read) is not None:
-                continue  # told there
-            why = site.related(target, read, "read here, as it is a tensor")
-            message = f"`{site.short(given)}` is read from the device {frequency.how_often(site)} by `{names.last(site.call.func)}()`"
-            yield site.finding(message, severity=level, related=(why, *site.why_hot()))
-            return
+    for target, given, read in site.project.readers(site.function, site.call):
+        if not _holds_tensor(site, given) or (level := frequency.severity(site)) is None:
+            continue
+        if not type_tested.is_of_rest(target, read) and reads.scalar_read(site.at(target, read), read) is not None:
+            continue  # told there
+        why = site.related(target, read, "read here, as it is a tensor")
+        message = f"`{site.short(given)}` is read from the device {frequency.how_often(site)} by `{names.last(site.call.func)}()`"
+        yield site.finding(message, severity=level, related=(why, *site.why_hot()))
+        return
 
 
 def _holds_tensor(site: Site, given: ast.expr) -> bool:

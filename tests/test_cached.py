@@ -486,6 +486,20 @@ class TestChanged:
         assert ["model.py", "tools/metrics.py"] == asked
         assert same(plain(settings_with()), result)
 
+    def test_a_file_that_is_gone_since_another_run(self) -> None:
+        """Of what nothing hangs on any more nothing is asked: it tells of the files that were there then."""
+        caller = "import torch\nfrom {0} import {0}_it\n\ndef show(n):\n    return {0}_it(torch.ones(n).cuda())\n"
+        for name, count in (("read", 4), ("keep", 30)):
+            put(f"{name}.py", f"import torch\n\ndef {name}_it(x):\n    return x.item()\n")
+            for number in range(count):
+                put(f"{name}_{number}.py", caller.format(name))
+        run()
+        Path("read_2.py").unlink()
+        run()
+        put("read_1.py", caller.format("read").replace("ones", "zeros"))
+        result, _ = run()
+        assert same(plain(settings_with()), result)
+
     def test_a_file_that_is_new(self) -> None:
         run()
         put("other.py", "from tools.metrics import Meter\nimport torch\n")

@@ -2,11 +2,13 @@
 
 `Recording` is a project that notes what is read of its files so finely that few changes make it another thing.
 
-Whoever gets a function, a class or a module of another file may look at anything there: the answer depends on the text
-of that file. A call counts with the function that it stands in. Finer is only what happens between the methods here and the
-evaluation of functions, which look at nothing else: a name that leads through a file depends on what the file binds it to,
-a value on the functions that it was made in, a base class on the head of its class, a search for callers on which files
-mention the name and, in those, on the functions that call it.
+Whoever gets a function or a class of another file may look at all that stands there under the name at the top of the file:
+the answer depends on that text, and on the statements of the module. Whoever looks further, by way of its module, is seen
+(`Watched`): at all of the text, at the functions that hold a name, or only at whether the file holds something. A call
+counts with the function that it stands in. Finer is only what happens between the methods here and the evaluation of
+functions, which look at nothing else: a name that leads through a file depends on what the file binds it to, a value on the
+functions that it was made in, a base class on the head of its class, a search for callers on which files mention the name
+and, in those, on the functions that call it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ..facts.module import Class, Function, Module
-from ..facts.units import bound, head, stores, unit, unit_of
+from ..facts.units import BODY, bound, head, stores, top, top_of, unit, unit_of
 from ..facts.values import Callee, Common, Value
 from ..program.by_file import Told
 from ..program.calling import CallSite, aliases
@@ -25,8 +27,94 @@ from ..program.definitions import MOST_HEIRS, origins
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
 from ..program.texts import STARTS
 from ..settings.home import Home
+from ..text.glass import Glass
+from ..text.source import Searches, Source
+from ..text.whole_words import as_pattern
 
 T = TypeVar("T")
+
+
+class Watched(Module):
+    """A file that tells who looks at more of it than at a function, or at what stands at its top under a name."""
+
+    def __init__(self, source: Source, name: str, is_package: bool, project: Recording) -> None:
+        self._project: Recording | None = None
+        super().__init__(source, name, is_package)
+        self._project = project
+
+    @property
+    def _watcher(self) -> Recording | None:
+        """The project, where somebody is to be told what is looked at."""
+        return self._project if self._project is not None and self._project.is_asked else None
+
+    def look(self) -> None:
+        """Told that somebody looks at all of it."""
+        if (watcher := self._watcher) is not None:
+            watcher.look_at(self.path)
+
+    @property
+    def text(self) -> Source:
+        source: Source = self.__dict__["source"]
+        return source
+
+    def holds(self, wanted: Searches | bytes) -> bool:
+        """Whether the text holds something."""
+        found = self.text.holds(wanted)
+        if (watcher := self._watcher) is not None:
+            watcher.note_held(self.path, wanted, found)
+        return found
+
+    def fact(self, name: str, find: Callable[[Source], T]) -> T:
+        """What the text says, by that name."""
+        self.look()
+        return self.text.fact(name, find)
+
+    def told_lines(self, name: str, find: Callable[[Source], list[int]]) -> list[int]:
+        """The lines of which the text says something, by that name."""
+        self.look()
+        return self.text.told_lines(name, find)
+
+    def lines_calling(self, name: str) -> list[int]:
+        return self._told("calls", name, super().lines_calling)
+
+    def lines_holding(self, text: str) -> list[int]:
+        return self._told("holding", text, super().lines_holding)
+
+    def _told(self, kind: str, text: str, ask: Callable[[str], list[int]]) -> list[int]:
+        """Some lines, for who looks at the functions around them."""
+        watcher = self._watcher
+        if watcher is None:
+            return ask(text)
+        watcher.note_functions(kind, self, text)
+        return watcher.quietly(lambda: ask(text))
+
+
+def _source(module: Watched) -> Source:
+    return Glass(module) if module._watcher is not None else module.text
+
+
+def _watched(name: str) -> property:
+    """An attribute of a file that leads to all of it."""
+    kept = vars(Module).get(name)
+    find = getattr(kept, "_answer", None) or getattr(kept, "func", None)
+
+    def read(self: Watched) -> Any:
+        self.look()
+        known = self.__dict__
+        if name not in known and find is not None:
+            known[name] = find(self)
+        return known[name]
+
+    return property(read, _write(name))
+
+
+def _write(name: str) -> Callable[[Watched, Any], None]:
+    return lambda module, value: module.__dict__.update({name: value})
+
+
+Watched.source = property(_source, _write("source"))  # type: ignore[assignment]
+for _name in ("tree", "functions", "classes", "top_functions", "top_classes", "loads"):
+    setattr(Watched, _name, _watched(_name))
 
 
 class Recording(Noting):
@@ -55,11 +143,50 @@ class Recording(Noting):
     def _given(self, answer: T) -> T:
         """Somebody outside gets an answer, and may look at all it leads to."""
         if self._notes and not self._nested:
-            for module in _modules(answer):
-                self.note("text", module.path)
-            for function in _functions(answer):
-                self._note_unit(function)
+            self._own(lambda: self._note_given(answer))
         return answer
+
+    def _note_given(self, answer: object) -> None:
+        for part in _parts_of(answer):
+            self._note_part(part)
+        for function in _functions(answer):
+            self._note_unit(function)
+
+    def _parsed(self, source: Source, name: str, is_package: bool) -> Module:
+        return Watched(source, name, is_package, self)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether what is looked at counts: not what the project does for a question of its own, which notes what that is about."""
+        return not self._nested and self._notes and not self._database.quiet
+
+    def look_at(self, path: str) -> None:
+        """Told that somebody looks at all of a file."""
+        self._database.open("text", path)
+
+    def quietly(self, answer: Callable[[], T]) -> T:
+        """An answer for which files are looked at whose part in it is noted otherwise."""
+        return self._quietly(answer)
+
+    def note_functions(self, kind: str, module: Module, text: str) -> None:
+        """Told that somebody looks at the functions of a file that hold a text ("holding"), or call something of a name ("calls")."""
+        find = _calling if kind == "calls" else _holding
+        self._database.open(kind, module.path, text, self._own(lambda: find(module, text)))
+
+    def note_held(self, path: str, wanted: Searches | bytes, found: bool) -> None:
+        """Told that somebody asks whether the text of a file holds something."""
+        pattern = as_pattern(wanted)
+        if pattern is None:
+            self.look_at(path)
+        else:
+            self._database.open("pattern", path, f"{pattern[0]} {pattern[1].decode('latin-1')}", str(found))
+
+    def _note_part(self, part: Function | Class | Module) -> None:
+        if isinstance(part, Module) or (name := top_of(part)) == BODY:
+            self.note("text", part.path if isinstance(part, Module) else part.module.path)
+        else:
+            self.note("top", part.module.path, name, top(part.module, name))
+            self._note_named(part.module, BODY)
 
     # Files
 
@@ -78,6 +205,10 @@ class Recording(Noting):
     def definition(self, name: str, near: Module) -> Function | Class | Module | None:
         ask = super().definition
         return self._given(self._own(lambda: ask(name, near)))
+
+    def is_namespace(self, name: str, near: Module) -> bool:
+        ask = super().is_namespace
+        return self._own(lambda: ask(name, near))
 
     def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
         return self._quietly(lambda: super(Recording, self)._definition(name, near))
@@ -105,7 +236,7 @@ class Recording(Noting):
 
     def _note_name(self, module: Module, name: str) -> None:
         if self._notes:
-            self.note("name", module.path, name, bound(module, name))
+            self.note("name", module.path, name, self._own(lambda: bound(module, name)))
 
     # Values and calls
 
@@ -125,9 +256,11 @@ class Recording(Noting):
         return self._given(self._own(lambda: inside(function, noted)))
 
     def _note_unit(self, function: Function) -> None:
-        module = function.module
-        name = unit_of(function)
-        self.note("unit", module.path, name, unit(module, name))
+        if self._notes:
+            self._note_named(function.module, unit_of(function))
+
+    def _note_named(self, module: Module, name: str) -> None:
+        self.note("unit", module.path, name, self._own(lambda: unit(module, name)))
 
     def run_by(self, value: Value) -> list[Function]:
         ask = super().run_by
@@ -136,13 +269,19 @@ class Recording(Noting):
     def module_for_calls(self, path: str, name: str) -> Module | None:
         module = self._quietly(lambda: super(Recording, self).module_for_calls(path, name))
         if self._notes and module is not None:
-            self.note("calls", path, name, _calling(module, name))
+            self.note_functions("calls", module, name)
+        return module
+
+    def module_for_name(self, path: str, name: str) -> Module | None:
+        module = self._quietly(lambda: super(Recording, self).module_for_name(path, name))
+        if self._notes and module is not None:
+            self.note_functions("holding", module, name)
         return module
 
     def listing(self, path: str, name: str) -> Mapping[Function, Collection[int]]:
         found = self._quietly(lambda: super(Recording, self).listing(path, name))
         if self._notes and found:
-            self.note("lists", path, name, _units(found))
+            self.note("lists", path, name, self._own(lambda: _units(found)))
         return found
 
     def calls_of(self, function: Function) -> Iterator[CallSite]:
@@ -171,8 +310,8 @@ class Recording(Noting):
         every = list(paths)
         found = self._quietly(lambda: super(Recording, self).having(name, every))
         if self._notes:
-            for path in every:
-                self.note("having", path, name, _heads(found, path))
+            for path, heads in self._own(lambda: [(one, _heads(found, one)) for one in every]):
+                self.note("having", path, name, heads)
         return self._given(found)
 
     def root(self, klass: Class) -> Class:
@@ -216,7 +355,7 @@ class Recording(Noting):
 
     def _attribute(self, klass: Class, name: str) -> Value:
         if self._notes:
-            self.note("stores", klass.module.path, klass.qualname, name, self._stores(klass, name))
+            self.note("stores", klass.module.path, klass.qualname, name, self._own(lambda: self._stores(klass, name)))
         return self._quietly(lambda: super(Recording, self)._attribute(klass, name))
 
     def _stores(self, klass: Class, name: str) -> str:
@@ -225,12 +364,12 @@ class Recording(Noting):
 
     def _note_head(self, klass: Class) -> None:
         if self._notes:
-            self.note("class", klass.module.path, klass.qualname, head(klass))
+            self.note("class", klass.module.path, klass.qualname, self._own(lambda: head(klass)))
 
     # The whole project
 
     def imports_of(self, module: Module) -> list[Module]:
-        self.note("imports", module.path, mark(sorted(origins(module))))
+        self.note("imports", module.path, self._own(lambda: mark(sorted(origins(module)))))
         return super().imports_of(module)
 
     def _find_imports(self, module: Module) -> list[Module]:
@@ -238,7 +377,8 @@ class Recording(Noting):
         return self._own(lambda: self._quietly(lambda: find(module)))
 
     def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
-        found = super().mentioned(module, pattern)
+        ask = super().mentioned
+        found = self._own(lambda: ask(module, pattern))
         self.note("pattern", module.path, f"{pattern.flags} {pattern.pattern.decode('latin-1')}", str(found))
         return found
 
@@ -257,42 +397,40 @@ class Recording(Noting):
             return bound(module, atom[2])
         if kind == "unit":
             return unit(module, atom[2])
+        if kind == "top":
+            return top(module, atom[2])
         if kind == "having":
             return _heads(super().having(atom[2], (atom[1],)), atom[1])
         if kind == "lists":
             return _units(super().listing(atom[1], atom[2]))
         if kind == "calls":
             return _calling(module, atom[2])
+        if kind == "holding":
+            return _holding(module, atom[2])
         if kind == "imports":
             return mark(sorted(origins(module)))
-        if kind == "pattern":
-            flags, _, pattern = atom[2].partition(" ")
-            return str(self.mentioned(module, re.compile(pattern.encode("latin-1"), int(flags))))
         klass = next((klass for klass in module.classes if klass.qualname == atom[2]), None)
         if klass is None:
             return ""
         return head(klass) if kind == "class" else self._stores(klass, atom[3])
 
 
-def _modules(answer: object) -> Iterator[Module]:
-    """The files that an answer leads into."""
+def _parts_of(answer: object) -> Iterator[Function | Class | Module]:
+    """The functions, classes and files that an answer leads to."""
     if isinstance(answer, Common):
         if answer.function is not None:
-            yield answer.function.module
+            yield answer.function
         if answer.class_ is not None:
-            yield answer.class_.module
-        for klass in answer.classes:
-            yield klass.module
+            yield answer.class_
+        yield from answer.classes
         for one in answer.choices if isinstance(answer, Callee) else ():
-            yield from _modules(one)
+            yield from _parts_of(one)
         for part in _parts(answer):
-            yield from _modules(part)
-    elif isinstance(answer, list):
+            yield from _parts_of(part)
+    elif isinstance(answer, list | tuple):
         for item in answer:
-            yield from _modules(item)
-    elif isinstance(answer, Function | Class):
-        yield answer.module
-    elif isinstance(answer, Module):
+            yield from _parts_of(item)
+    elif isinstance(answer, Function | Class | Module):
         yield answer
 
 
@@ -317,6 +455,11 @@ def _calling(module: Module, name: str) -> str:
     if module.source.holds(STARTS):
         lines += module.lines_holding(name)
     return mark([*names, _units(module.functions_at(lines))])
+
+
+def _holding(module: Module, text: str) -> str:
+    """Digest of the functions of a file that hold a text."""
+    return _units(module.functions_at(module.lines_holding(text)))
 
 
 def _heads(classes: Iterable[Class], path: str) -> str:

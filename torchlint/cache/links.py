@@ -12,6 +12,8 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from ..lint.dispatch import last_word
@@ -68,7 +70,10 @@ class Linked:
             self._changed,
         )
         self._analysis = Analysis(self.project, settings)
-        others = bits_of(n for n, atom in enumerate(before.atoms) if self.project.is_other(atom, self._changed))
+        # The table keeps its numbers, and things with them that nothing hangs on any more: they tell of files as they were once.
+        used = reduce(or_, (*before.hangs_on.values(), *(known.hangs_on for known in before.answers.values())), 0)
+        atoms = chosen(enumerate(before.atoms), used)
+        others = bits_of(n for n, atom in atoms if self.project.is_other(atom, self._changed))
         indexed = [n for n, atom in enumerate(before.atoms) if atom[0] in INDEXED]
         unknown = others | bits_of(indexed)
         self.project.answers.update(

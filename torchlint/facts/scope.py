@@ -145,7 +145,7 @@ def _apart(around: ast.AST, one: ast.AST, other: ast.AST) -> bool:
 def may_bind(function: Function, name: str) -> bool:
     """Whether a name may be among those, by the text alone: `torch` that only ever stands before a dot is not."""
     node = function.node
-    source = function.module.source
+    source = function.module.text
     data = source.data
     start, end = 0, len(data)
     if not isinstance(node, ast.Module):
@@ -173,7 +173,7 @@ def _expression(function: Function, node: ast.expr, names: set[str]) -> None:
     if kind is ast.Constant:
         return
     if kind not in _SPREADS or type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
-        source = function.module.source
+        source = function.module.text
         start = source.start_of(node)
         end = source.end_of(node)
         data = source.data

@@ -35,9 +35,9 @@ def unit_of(function: Function) -> str:
     return function.qualname
 
 
-def top_of(function: Function) -> str:
-    """The name of the class or function at the top of the module that a function is or is part of; "<module>" for its body."""
-    return function.qualname.partition(".")[0]
+def top_of(part: Function | Class) -> str:
+    """The name of the class or function at the top of the module that one is or is part of; "<module>" for its body."""
+    return part.qualname.partition(".")[0]
 
 
 def related(module: Module, one: str, other: str) -> bool:
@@ -62,6 +62,21 @@ def unit(module: Module, name: str) -> str:
         text = _body(module) if name == BODY else b"\0".join(_texts(module, name))
         known[name] = _mark(module, text) if text or name == BODY else ""
     return known[name]
+
+
+def top(module: Module, name: str) -> str:
+    """The digest of all that stands at the top of a module under a name: a class with its methods, or a function."""
+    known: dict[str, str] = module.__dict__.setdefault("tops", {})
+    if name not in known:
+        known[name] = _mark(module, b"\0".join(_top_texts(module, name)))
+    return known[name]
+
+
+def _top_texts(module: Module, name: str) -> Iterator[bytes]:
+    parts: Iterable[Function | Class] = (*module.functions[1:], *module.classes)
+    for one in parts:
+        if one.qualname == name and not isinstance(one.node, ast.Module):
+            yield _lines(module, first_line(one.node), one.node.end_lineno or one.node.lineno)
 
 
 def head(klass: Class) -> str:

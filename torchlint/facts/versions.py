@@ -51,10 +51,11 @@ _LARGEST = 40
 class _Asking:
     """What a file that asks for the version of torch holds in any case."""
 
-    _words = regex(rb"version|_at_least|_gt?e|_greater_or_equal")
+    pattern, flags = rb"version|_at_least|_gt?e|_greater_or_equal", re.IGNORECASE
+    _lower = regex(pattern)
 
     def search(self, data: bytes, /) -> object | None:
-        return self._words.search(data.lower())
+        return self._lower.search(data.lower())  # many times quicker than the pattern with its flag
 
 
 _ASKS = _Asking()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Literal
 
 from ..facts import names
-from ..facts.module import Class, Function, Module
+from ..facts.module import Function
 from ..facts.nearby import nodes_on
 from ..pattern.words import KINDS
 from ..program.project import Project
@@ -171,7 +171,7 @@ class Dispatch:
         origin = names.imported(function, parts[0], func) if parts is not None else None
         if origin is None or "." not in origin or origin.startswith(("torch.", "numpy.")):
             return False
-        return not isinstance(self.project.definition(origin, function.module), Module | Class)
+        return not self.project.is_namespace(origin, function.module)
 
     def _used(self, function: Function, node: ast.Attribute | ast.Name, parent: ast.AST, word: str) -> Iterable[Asked]:
         if not self._uses or isinstance(parent, ast.Attribute):

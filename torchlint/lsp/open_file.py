@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..facts.module import Class, Function, FunctionNode, Module, first_line
 from ..system.cached import cached_property
 from ..system.stamp import as_bytes, digest
+from ..text.glass import Glass
 from ..text.source import Searches, Source, Words
 from ..text.whole_words import WholeWords
 from .edits import Edit, edit_between, has_same_head, holds_no_code, parsed_function, says_same
@@ -47,34 +48,6 @@ _APART = 1 << 40
 """How far apart the labels of two lines are when a file is opened; others come to lie between them."""
 _STEP = 1 << 20
 """How far the label of a new line lies behind that of the line above it, where there is room."""
-
-
-class Glass(Source):
-    """The text of an open file as others see it: an answer depends on all of it, or on whether it holds something."""
-
-    def __init__(self, module: OpenModule) -> None:
-        object.__getattribute__(self, "__dict__")["_module"] = module
-
-    def holds(self, wanted: Searches | bytes) -> bool:
-        module: OpenModule = object.__getattribute__(self, "__dict__")["_module"]
-        return module.holds(wanted)
-
-    def fact(self, name: str, find: Callable[[Source], T]) -> T:
-        module: OpenModule = object.__getattribute__(self, "__dict__")["_module"]
-        return module.fact(name, find)
-
-    def told_lines(self, name: str, find: Callable[[Source], list[int]]) -> list[int]:
-        module: OpenModule = object.__getattribute__(self, "__dict__")["_module"]
-        return module.told_lines(name, find)
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in ("holds", "fact", "told_lines", "__class__"):
-            return object.__getattribute__(self, name)
-        module: OpenModule = object.__getattribute__(self, "__dict__")["_module"]
-        if name == "path":
-            return module.path
-        module.look()
-        return getattr(module.text, name)
 
 
 class _Part:

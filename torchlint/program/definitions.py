@@ -40,6 +40,10 @@ class Definitions(Texts):
         nothing: Function | Class | Module | None = None
         return self.ask(("definition", near, name), lambda: self._definition(name, near), nothing)
 
+    def is_namespace(self, name: str, near: Module) -> bool:
+        """Whether a dotted name is one of the project's modules or classes."""
+        return isinstance(self.definition(name, near), Module | Class)
+
     def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
         parts = name.split(".")
         if parts[0] in OUTSIDE:

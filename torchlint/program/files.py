@@ -167,6 +167,10 @@ class Files:
         """The file, parsed, of which nothing but its calls of that name is looked at."""
         return self.module(path)
 
+    def module_for_name(self, path: str, name: str) -> Module | None:
+        """The file, parsed, of which nothing but the functions that hold a name is looked at."""
+        return self.module(path)
+
     def modules(self, paths: Iterable[str]) -> Iterator[Module]:
         """Some files, parsed; those that can't be are left out."""
         return (module for path in paths if (module := self.module(path)) is not None)
@@ -174,10 +178,13 @@ class Files:
     def parse(self, source: Source, name: str, is_package: bool) -> Module | None:
         """A file, parsed; None where it can't be (`unread` is told why)."""
         try:
-            return with_room(lambda: Module(source, name, is_package))
+            return with_room(lambda: self._parsed(source, name, is_package))
         except Exception as error:  # noqa: BLE001 - it costs this file
             self.unread(source.path, error)
             return None
+
+    def _parsed(self, source: Source, name: str, is_package: bool) -> Module:
+        return Module(source, name, is_package)
 
     def sound(self, answers: Sequence[T | FileError], instead: T) -> list[T]:
         """The answers to questions about the whole project; what torchlint failed at is noted, and something said `instead`."""

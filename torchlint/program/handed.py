@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from ..facts import aliases, names
@@ -40,7 +40,7 @@ class Code(Asking, Protocol):
     def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]: ...
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None: ...
     def method(self, klass: Class, name: str) -> Function | None: ...
-    def modules(self, paths: Iterable[str]) -> Iterator[Module]: ...
+    def module_for_name(self, path: str, name: str) -> Module | None: ...
     def named_by(self, module: Module, name: str) -> list[str]: ...
     def resolve(self, function: Function, node: ast.expr) -> str | None: ...
     def run_by(self, value: Value) -> list[Function]: ...
@@ -171,13 +171,13 @@ def _taken(module: Module, name: str) -> Iterator[Use]:
 
 def _naming(code: Code, function: Function) -> Iterator[Module]:
     """The files that may give a function on under its name."""
-    module = function.module
-    if _is_taken(code, module.path, function.name):
+    module, name = function.module, function.name
+    if _is_taken(code, module.path, name):
         yield module
     if function.cls is not None or function.parent is not module.body:
         return
-    others = code.named_by(module, function.name)[:MAX_SITES]
-    yield from code.modules(path for path in others if _is_taken(code, path, function.name))
+    others = (path for path in code.named_by(module, name)[:MAX_SITES] if _is_taken(code, path, name))
+    yield from filter(None, (code.module_for_name(path, name) for path in others))
 
 
 def _is_taken(code: Code, path: str, name: str) -> bool:
@@ -247,7 +247,7 @@ def _reads(code: Code, function: Function, target: ast.expr) -> Iterator[Use]:
     elif isinstance(target, ast.Attribute):
         others = code.calling(target.attr)
         paths = {function.module.path, *(others if len(others) <= MAX_SITES else ())}
-        for module in code.modules(sorted(paths)):
+        for module in filter(None, (code.module_for_name(path, target.attr) for path in sorted(paths))):
             for place, lines in module.functions_at(module.lines_holding(target.attr)).items():
                 for node, _ in nodes_on(place, lines, frozenset((ast.Attribute,))):
                     if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):

@@ -33,12 +33,12 @@ Atom = tuple[str, ...]
 IN_FILE = frozenset(
     (
         *("may hold", "may call", "called as", "may import", "listing", "writes", "fact"),
-        *("pattern", "calls", "lists", "having"),
-        *("imports", "parses", "name", "unit", "class", "stores"),
+        *("pattern", "calls", "holding", "lists", "having"),
+        *("imports", "parses", "name", "unit", "top", "class", "stores"),
     )
 )
 """Kinds of things that one file says by itself."""
-BY_TEXT = frozenset(("may hold", "may call", "called as", "may import", "listing", "writes", "fact"))
+BY_TEXT = frozenset(("may hold", "may call", "called as", "may import", "listing", "writes", "fact", "pattern"))
 """Those of them that its text alone tells."""
 INDEXED = frozenset(("steps", "regions", "training", "options", "renames"))
 """Kinds of things that are known of the whole project only."""
@@ -465,12 +465,20 @@ class Noting(Project):
                 return str(about[0] in self._files and bool(self.lines_listing(about[0], about[1])))
             case "fact":
                 return self._fact_now(about[0], about[1])
+            case "pattern":
+                return self._holds_now(about[0], about[1])
             case "called as":
                 return self.called_as(about[0], about[1]) if about[0] in self._files else ""
             case "may hold" | "may call" | "may import" | "writes":
                 asked = getattr(self, kind.replace(" ", "_"))
                 return str(about[0] in self._files and asked(about[0], about[1]))
         return None
+
+    def _holds_now(self, path: str, told: str) -> str:
+        """Whether a file holds a pattern, as that is told: its flags, and its text."""
+        flags, _, pattern = told.partition(" ")
+        source = self.source(path) if path in self._files else None
+        return str(source is not None and source.holds(re.compile(pattern.encode("latin-1"), int(flags))))
 
     def is_other(self, atom: Atom, changed: Collection[str]) -> bool:
         """Whether a thing is another one than it was before some files changed, as far as files tell."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..facts import left_on_host, names, syntax
+from ..facts import left_on_host, names, syntax, type_tested
 from ..facts.batches import held
 from ..facts.chosen import Choice
 from ..facts.common_names import MODEL_NAME
@@ -306,6 +306,21 @@ class Project(Definitions):
         return init is not None and klass.module.source.holds(b"register_") and name in init.flow.registered
 
     # Calls
+
+    @question("readers", [], by="_ask")
+    def readers(self, function: Function, call: ast.Call) -> list[tuple[Function, ast.expr, ast.Call]]:
+        """The functions that a call runs which read what it gives them where that is a tensor; with what is given, and the read."""
+        if self.value(function, call.func).kind != "function":
+            return []
+        return [
+            (target, given, read)
+            for target in self.targets(function, call)
+            for given, read in self._read_by(target, call)
+        ]
+
+    @question("read by", [], by="_ask")
+    def _read_by(self, function: Function, call: ast.Call) -> list[tuple[ast.expr, ast.Call]]:
+        return type_tested.read_of(function, call)
 
     @question("targets", [], by="_ask")
     def targets(self, function: Function, call: ast.Call) -> list[Function]:

@@ -312,12 +312,11 @@ class Regions:
         function = function_at(self.project, place)
         if function.decorator_names & STOPS or _is_autograd(function) or self._replaced(function):
             return None
-        return [
-            place_of(target)
-            for call in function.flow.calls
-            if self.reached(function, call)
-            for target in self.project.targets(function, call)
-        ]
+        calls = (call for call in function.flow.calls if self.reached(function, call))
+        targets = [target for call in calls for target in self.project.targets(function, call)]
+        for target in targets:
+            self.project.note_lines(target.module)
+        return list(map(place_of, targets))
 
     def _replaced(self, function: Function) -> bool:
         """Whether a decorator of the class puts another method in the place of this one, and so says what runs."""

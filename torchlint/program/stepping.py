@@ -129,6 +129,8 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
             continue  # a dummy stands in for data that is missing
         if is_left_out(project, function, call, loop, asked.given):
             continue
+        for target in targets:
+            project.note_lines(target.module)
         called = [
             Called(place_of(target), weight == "weak", _given(project, target, call, asked.given)) for target in targets
         ]
@@ -138,6 +140,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         if loop is None or not asked.inside or loop in function.flow.loops(node):
             weight = in_training(project, function, node, loop)
             if weight not in guards.RARE:
+                project.note_lines(getter.module)
                 found.append(Called(place_of(getter), weight == "weak"))
     return found
 
@@ -196,12 +199,10 @@ def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]
     through = [] if isinstance(loop, ast.While) else [loop.iter]
     taken = map(advanced, function.flow.calls_in(loop))
     through += [iterator for iterator in taken if iterator is not None]
-    return [
-        (loop_place(one, inner), place_of(one))
-        for iterable in through
-        for one in handed.generators(project, function, iterable)
-        for inner in one.giving_loops
-    ]
+    gone_through = [one for iterable in through for one in handed.generators(project, function, iterable)]
+    for one in gone_through:
+        project.note_lines(one.module)
+    return [(loop_place(one, inner), place_of(one)) for one in gone_through for inner in one.giving_loops]
 
 
 def _look_at(project: Project, function: Function, found: dict[Place, Function], own: Own) -> None:

@@ -12,7 +12,7 @@ from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function, Module
 from ..facts.nodes import names_in
 from ..query.question import question
-from ..text.source import Words
+from ..system.regex import regex
 from . import families, handed
 from .batches import sends, sent_batch, takes
 from .conditions import guarded
@@ -33,7 +33,8 @@ from .model_calls import (
 from .stepping import is_left_out
 from .steps import Steps
 
-_WARM = Words(b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois")
+_WARM = regex(rb"no_grad|inference_mode|\.eval\(|oader|denois")
+_WARM_WORDS = frozenset((b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois"))
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200
@@ -86,8 +87,7 @@ class WarmLoops:
 
     def warm_in(self, path: str) -> Collection[Function]:
         """The functions of a file with an evaluation or generation loop, and those of the file that these loops run."""
-        source = self.project.source(path)
-        module = self.project.module(path) if source is not None and source.holds(_WARM) else None
+        module = self.project.module(path) if self.project.holds(path, _WARM, _WARM_WORDS) else None
         return self._warm_in(module) if module is not None else ()
 
     @question("warm in", ())

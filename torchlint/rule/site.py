@@ -606,6 +606,8 @@ class Site:
 
     def related(self, function: Function, node: ast.AST, message: str) -> Related:
         """Another place that explains the finding, in whatever file of the project."""
+        if function.module is not self.module:
+            self.project.note_lines(function.module)
         source = function.module.text_of(node)
         line, column = source.position(source.start_of(node))
         return Related(function.module.path, line, column, message)

@@ -27,6 +27,26 @@ class WholeWords:
         return next((word for word in self.words if _stands_alone(word, data)), None)
 
 
+def as_pattern(wanted: Searches | bytes) -> tuple[int, bytes] | None:
+    """The flags and the text of a pattern that finds something wherever a search does, and nowhere else; None where there is none."""
+    if isinstance(wanted, bytes):
+        return 0, re.escape(wanted)
+    if isinstance(wanted, Words | WholeWords):
+        found = list(map(re.escape, wanted.sure))
+        words = b"|".join(map(re.escape, wanted.words))
+        if isinstance(wanted, WholeWords):
+            found += [rb"\b(?:%s)\b" % words]
+        elif wanted.pattern is None:
+            found += [words]
+        elif wanted.pattern.flags:
+            return None
+        else:
+            found += [b"(?:%s)" % wanted.pattern.pattern]
+        return 0, b"|".join(found)
+    pattern, flags = getattr(wanted, "pattern", None), getattr(wanted, "flags", None)
+    return (int(flags), pattern) if isinstance(pattern, bytes) and isinstance(flags, int) else None
+
+
 def quickest(pattern: re.Pattern[bytes]) -> Searches:
     """What finds something wherever a pattern does, and nowhere else, in the least time."""
     if pattern.flags:
