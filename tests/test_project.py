@@ -1033,6 +1033,16 @@ def test_keywords_that_callers_give_beside_the_parameters(calls: str, expected: 
 # Classes
 
 
+LAYERS = """
+    def __init__(self, size):
+        super().__init__(size)
+        self.size = size
+        self.head = nn.Linear(2, 2)
+    def forward(self, x):
+        return self.head(x)
+"""
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
@@ -1045,6 +1055,14 @@ def test_keywords_that_callers_give_beside_the_parameters(calls: str, expected: 
         ({"a.py": "class A(A): pass"}, False),
         ({"a.py": "class B: pass\nclass A(B): pass"}, False),
         ({"a.py": "class Module: pass\nclass A(Module): pass"}, False),
+        ({"a.py": TORCH + "class A(Base):" + LAYERS}, False),
+        ({"a.py": TORCH + "class A(dict):" + LAYERS}, False),
+        ({"a.py": TORCH + "class A(torch.utils.data.Dataset):" + LAYERS}, False),
+        ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS.replace("forward", "run")}, False),
+        ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS.replace("nn.Linear(2, 2)", "3")}, False),
+        ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS, "zoo.py": "class Base: pass"}, False),
+        ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS}, True),
+        ({"a.py": TORCH + "import zoo\nclass A(zoo.models.Base):" + LAYERS}, True),
         ({"a.py": TORCH + "class A(nn.Module): pass"}, True),
         ({"a.py": TORCH + "class A(nn.Linear): pass"}, True),
         ({"a.py": TORCH + "class A(Mixin, nn.Module): pass"}, True),

@@ -271,7 +271,23 @@ class Definitions(Texts):
         if name.startswith(("torch.nn.", "torch.jit.")):
             return name != "torch.nn.Parameter"
         last = name.rpartition(".")[2] or names.last(base)
-        return last in table.MODULE_BASES or last == "Module"
+        if last in table.MODULE_BASES or last == "Module":
+            return True
+        root = name.partition(".")[0]
+        return "." in name and (root == "torchvision" or root not in OUTSIDE) and self._has_layers(klass)
+
+    def _has_layers(self, klass: Class) -> bool:
+        """Whether a class has a `forward`, and its constructor gives it layers of torch, which only a module can have."""
+        init = klass.methods.get("__init__")
+        if init is None or "forward" not in klass.methods:
+            return False
+        made = (
+            node.value
+            for node in init.flow.nodes
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
+        )
+        calls = (one.func for one in made if isinstance(one, ast.Call))
+        return any((self.resolve(init, func) or "").startswith("torch.nn.") for func in calls)
 
     def of_heirs(self, klass: Class, name: str, most: int = MOST_HEIRS) -> list[Function]:
         """The methods of a name in the subclasses of a class; none where there are more than that."""
