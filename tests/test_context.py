@@ -391,6 +391,9 @@ def test_files_that_only_define_what_runs_on_an_accelerator(files: Files, expect
         ("speed_bench.py", "", "benchmark"),
         ("profile_model.py", "", "benchmark"),
         ("speed.py", "import torch.utils.benchmark", "benchmark"),
+        ("benchmark/run.py", "loader = DataLoader(x)\nfor x in loader:\n    f(x)", "benchmark"),
+        ("benchmark/run.py", "import time\nnet.load_state_dict(s)\nloader = DataLoader(x)", "benchmark"),
+        ("benchmark/predict.py", "net.load_state_dict(s)\nloader = DataLoader(x)", "library"),
     ],
 )
 def test_role_of_a_file(path: str, code: str, expected: str) -> None:

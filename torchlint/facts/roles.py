@@ -34,6 +34,9 @@ _OF_PROGRAM = regex(r"loader|^(?:args|opts?|cfg|config|epoch|dataset|(?:test|val
 """What a function of a program is given, and a test makes for itself."""
 _BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
 
+_SCORES = (b"DataLoader(", b"load_state_dict(")
+_TIMES = regex(rb"\btime(?:it)?\b|perf_counter|synchronize|Event\(|profil|latency|throughput")
+
 _LASTING = frozenset(("DataLoader", "parse_args", "load_state_dict", "save", "from_pretrained"))
 _PROGRAM = frozenset(("backward", "step")) | _LASTING
 """What a file calls that is run for more than to check itself."""
@@ -47,9 +50,15 @@ def role_of(module: Module, place: str) -> Role:
     """What a file is for, by its place in the project and its top-level code."""
     if _TEST.search(place) and not runs_a_program(place, module.source):
         return "test"
-    if _BENCHMARK.search(place) or module.source.holds(b"torch.utils.benchmark"):
+    if module.source.holds(b"torch.utils.benchmark") or (_BENCHMARK.search(place) and not _scores(module.source)):
         return "benchmark"
     return "script" if module.source.holds(b"__main__") else "library"
+
+
+def _scores(source: Source) -> bool:
+    """Whether a file of `benchmark/` runs a trained model over the data of one, and times nothing."""
+    data = source.data
+    return all(word in data for word in _SCORES) and _TIMES.search(data) is None
 
 
 def runs_a_program(place: str, source: Source) -> bool:
