@@ -170,7 +170,7 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if _is_given(site, data):
         return ""
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
-    listed = value.kind in ("list", "tuple", "size") and _is_written_out(data)
+    listed = value.kind in ("list", "tuple", "size") and (_is_written_out(data) or _is_size(site, data))
     if number or listed or (not value and (_is_option(site, data) or _is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
@@ -289,6 +289,13 @@ def _is_written_out(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         return _is_written_out(node.left) or _is_written_out(node.right)
     return isinstance(node, ast.List | ast.Tuple | ast.Attribute) or (isinstance(node, ast.Name) and node.id.isupper())
+
+
+def _is_size(site: Site, data: ast.expr) -> bool:
+    """`list(x.shape[-2:])`, `x.size()[2:]`: sizes of a tensor, all or some."""
+    if isinstance(data, ast.Call) and site.resolve(data.func) in ("list", "tuple") and len(data.args) == 1:
+        data = data.args[0]
+    return site.value(data).kind == "size"
 
 
 def _is_option(site: Site, data: ast.expr) -> bool:

@@ -13,7 +13,7 @@ from . import arguments, names
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import severity
-from .module import Function
+from .module import Function, Module
 from .nodes import given_to
 from .place import Place
 from .results import Origins
@@ -265,14 +265,28 @@ def host_copy(place: Place, call: ast.Call, certainty: Certainty = PROVEN) -> as
     return device_tensor(place, func.value, LIKELY if func.attr in ("cpu", "to") else certainty)
 
 
+_KEPT_AS = frozenset(
+    "bool clone contiguous data detach double flatten float int long mT squeeze T unsqueeze view".split()
+)
+"""What a tensor of the host is asked for on its way to an array, and a model mostly is not."""
+
+
 def _becomes_array(place: Place, call: ast.Call) -> bool:
-    """`x.cpu().numpy()`, `x.cpu().data.numpy()`: nothing but a tensor has both methods."""
+    """`x.cpu().numpy()`, `x.cpu()[0].float().numpy()`, `x.cpu().tolist()`: nothing but a tensor has both methods."""
     assert isinstance(call.func, ast.Attribute)
-    node = place.flow.parents.get(call) if call.func.attr == "cpu" else None
-    while isinstance(node, ast.Attribute) and node.attr in ("data", "detach"):
-        around = place.flow.parents.get(node)
-        node = place.flow.parents.get(around) if node.attr == "detach" and isinstance(around, ast.Call) else around
-    return isinstance(node, ast.Attribute) and node.attr == "numpy"
+    parents = place.flow.parents
+    part: ast.AST | None = call
+    node = parents.get(call) if call.func.attr == "cpu" else None
+    while True:
+        if isinstance(node, ast.Attribute) and node.attr in _KEPT_AS:
+            called = parents.get(node)
+            part = called if isinstance(called, ast.Call) and called.func is node else node
+        elif isinstance(node, ast.Subscript) and node.value is part:
+            part = node
+        else:
+            method = node.attr if isinstance(node, ast.Attribute) else ""
+            return method == "numpy" or (method == "tolist" and place.hot is not None)  # others mostly need the list
+        node = parents.get(part)
 
 
 def _copies(place: Place, method: str, call: ast.Call) -> bool:
@@ -312,7 +326,12 @@ def _loss(place: Place, node: ast.expr) -> ast.expr | None:
     """`loss.item()` and `losses["box"].item()` in a step loop, where nothing else is known of it."""
     named = isinstance(node, ast.Name) and _LOSS.search(node.id) is not None
     named = named or (isinstance(node, ast.Subscript) and _is_loss_of(node))
-    return node if named and place.accelerator and place.hot is not None and not place.value(node) else None
+    if not named or not place.accelerator or place.hot is None:
+        return None
+    value = place.value(node)
+    # `{"loss": 0}` is what the sum began as: no number that stands in a program has an `item()`.
+    begun = isinstance(node, ast.Subscript) and value.kind == "number" and value.const is not None
+    return node if begun or not value else None
 
 
 def _is_loss_of(node: ast.Subscript) -> bool:
@@ -405,9 +424,28 @@ def _reads_as_before(place: Place, node: ast.expr) -> bool:
 
 
 def _is_run_backward(place: Place, node: ast.expr) -> bool:
-    """Whether the function says `loss.backward()` of a name, which only a single value has without an argument, or of a sum of it."""
-    names_ = place.once(("run backward", place.function), lambda: _run_backward(place.function))
-    return isinstance(node, ast.Name) and node.id in names_
+    """Whether the function says `loss.backward()` of a name, which only a single value has without an argument, or of a sum of it.
+
+    What has the name of such a loss in a function of the same file that evaluates, is the same there.
+    """
+    if not isinstance(node, ast.Name):
+        return False
+    if node.id in place.once(("run backward", place.function), lambda: _run_backward(place.function)):
+        return True
+    if _LOSS.search(node.id) is None or place.warm is None:
+        return False
+    module = place.function.module
+    return node.id in place.once(("read as before", module), lambda: _run_backward_in(module))
+
+
+def _run_backward_in(module: Module) -> frozenset[str]:
+    """The names that a function of the file runs backward, and reads as `loss.data[0]`."""
+    found: set[str] = set()
+    for function in module.functions_at(module.lines_calling("backward")):
+        read = (node.value for node in function.flow.nodes if isinstance(node, ast.Subscript))
+        owners = (one.value for one in read if isinstance(one, ast.Attribute) and one.attr == "data")
+        found |= _run_backward(function) & {owner.id for owner in owners if isinstance(owner, ast.Name)}
+    return frozenset(found)
 
 
 def _run_backward(function: Function) -> frozenset[str]:
