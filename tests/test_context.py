@@ -298,6 +298,16 @@ class Net(torch.nn.Module):
             True,
         ),
         ({"a.py": "from b import dev", "b.py": SENDS}, True),
+        # All that is said of the device is that it is the host.
+        ({"a.py": "device = 'cpu'\nnet.to(device)"}, False),
+        ({"a.py": "DEVICE = torch.device('cpu')\nf(x, device=DEVICE)"}, False),
+        ({"a.py": "device = 'cpu'  # or another\nnet.to(device)"}, True),
+        ({"a.py": "device = 'cpu'\nif mps:\n    device = 'mps'"}, True),
+        ({"a.py": "device = 'cpu'\nif args.gpu:\n    device = args.gpu"}, True),
+        ({"a.py": "device = 'cpu'\ndef f(x):\n    device = x.device"}, True),
+        ({"a.py": "device = 'cpu'\nself.device = best()"}, True),
+        ({"a.py": "device = 'cpu'", "b.py": "import a\nx.cuda()"}, True),
+        ({"a.py": "def f(device):\n    device = 'cpu'"}, True),
     ],
 )
 def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) -> None:

@@ -27,6 +27,12 @@ ACCELERATOR = WholeWords(
     b"device", b"DEVICE", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
     sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
 )  # fmt: skip
+_HOST_ALONE = regex(rb"(?m)^(?:device|DEVICE)[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$")
+_SAID = regex(rb"(?m)^[ \t]*(?:device|DEVICE)\b[^\n=(]*=(?!=)|\.device[ \t]*=(?!=)")
+_OTHER_DEVICES = WholeWords(
+    b"_device", b"get_device", b"xpu", b"mps", b"npu", b"gpu", b"fabric",
+    sure=(b"cuda", b"GPU", b"--device", b"accelerat", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
+)  # fmt: skip
 _TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]*Trainer\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
 _MOST_USERS = 50
@@ -230,7 +236,8 @@ class Context:
     def accelerator(self, module: Module) -> bool:
         """Whether the file, or a file of the project that imports it, deals with an accelerator, or it imports what does."""
         source = module.source
-        if source.holds(ACCELERATOR) or (source.mentions(b"Trainer") and source.holds(_TRAINERS)):
+        named = source.fact("names an accelerator", _names_accelerator)
+        if named or (source.mentions(b"Trainer") and source.holds(_TRAINERS)):
             return True
         users = self.project.importers(module.path)
         if any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users):
@@ -375,7 +382,14 @@ class Context:
 
 @fact_of_files("names an accelerator")
 def _names_accelerator(source: Source) -> bool:
-    return source.holds(ACCELERATOR)
+    return source.holds(ACCELERATOR) and not _has_host_alone(source)
+
+
+def _has_host_alone(source: Source) -> bool:
+    """Whether all that a file says of its device is `device = "cpu"`."""
+    data = source.data
+    said = len(_HOST_ALONE.findall(data)) == len(_SAID.findall(data)) == 1 if b"cpu" in data else False
+    return said and _OTHER_DEVICES.search(data) is None
 
 
 @fact_of_files("moves tensors in")
