@@ -159,7 +159,7 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         )
     if stays_same(site, data):
         return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
-    if kept_array(site, data):
+    if kept_array(site, data, array=site.name == "torch.from_numpy()"):
         return f"`{site.short(data)}` is an array that an object keeps, and is copied to the device each time"
     if only_grows(site, data):
         return f"`{site.short(data)}` grows in this loop, and all of it is copied to the device each time"

@@ -59,13 +59,21 @@ def taken_from_host(place: Place, node: ast.expr) -> ast.expr | None:
     return whole if value.on_cpu and value.is_tensor and not value.pinned else None
 
 
-def kept_array(place: Place, node: ast.expr) -> bool:
-    """Whether data is an array of NumPy that an object keeps as its constructor made it: `self.betas`, or a parameter that is given that."""
+def kept_array(place: Place, node: ast.expr, *, array: bool = False) -> bool:
+    """Whether data is an array of NumPy that an object keeps as its constructor made it: `self.betas`, or a parameter that is given that.
+
+    What is known to be an `array` by what takes it, or by a cast that arrays alone have, need not be known by itself.
+    """
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        node, array = node.func.value, True
     part = viewed(node)
     if isinstance(part, ast.Attribute):
         klass = _holder(place, part) if place.function.name != "__init__" else None
         value = place.value(part)
-        if klass is None or value.kind != "ndarray" or value.other_kinds:
+        if klass is None or value.other_kinds:
+            return False
+        # What other objects share with a module, they hardly write into.
+        if value.kind != "ndarray" and not (array and not value and place.project.is_module(klass)):
             return False
         # `storage.rewards[step] = reward` may stand in any file.
         written = rb"\.%s\[[^\n]*\] *[-+*/|&]?=[^=]" % part.attr.encode()
@@ -76,7 +84,7 @@ def kept_array(place: Place, node: ast.expr) -> bool:
     at = function.positions[part.id] - function.is_method
     for site in place.callers(function):
         given = argument_of(site.given or site.call, part.id, at)
-        if isinstance(given, ast.Attribute) and kept_array(place.at(site.function, site.call), given):
+        if isinstance(given, ast.Attribute) and kept_array(place.at(site.function, site.call), given, array=array):
             return True
     return False
 

@@ -7,7 +7,7 @@ import ast
 from .bindings import Assigned
 from .flow import contains
 from .names import chain, last
-from .nodes import elements, root_of
+from .nodes import elements, indices, root_of
 from .place import Place
 from .runs import of_few
 
@@ -172,7 +172,7 @@ def rows_of(place: Place, row: ast.expr) -> ast.expr | None:
 
 
 def _is_numbered(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
-    """`x[i]` of `for i in range(n)`, where nothing in the loop makes `x`, writes to it or moves `i`."""
+    """`x[i]` or `x[i, best, :3]` of `for i in range(n)`, where nothing in the loop makes `x`, writes to it or moves `i`."""
     if not isinstance(loop.iter, ast.Call) or next(place.flow.guards(row, loop), None) is not None:
         return False  # some of the rows
     over = place.resolve(loop.iter.func)
@@ -180,7 +180,10 @@ def _is_numbered(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
     if over == "enumerate" and isinstance(loop.target, ast.Tuple) and loop.target.elts:
         counter = loop.target.elts[0]
     name = chain(row.value)
-    if not (isinstance(counter, ast.Name) and isinstance(row.slice, ast.Name) and row.slice.id == counter.id and name):
+    parts = indices(row.slice)
+    if not isinstance(counter, ast.Name) or not name or not isinstance(parts[0], ast.Name):
+        return False
+    if not any(isinstance(part, ast.Name) and part.id == counter.id for part in parts):
         return False
     written = [*place.flow.targets.get(".".join(name), ()), *place.flow.stored_in.get(".".join(name), ())]
     moved = [store for store in place.flow.stores.get(counter.id, ()) if store is not counter]
