@@ -1073,6 +1073,7 @@ LAYERS = """
         ({"a.py": "from lightning import LightningModule\nclass A(LightningModule): pass"}, True),
         ({"a.py": "from transformers import PreTrainedModel as P\nclass A(P): pass"}, True),
         ({"a.py": "from keras import Module\nclass A(Module): pass"}, True),
+        ({"a.py": "from transformers import ElectraPreTrainedModel\nclass A(ElectraPreTrainedModel): pass"}, True),
     ],
 )
 def test_classes_that_are_modules_of_torch(files: Files, expected: bool) -> None:

@@ -271,7 +271,7 @@ class Definitions(Texts):
         if name.startswith(("torch.nn.", "torch.jit.")):
             return name != "torch.nn.Parameter"
         last = name.rpartition(".")[2] or names.last(base)
-        if last in table.MODULE_BASES or last == "Module":
+        if last in table.MODULE_BASES or last == "Module" or last.endswith("PreTrainedModel"):
             return True
         root = name.partition(".")[0]
         return "." in name and (root == "torchvision" or root not in OUTSIDE) and self._has_layers(klass)
