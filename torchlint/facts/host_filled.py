@@ -30,6 +30,7 @@ _CALCULATE = frozenset(("torch.autograd.Variable", "torch.nn.functional.one_hot"
 _REARRANGE = frozenset(("einops.rearrange", "einops.repeat", "einops.reduce"))
 """What gives the elements of its first argument in another shape; the others are its pattern and sizes."""
 _PAIRS = frozenset(("torch.triu_indices", "torch.tril_indices"))
+_NO_TENSORS = frozenset(("number", "str", "none", "dtype"))
 _STEPS = 8
 """How many operations on a filled tensor are looked through."""
 _SIZED_BY = frozenset(("start", "end", "step", "steps", "size", "n", "m"))
@@ -289,8 +290,8 @@ def _is_number(place: Place, node: ast.expr) -> bool:
     value = place.value(node)
     if value.items is not None or value.element is not None:
         return all(one is not None and one.kind == "number" for one in value.items or (value.element,))
-    if value.kind in ("number", "str", "none", "dtype"):
-        return not value.other_kinds
+    if value.kind in _NO_TENSORS:
+        return value.other_kinds <= _NO_TENSORS
     return not value and _is_scalar(place, node, _STEPS)
 
 

@@ -326,7 +326,8 @@ def _loss(place: Place, node: ast.expr) -> ast.expr | None:
     """`loss.item()` and `losses["box"].item()` in a step loop, where nothing else is known of it."""
     named = isinstance(node, ast.Name) and _LOSS.search(node.id) is not None
     named = named or (isinstance(node, ast.Subscript) and _is_loss_of(node))
-    if not named or not place.accelerator or place.hot is None:
+    evaluated = place.warm is not None and isinstance(node, ast.Name)
+    if not named or not place.accelerator or (place.hot is None and not evaluated):
         return None
     value = place.value(node)
     # `{"loss": 0}` is what the sum began as: no number that stands in a program has an `item()`.
