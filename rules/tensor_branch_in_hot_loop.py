@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, logging_calls, loop_ends
 from torchlint.facts import host_reads as reads
+from torchlint.facts.flow import contains
 from torchlint.rule import Finding, Site, plain, rule
 
 # What has no name is shown in a few lines of other files alone, these calls everywhere.
@@ -92,10 +93,18 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     level = frequency.severity(place)
     if level is None or (level == "info" and loop_ends.decides(place, found)) or _first(site) is not branch:
         return
-    if logging_calls.is_logged(site, found) or reads.scalar_reads(site, site.statement):
+    if logging_calls.is_logged(site, found) or any(
+        not _in_message(site, one) for one in reads.scalar_reads(site, site.statement)
+    ):
         return
     message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {frequency.how_often(place)}"
     yield site.finding(message, severity=level, at=found, related=place.why_hot())
+
+
+def _in_message(site: Site, read: ast.Call) -> bool:
+    """Whether a read is part of what an `assert` says where it fails."""
+    message = site.statement.msg if isinstance(site.statement, ast.Assert) else None
+    return message is not None and contains(message, read)
 
 
 def _branch(site: Site) -> ast.AST | None:

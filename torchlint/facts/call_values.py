@@ -196,7 +196,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         named = dict(args.keywords) if args.first.kind == "name" else {}
         return replace(args.first, entries=named) if args.first.kind == "name" and named else args.first
     if root == "collections" and last in _DICTIONARIES and _starts_empty(last, args):
-        return Dict(entries={}, element=None, made_by=node)
+        makes = args.first.class_ if args.first.kind == "class" else None
+        return Dict(entries={}, element=values.instance(makes) if makes is not None else None, made_by=node)
     if name in ("collections.namedtuple", "typing.NamedTuple"):
         return operations.named_tuple_class(node)
     if name in _OPTION_PARSERS and args.first.class_ is not None:

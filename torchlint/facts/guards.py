@@ -186,6 +186,7 @@ class _Reading:
         ):
             return self.test(test.left, true)
         if isinstance(test, ast.Compare):
+            test = self._with_remainder(test)
             rare = self._since_last(test, true) or self._is_nth(test, true) or self._is_reached(test, true)
             rare = rare or (true and self._is_last_of_all(test))
             rare = rare or (true and _is_seldom_drawn(test))
@@ -205,6 +206,11 @@ class _Reading:
         if true and isinstance(test, ast.Call) and names.last(test.func) in _MAKES_GRAPHS:
             return "cold"
         return "cold" if _is_accident(test, true, self.flow) else _named(test, true)
+
+    def _with_remainder(self, test: ast.Compare) -> ast.Compare:
+        """`step % n == 0` for `rest == 0` where `rest = step % n` or `_, rest = divmod(step, n)`; else the comparison itself."""
+        rest = _remainder_named(test.left, self.flow) if isinstance(test.left, ast.Name) else None
+        return test if rest is None else ast.copy_location(ast.Compare(rest, test.ops, test.comparators), test)
 
     def _is_empty(self, test: ast.expr, true: bool) -> bool:
         """Whether there are no rows where a test comes out so: `boxes.numel() == 0`, and the `else` of `if len(boxes) > 0`."""
@@ -459,7 +465,26 @@ def remainder(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
         return node.left, node.right
     if isinstance(node, ast.Call) and len(node.args) == 2 and ".".join(names.chain(node.func) or ()) in _REMAINDERS:
         return node.args[0], node.args[1]
+    if isinstance(node, ast.Subscript) and is_constant(node.slice, 1) and isinstance(node.value, ast.Call):
+        return _divided(node.value)
     return None
+
+
+def _divided(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
+    """What is divided by what in `divmod(step, n)`."""
+    return (call.args[0], call.args[1]) if names.chain(call.func) == ["divmod"] and len(call.args) == 2 else None
+
+
+def _remainder_named(name: ast.Name, flow: Flow) -> ast.expr | None:
+    """The remainder that a name stands for, where one statement binds it: `rest = step % n`, `_, rest = divmod(step, n)`."""
+    value = _assigned(name, flow)
+    if value is not None:
+        return value if remainder(value) is not None else None
+    stores = flow.stores.get(name.id, ()) if name.id not in flow.parameters else ()
+    pair = flow.parents.get(stores[0]) if len(stores) == 1 else None
+    made = flow.parents.get(pair) if isinstance(pair, ast.Tuple) and pair.elts[-1] is stores[0] else None
+    parts = _divided(made.value) if isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) else None
+    return ast.BinOp(parts[0], ast.Mod(), parts[1]) if parts is not None else None
 
 
 def _divides(call: ast.Call, true: bool, value_of: ValueOf) -> bool:

@@ -21,6 +21,8 @@ from .texts import MAX_SITES
 
 MOST_STORES = 8
 """A name that is assigned more often is not asked why it is set."""
+Side = tuple[ast.expr, bool]
+"""A condition, and whether it holds."""
 _FILLED = frozenset(("full", "full_like", "zeros", "zeros_like", "ones", "ones_like"))
 
 
@@ -50,13 +52,13 @@ def guarded(
         meaning = meaning or _elsewhere(project, function, guard)
         meaning = meaning or _set_behind(project, function, guard, loop, training)
         if meaning in guards.RARE:
-            if loop is not None and guard.test in _step_conditions(project, function, loop):
+            if loop is not None and (guard.test, guard.true) in _step_conditions(project, function, loop):
                 continue
-            if loop is None and guard.test in _update_conditions(project, function):
+            if loop is None and (guard.test, guard.true) in _update_conditions(project, function):
                 continue
             if guard.block is not None and _is_whole_step(project, function, guard.block):
                 continue
-            if guard.test not in _gathering(project, function, loop):
+            if (guard.test, guard.true) not in _gathering(project, function, loop):
                 return meaning
             meaning = "weak"
         elif not meaning and _never(project, function, guard):
@@ -72,7 +74,7 @@ def in_training(project: Project, function: Function, node: ast.AST, loop: Loop 
     return guarded(project, function, node, loop, training=True)
 
 
-def _update_conditions(project: Project, function: Function) -> frozenset[ast.expr]:
+def _update_conditions(project: Project, function: Function) -> frozenset[Side]:
     """The conditions that all whole steps of a method are behind which runs several."""
     if function.cls is None or function not in updates(project, function.cls):
         return frozenset()
@@ -266,36 +268,39 @@ def _stores_given(method: Function, attribute: str, call: ast.Call, new: ast.exp
     return False
 
 
-def _step_conditions(project: Project, function: Function, loop: Loop) -> frozenset[ast.expr]:
+def _step_conditions(project: Project, function: Function, loop: Loop) -> frozenset[Side]:
     """The conditions that all steps of a loop are behind: what stands there too is no rarer than the steps."""
     return _conditions(project, function, loop)[0]
 
 
-def _gathering(project: Project, function: Function, loop: Loop | None) -> frozenset[ast.expr]:
+def _gathering(project: Project, function: Function, loop: Loop | None) -> frozenset[Side]:
     """The conditions that all optimizers of a loop, or a function, are behind: they wait for the gradients of a few batches."""
     return _conditions(project, function, loop)[1] if loop is not None else _gathering_outside(project, function)
 
 
 @question("gathering", frozenset())
-def _gathering_outside(project: Project, function: Function) -> frozenset[ast.expr]:
+def _gathering_outside(project: Project, function: Function) -> frozenset[Side]:
     named = [call for call in function.flow.calls_named("step") if not function.flow.loops(call)]
     return _behind(function, None, [call for call in named if parts_of_step(project, function, call)])
 
 
 @question("conditions", (frozenset(), frozenset()))
-def _conditions(project: Project, function: Function, loop: Loop) -> tuple[frozenset[ast.expr], frozenset[ast.expr]]:
+def _conditions(project: Project, function: Function, loop: Loop) -> tuple[frozenset[Side], frozenset[Side]]:
     """The conditions that all steps of a loop are behind, and those that all optimizers are that come less often."""
     steps = [call for call in function.flow.calls_in(loop) if parts_of_step(project, function, call)]
     updates = [call for call in steps if names.last(call.func) == "step"]
-    gathered = _behind(function, loop, updates) if len(updates) < len(steps) else frozenset[ast.expr]()
+    gathered = _behind(function, loop, updates) if len(updates) < len(steps) else frozenset[Side]()
     return _behind(function, loop, steps), gathered
 
 
-def _behind(function: Function, loop: Loop | None, calls: Sequence[ast.Call]) -> frozenset[ast.expr]:
+def _behind(function: Function, loop: Loop | None, calls: Sequence[ast.Call]) -> frozenset[Side]:
     """The conditions that each of some calls is behind; the same one may stand in front of each by itself."""
-    behind = [{ast.dump(guard.test): guard.test for guard in function.flow.guards(call, loop)} for call in calls]
-    common = set.intersection(*(set(tests) for tests in behind)) if behind else set()
-    return frozenset(test for tests in behind for said, test in tests.items() if said in common)
+    behind = [
+        {(ast.dump(guard.test), guard.true): (guard.test, guard.true) for guard in function.flow.guards(call, loop)}
+        for call in calls
+    ]
+    common = set.intersection(*(set(sides) for sides in behind)) if behind else set()
+    return frozenset(side for sides in behind for said, side in sides.items() if said in common)
 
 
 def _is_whole_step(project: Project, function: Function, block: tuple[ast.stmt, ...]) -> bool:
@@ -327,7 +332,8 @@ def _by_own_period(test: ast.expr) -> bool:
 
 
 def _only_test(body: list[ast.stmt]) -> ast.expr | None:
-    """The test of `return test`, and of `if test: return True` with `return False` behind it."""
+    """The test of `return test`, and of `if test: return True` with `return False` behind it; what counts in front is left out."""
+    body = list(itertools.dropwhile(lambda one: isinstance(one, ast.AugAssign), body))
     last = body[-1] if body else None
     if len(body) == 1 and isinstance(last, ast.Return):
         return last.value
