@@ -97,7 +97,11 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 def _grown(site: Site) -> Iterator[Finding]:
     loop, grown = site.loop(), site.part("grown")
     if loop is None:
-        yield from _handed_back(site) if isinstance(grown, ast.Name) else _across_calls(site)
+        later = _kept_later(site, grown) if isinstance(grown, ast.Name) else None
+        if isinstance(grown, ast.Name) and later is None:
+            yield from _handed_back(site)
+        else:
+            yield from _across_calls(site, later)
         return
     whole = ast.unparse(grown)
     counted = _counted(site, grown, loop) if isinstance(grown, ast.Subscript) else loop
@@ -185,9 +189,37 @@ def _is_token(part: ast.expr) -> bool:
     return any(isinstance(word, str) and _TOKENS.search(word.lower()) for word in words)
 
 
-def _across_calls(site: Site) -> Iterator[Finding]:
-    """`self.keys = torch.cat([self.keys, new])` in a forward, or in what a loop calls: what an object keeps grows from call to call."""
-    grown = site.part("grown")
+def _kept_later(site: Site, grown: ast.Name) -> tuple[ast.expr, ast.expr] | None:
+    """What an object keeps of a name that got longer, and where it is set: `key = torch.cat([self.key, key])`, then `self.key = key`.
+
+    Of `self.past = key, value` that is `self.past[0]`. What is cut in between (`key = key[-n:]`) is another one.
+    """
+    line = site.statement.end_lineno or site.statement.lineno
+    for part in _parts(site):
+        if not _is_kept(site, part):
+            continue
+        at = part.slice.value if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) else None
+        for target in _targets(site):
+            made = site.flow.parents.get(target)
+            given = made.value if isinstance(made, ast.Assign) and made.lineno > line else None
+            if type(at) is int and isinstance(part, ast.Subscript) and isinstance(given, ast.Tuple):
+                name, given = part.value, given.elts[at] if 0 <= at < len(given.elts) else None
+            else:
+                name = part
+            if not isinstance(given, ast.Name) or given.id != grown.id or ast.unparse(target) != ast.unparse(name):
+                continue
+            between = (one for one in site.flow.stores.get(grown.id, ()) if line < one.lineno <= given.lineno)
+            if next(between, None) is None:
+                return part, target
+    return None
+
+
+def _across_calls(site: Site, later: tuple[ast.expr, ast.expr] | None) -> Iterator[Finding]:
+    """`self.keys = torch.cat([self.keys, new])` in a forward, or in what a loop calls: what an object keeps grows from call to call.
+
+    `later` is what the object keeps, and where that is set, if the longer one has a name first.
+    """
+    grown, set_later = later if later is not None else (site.part("grown"), None)
     if not _is_kept(site, grown):
         return
     kept = ast.unparse(grown)
@@ -195,8 +227,11 @@ def _across_calls(site: Site) -> Iterator[Finding]:
         return
     if any(site.value(part).on_cpu for part in _parts(site)) or site.rare or site.role == "test":
         return
+    whole = kept if set_later is None else ast.unparse(set_later)
     others = [
-        target for target in _targets(site) if ast.unparse(target) == kept and not contains(site.statement, target)
+        target
+        for target in _targets(site)
+        if ast.unparse(target) in (kept, whole) and target is not set_later and not contains(site.statement, target)
     ]
     if not all(syntax.exclusive(site.flow, target, site.target) for target in others):
         return  # made anew, or cut, in each call

@@ -480,7 +480,7 @@ def _remainder_named(name: ast.Name, flow: Flow) -> ast.expr | None:
     value = _assigned(name, flow)
     if value is not None:
         return value if remainder(value) is not None else None
-    stores = flow.stores.get(name.id, ()) if name.id not in flow.parameters else ()
+    stores = [] if name.id in flow.parameters else list(flow.stores.get(name.id, ()))
     pair = flow.parents.get(stores[0]) if len(stores) == 1 else None
     made = flow.parents.get(pair) if isinstance(pair, ast.Tuple) and pair.elts[-1] is stores[0] else None
     parts = _divided(made.value) if isinstance(made, ast.Assign) and isinstance(made.value, ast.Call) else None

@@ -61,8 +61,8 @@ def calls_handing(code: Code, function: Function) -> Iterator[CallSite]:
 
 
 def calls_as(code: Code, function: Function) -> list[CallSite]:
-    """The calls that give a function all that it takes, by another name: `train = a if flag else b`, `train(x)`; no method's."""
-    modules = _naming(code, function) if function.cls is None else ()
+    """The calls that give a function all that it takes, by another name: `train = a if flag else b`, `train(x)`."""
+    modules = _naming(code, function)
     sites = [site for module in modules for site, _ in _by_others(code, module, function.name, True).get(function, ())]
     return list({site.call: site for site in sites}.values())
 
