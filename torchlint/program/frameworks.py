@@ -88,10 +88,21 @@ def runs_on_steps(project: Project, function: Function) -> bool:
 def runs_on_batches(project: Project, function: Function) -> bool:
     """Whether a framework calls a function on each batch of an evaluation."""
     klass = function.cls
-    groups = [base for base, methods in _BATCHES.items() if function.name in methods] if klass is not None else []
-    if klass is None or not groups:
+    if klass is None:
+        return _is_of_engine(function)
+    groups = [base for base, methods in _BATCHES.items() if function.name in methods]
+    if not groups:
         return False
     return project.is_module(klass) if "" in groups else _has_base(project, klass, groups)
+
+
+def _is_of_engine(function: Function) -> bool:
+    """`Engine(evaluate)` of ignite, which calls its function on each batch."""
+    around = function.parent
+    if around is None or not function.module.source.holds(b"ignite"):
+        return False
+    given = (call.args[0] for call in around.flow.calls_named("Engine") if call.args)
+    return any(isinstance(one, ast.Name) and one.id == function.name for one in given)
 
 
 def is_optimizer(project: Project, klass: Class) -> bool:
