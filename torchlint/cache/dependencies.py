@@ -24,6 +24,7 @@ from ..facts.values import Callee, Common, Value
 from ..program.by_file import Told
 from ..program.calling import CallSite, aliases
 from ..program.definitions import MOST_HEIRS, origins
+from ..program.finders import found_by_name
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
 from ..program.texts import STARTS
 from ..settings.home import Home
@@ -66,7 +67,8 @@ class Watched(Module):
 
     def fact(self, name: str, find: Callable[[Source], T]) -> T:
         """What the text says, by that name."""
-        self.look()
+        if (watcher := self._watcher) is not None:
+            watcher.note_fact(self.path, name, find)
         return self.text.fact(name, find)
 
     def told_lines(self, name: str, find: Callable[[Source], list[int]]) -> list[int]:
@@ -172,6 +174,13 @@ class Recording(Noting):
         """Told that somebody looks at the functions of a file that hold a text ("holding"), or call something of a name ("calls")."""
         find = _calling if kind == "calls" else _holding
         self._database.open(kind, module.path, text, self._own(lambda: find(module, text)))
+
+    def note_fact(self, path: str, name: str, find: Callable[[Source], Any]) -> None:
+        """Told that somebody asks what the text of a file says."""
+        if found_by_name(name) is not None:
+            self.fact(path, name, find)
+        else:
+            self.look_at(path)
 
     def note_held(self, path: str, wanted: Searches | bytes, found: bool) -> None:
         """Told that somebody asks whether the text of a file holds something."""
@@ -300,6 +309,11 @@ class Recording(Noting):
         self._note_head(klass)
         ask = super().is_module
         return self._own(lambda: ask(klass))
+
+    def _has_layers(self, klass: Class) -> bool:
+        if self._notes and (init := klass.methods.get("__init__")) is not None:
+            self._note_unit(init)
+        return super()._has_layers(klass)
 
     def method(self, klass: Class, name: str) -> Function | None:
         self._note_head(klass)

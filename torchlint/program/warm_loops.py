@@ -33,8 +33,8 @@ from .model_calls import (
 from .stepping import is_left_out
 from .steps import Steps
 
-_WARM = regex(rb"no_grad|inference_mode|\.eval\(|oader|denois")
-_WARM_WORDS = frozenset((b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois"))
+_WARM = regex(rb"no_grad|inference_mode|\.eval\(|oader|denois|validation_step|test_step")
+_WARM_WORDS = frozenset((b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step"))
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200
@@ -93,7 +93,10 @@ class WarmLoops:
     @question("warm in", ())
     def _warm_in(self, module: Module) -> Collection[Function]:
         loops = frozenset(function for function in module.functions if self.holds_warm_loop(function))
-        found = {function: None for function in module.functions if function in loops}
+        called = (
+            function for function in module.functions if function in loops or runs_on_batches(self.project, function)
+        )
+        found = dict.fromkeys(called)
         own = {function.name for function in module.functions}
         todo = list(found)
         while todo:
