@@ -34,7 +34,9 @@ from .stepping import is_left_out
 from .steps import Steps
 
 _WARM = regex(rb"no_grad|inference_mode|\.eval\(|oader|denois|validation_step|test_step")
-_WARM_WORDS = frozenset((b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step"))
+_WARM_WORDS = frozenset(
+    (b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step")
+)
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200
