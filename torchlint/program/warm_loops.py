@@ -37,6 +37,12 @@ _WARM = regex(rb"no_grad|inference_mode|\.eval\(|oader|denois|validation_step|te
 _WARM_WORDS = frozenset(
     (b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step")
 )
+_NO_MODELS = frozenset(
+    """append extend insert pop remove sort items keys values get setdefault join split strip startswith endswith format
+    to reshape view unsqueeze squeeze transpose permute flatten expand repeat contiguous sum max min any all tolist item
+    cpu cuda numpy detach clone size dim numel long int float half bool copy_ fill_ zero_""".split()
+)
+"""Methods of containers, texts and tensors, by whose names nobody calls a model or one of its layers."""
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200
@@ -262,6 +268,8 @@ class WarmLoops:
 
     def _runs_model(self, function: Function, loop: Loop, call: ast.Call) -> bool:
         """Whether a call in a loop runs a model, there and then."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _NO_MODELS:
+            return False  # most calls are, and what they are called on would have to be told
         part = is_part_of_model(call)
         if not (part or self.project.may_be_own(function, call)):
             return False
