@@ -479,6 +479,22 @@ class TestChanged:
         put("nets.py", f"# a comment\n{SUBCLASS.format('torch.ones(3).cuda()')}")
         assert run()[1] == ["nets.py"]
 
+    def test_what_stands_beside_a_class_that_a_rule_was_handed(self) -> None:
+        kept = "class Cache:\n    def update(self, x):\n        return {}\n\nclass Other:\n    size = {}\n"
+        put("kept.py", kept.format("x", 1))
+        put(
+            "use.py",
+            "import torch\nfrom kept import Cache\n\ndef show(cache: Cache, x):\n    return cache.update(torch.ones(3).cuda()).item()\n",
+        )
+        run()
+        asked = []
+        for returned, size in (("x", 2), ("x + 1", 2), ("x + 1", 3)):
+            put("kept.py", kept.format(returned, size))
+            result, looked = run()
+            asked.append("use.py" in looked)
+            assert same(plain(settings_with()), result)
+        assert asked == [False, True, False]
+
     def test_a_file_that_is_gone(self) -> None:
         run()
         Path("train.py").unlink()

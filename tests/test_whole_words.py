@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchlint.program.project import Project
-from torchlint.text.source import Words
-from torchlint.text.whole_words import WholeWords, quickest
+from torchlint.text.source import Searches, Words
+from torchlint.text.whole_words import WholeWords, as_pattern, quickest
 
 PATTERNS = [rb"\bab\b", rb"\b(?:ab|a_b|b)\b", rb"\bab\(", rb"\.ab\(", rb"ab", rb"\.ab\b"]
 
@@ -33,6 +34,31 @@ def test_other_patterns_are_searched_for_as_they_are(pattern: bytes) -> None:
 def test_patterns_with_flags_are_searched_for_as_they_are() -> None:
     compiled = re.compile(rb"\bab\b", re.IGNORECASE)
     assert quickest(compiled) is compiled
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        b"a.b",
+        Words(b"ab", b"c("),
+        Words(b"ab", pattern=re.compile(rb"\bab\b"), sure=(b"cd",)),
+        WholeWords(b"ab", b"b", sure=(b"c.",)),
+        re.compile(rb"A+b", re.IGNORECASE),
+    ],
+)
+def test_a_search_as_a_pattern(wanted: Searches | bytes) -> None:
+    """The pattern finds something in the same texts."""
+    told = as_pattern(wanted)
+    assert told is not None
+    pattern = re.compile(told[1], told[0])
+    for letters in itertools.product(b"abc.( A", repeat=4):
+        data = bytes(letters)
+        held = wanted in data if isinstance(wanted, bytes) else wanted.search(data) is not None
+        assert (pattern.search(data) is not None) is held, data
+
+
+def test_a_search_that_is_no_pattern() -> None:
+    assert as_pattern(Words(b"ab", pattern=re.compile(rb"AB", re.IGNORECASE))) is None
 
 
 def test_which_search_is_quickest() -> None:

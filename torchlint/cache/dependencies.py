@@ -4,7 +4,7 @@
 
 Whoever gets a function or a class of another file may look at all that stands there under the name at the top of the file:
 the answer depends on that text, and on the statements of the module. Whoever looks further, by way of its module, is seen
-(`Watched`): at all of the text, at the functions that hold a name, or only at whether the file holds something. A call
+(`cache/watched.py`): at all of the text, at the functions that hold a name, or only at whether the file holds something. A call
 counts with the function that it stands in. Finer is only what happens between the methods here and the evaluation of
 functions, which look at nothing else: a name that leads through a file depends on what the file binds it to, a value on the
 functions that it was made in, a base class on the head of its class, a search for callers on which files mention the name
@@ -28,95 +28,11 @@ from ..program.finders import found_by_name
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
 from ..program.texts import STARTS
 from ..settings.home import Home
-from ..text.glass import Glass
 from ..text.source import Searches, Source
 from ..text.whole_words import as_pattern
+from .watched import Watched
 
 T = TypeVar("T")
-
-
-class Watched(Module):
-    """A file that tells who looks at more of it than at a function, or at what stands at its top under a name."""
-
-    def __init__(self, source: Source, name: str, is_package: bool, project: Recording) -> None:
-        self._project: Recording | None = None
-        super().__init__(source, name, is_package)
-        self._project = project
-
-    @property
-    def _watcher(self) -> Recording | None:
-        """The project, where somebody is to be told what is looked at."""
-        return self._project if self._project is not None and self._project.is_asked else None
-
-    def look(self) -> None:
-        """Told that somebody looks at all of it."""
-        if (watcher := self._watcher) is not None:
-            watcher.look_at(self.path)
-
-    @property
-    def text(self) -> Source:
-        source: Source = self.__dict__["source"]
-        return source
-
-    def holds(self, wanted: Searches | bytes) -> bool:
-        """Whether the text holds something."""
-        found = self.text.holds(wanted)
-        if (watcher := self._watcher) is not None:
-            watcher.note_held(self.path, wanted, found)
-        return found
-
-    def fact(self, name: str, find: Callable[[Source], T]) -> T:
-        """What the text says, by that name."""
-        if (watcher := self._watcher) is not None:
-            watcher.note_fact(self.path, name, find)
-        return self.text.fact(name, find)
-
-    def told_lines(self, name: str, find: Callable[[Source], list[int]]) -> list[int]:
-        """The lines of which the text says something, by that name."""
-        self.look()
-        return self.text.told_lines(name, find)
-
-    def lines_calling(self, name: str) -> list[int]:
-        return self._told("calls", name, super().lines_calling)
-
-    def lines_holding(self, text: str) -> list[int]:
-        return self._told("holding", text, super().lines_holding)
-
-    def _told(self, kind: str, text: str, ask: Callable[[str], list[int]]) -> list[int]:
-        """Some lines, for who looks at the functions around them."""
-        watcher = self._watcher
-        if watcher is None:
-            return ask(text)
-        watcher.note_functions(kind, self, text)
-        return watcher.quietly(lambda: ask(text))
-
-
-def _source(module: Watched) -> Source:
-    return Glass(module) if module._watcher is not None else module.text
-
-
-def _watched(name: str) -> property:
-    """An attribute of a file that leads to all of it."""
-    kept = vars(Module).get(name)
-    find = getattr(kept, "_answer", None) or getattr(kept, "func", None)
-
-    def read(self: Watched) -> Any:
-        self.look()
-        known = self.__dict__
-        if name not in known and find is not None:
-            known[name] = find(self)
-        return known[name]
-
-    return property(read, _write(name))
-
-
-def _write(name: str) -> Callable[[Watched, Any], None]:
-    return lambda module, value: module.__dict__.update({name: value})
-
-
-Watched.source = property(_source, _write("source"))  # type: ignore[assignment]
-for _name in ("tree", "functions", "classes", "top_functions", "top_classes", "loads"):
-    setattr(Watched, _name, _watched(_name))
 
 
 class Recording(Noting):
