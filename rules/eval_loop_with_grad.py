@@ -22,6 +22,7 @@ _SWITCHES = regex(
     rb"(?:(?<!with torch\.)no_grad|(?<!with torch\.)inference_mode)|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b"
 )
 """What a function says that switches autograd by itself, a `with` apart."""
+_VOLATILE = regex(rb"\bvolatile *= *True")
 _DEPTH = 4
 _CALLERS = 20
 _EVALUATES = frozenset((".eval()", ".train()"))
@@ -156,8 +157,10 @@ def _is_tried(site: Site, loops: list[Loop]) -> bool:
 
 
 def _off(site: Site, call: ast.Call) -> bool:
-    """Whether autograd is off at the call, or inside what it runs, or is needed there."""
+    """Whether autograd is off at the call, or inside what it runs, or is needed there, or was meant to be off by `volatile`."""
     context = site.analysis.context
+    if site.function.says(_VOLATILE):
+        return True  # told where it is given (TL910)
     if context.off_where_called(site.function, call) or training.differentiates(site, call):
         return True
     klass = site.value(model_of(call)).class_
