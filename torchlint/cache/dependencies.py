@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..facts.module import Class, Function, Module
@@ -203,6 +203,21 @@ class Recording(Noting):
             self.note_functions("holding", module, name)
         return module
 
+    def functions_of(self, path: str) -> Sequence[Function]:
+        found = self._quietly(lambda: super(Recording, self).functions_of(path))
+        if self._notes and found:
+            self.note("looping", path, "", self._own(lambda: _looping(found)))
+        return found
+
+    def modules_for_imports(self, paths: Iterable[str]) -> list[Module]:
+        every = list(paths)
+        found = self._quietly(lambda: super(Recording, self).modules_for_imports(every))
+        for module in found:
+            self._note_imports(module)
+        for path in {*every} - {module.path for module in found}:
+            self.note("text", path)  # it does not parse yet
+        return found
+
     def listing(self, path: str, name: str) -> Mapping[Function, Collection[int]]:
         found = self._quietly(lambda: super(Recording, self).listing(path, name))
         if self._notes and found:
@@ -299,8 +314,11 @@ class Recording(Noting):
     # The whole project
 
     def imports_of(self, module: Module) -> list[Module]:
-        self.note("imports", module.path, self._own(lambda: mark(sorted(origins(module)))))
+        self._note_imports(module)
         return super().imports_of(module)
+
+    def _note_imports(self, module: Module) -> None:
+        self.note("imports", module.path, self._own(lambda: mark(sorted(origins(module)))))
 
     def _find_imports(self, module: Module) -> list[Module]:
         find = super()._find_imports
@@ -337,6 +355,8 @@ class Recording(Noting):
             return _calling(module, atom[2])
         if kind == "holding":
             return _holding(module, atom[2])
+        if kind == "looping":
+            return _looping(module.functions)
         if kind == "imports":
             return mark(sorted(origins(module)))
         klass = next((klass for klass in module.classes if klass.qualname == atom[2]), None)
@@ -385,6 +405,12 @@ def _calling(module: Module, name: str) -> str:
     if module.source.holds(STARTS):
         lines += module.lines_holding(name)
     return mark([*names, _units(module.functions_at(lines))])
+
+
+def _looping(functions: Sequence[Function]) -> str:
+    """Digest of the functions of a file that hold loops, of its own statements, and of the names of all of its functions."""
+    body = functions[0].module.body
+    return mark([_units([body, *(one for one in functions if one.own_loops)]), *(one.qualname for one in functions)])
 
 
 def _holding(module: Module, text: str) -> str:

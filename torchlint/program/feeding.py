@@ -36,7 +36,7 @@ def feeders(project: Project, loops: WarmLoops, module: Module) -> frozenset[ast
     They are looked for in a file, in what it imports, in what imports it, or the package that hands it on, and in what those
     import: a script that asks one file for loaders gives them to the trainer of another.
     """
-    users = list(_users(project, module))
+    users = _users(project, module)
     packages = [user for user in users if user.path.endswith("__init__.py")]
     through = [user for package in packages for user in _users(project, package)]
     beside = [one for user in (*users, *through) for one in project.imports_of(user)]
@@ -51,9 +51,9 @@ def feeders(project: Project, loops: WarmLoops, module: Module) -> frozenset[ast
     return frozenset((*sent, *given))
 
 
-def _users(project: Project, module: Module) -> Iterator[Module]:
+def _users(project: Project, module: Module) -> list[Module]:
     """The files that import a module."""
-    return project.modules(project.importers(module.path))
+    return project.modules_for_imports(project.importers(module.path))
 
 
 def _running(project: Project, loops: WarmLoops, module: Module) -> Iterable[Function]:

@@ -171,6 +171,15 @@ class Files:
         """The file, parsed, of which nothing but the functions that hold a name is looked at."""
         return self.module(path)
 
+    def functions_of(self, path: str) -> Sequence[Function]:
+        """The functions of a file, for who looks into those that hold loops, and at the names of the others."""
+        module = self.module(path)
+        return module.functions if module is not None else ()
+
+    def modules_for_imports(self, paths: Iterable[str]) -> list[Module]:
+        """Some files, parsed, of which nothing but what they import is looked at; those that can't be are left out."""
+        return list(self.modules(paths))
+
     def modules(self, paths: Iterable[str]) -> Iterator[Module]:
         """Some files, parsed; those that can't be are left out."""
         return (module for path in paths if (module := self.module(path)) is not None)

@@ -33,7 +33,7 @@ Atom = tuple[str, ...]
 IN_FILE = frozenset(
     (
         *("may hold", "may call", "called as", "may import", "listing", "writes", "fact"),
-        *("pattern", "calls", "holding", "lists", "having"),
+        *("pattern", "calls", "holding", "looping", "lists", "having"),
         *("imports", "parses", "name", "unit", "top", "class", "stores"),
     )
 )

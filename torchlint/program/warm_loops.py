@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from ..facts import guards, names, runs
 from ..facts.flow import Loop
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
-from ..facts.module import Function, Module
+from ..facts.module import Function
 from ..facts.nodes import names_in
 from ..query.question import question
 from ..system.regex import regex
@@ -95,24 +95,22 @@ class WarmLoops:
 
     def warm_in(self, path: str) -> Collection[Function]:
         """The functions of a file with an evaluation or generation loop, and those of the file that these loops run."""
-        module = self.project.module(path) if self.project.holds(path, _WARM, _WARM_WORDS) else None
-        return self._warm_in(module) if module is not None else ()
+        return self._warm_in(path) if self.project.holds(path, _WARM, _WARM_WORDS) else ()
 
     @question("warm in", ())
-    def _warm_in(self, module: Module) -> Collection[Function]:
-        loops = frozenset(function for function in module.functions if self.holds_warm_loop(function))
-        called = (
-            function for function in module.functions if function in loops or runs_on_batches(self.project, function)
-        )
+    def _warm_in(self, path: str) -> Collection[Function]:
+        functions = self.project.functions_of(path)
+        loops = frozenset(function for function in functions if self.holds_warm_loop(function))
+        called = (function for function in functions if function in loops or runs_on_batches(self.project, function))
         found = dict.fromkeys(called)
-        own = {function.name for function in module.functions}
+        own = {function.name for function in functions}
         todo = list(found)
         while todo:
             caller = todo.pop()
             for call in caller.flow.calls:
                 if names.last(call.func) not in own or (caller in loops and not self.warm(caller, call)):
                     continue
-                new = [one for one in families.may_run(self.project, caller, call) if one.module is module]
+                new = [one for one in families.may_run(self.project, caller, call) if one.module.path == path]
                 todo += [one for one in new if one not in found]
                 found.update(dict.fromkeys(new))
         return found
