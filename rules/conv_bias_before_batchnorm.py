@@ -23,7 +23,6 @@ _FUNCTIONS = frozenset(("torch.nn.functional.batch_norm", "torch.nn.functional.i
 @rule(
     "TL704",
     shape=[f"{name}(...)" for name in layers.BIAS],
-    set="preview",
     severity="info",
     fix="unsafe",
     numbers="init",
@@ -53,8 +52,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     Where the weights come from a checkpoint that has the bias, which then would have to be converted: modules near which
     published weights are loaded (`from_pretrained` and its like, in the same file, in what it imports or where it is used) are not reported.
     In inference after the norm was folded into the convolution, which needs a bias. Tests are not reported.
-    What it says is true, but in code that nobody had looked at one of eight findings was worth a change: so the rule is
-    a preview.
+    Without `--preview` it tells of layers in files that a training loop of the project imports, directly or through
+    others: a library of models that others train keeps the parameters that their weights have.
 
     ## Bad
 
@@ -64,6 +63,9 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
         torch.nn.BatchNorm2d(64),
         torch.nn.ReLU(),
     )
+    for x, y in loader:
+        criterion(block(x), y).backward()
+        optimizer.step()
     ```
 
     ## Good
@@ -93,7 +95,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     # What holds of a whole file comes first: the value of each layer takes longer to tell.
     if site.role == "test" or site.analysis.context.loads_published(site.module) or not _has_bias(site):
         return
-    if _norm_behind(site) is not None:
+    if _norm_behind(site) is not None and (site.settings.preview or site.analysis.steps.trains(site.module.path)):
         yield site.finding(f"`{site.short()}` adds a bias that the norm behind it subtracts again")
 
 

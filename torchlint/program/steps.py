@@ -74,7 +74,7 @@ class Steps:
 
     def refresh(self) -> None:
         """Forget what holds for one run."""
-        for name in ("index", "_by_function"):
+        for name in ("index", "_by_function", "_training"):
             self.__dict__.pop(name, None)
         self._statements.clear()
 
@@ -103,6 +103,25 @@ class Steps:
         """The functions of some files that hold a step loop or run on each step."""
         places = dict.fromkeys((*self.index.loops.values(), *self.index.functions))
         return functions_at(self.project, (place for place in places if place[0] in paths))
+
+    def trains(self, path: str) -> bool:
+        """Whether something of a file runs on each step, or of one that imports it, directly or through others."""
+        seen, edge = {path}, [path]
+        for _ in range(_IMPORTS):
+            for one in edge:
+                self.project.note("steps", one)
+                if one in self._training:
+                    return True
+            edge = [user for one in edge for user in self.project.importers(one) if user not in seen]
+            seen.update(edge)
+            if len(seen) > _MOST_USERS:
+                break  # a part of a library
+        return False
+
+    @cached_property
+    def _training(self) -> frozenset[str]:
+        """The files with step loops, or functions that run on each step."""
+        return frozenset(place[0] for place in (*self.index.loops.values(), *self.index.functions))
 
     def losses_in(self, path: str) -> list[Function]:
         """The losses of a file that are there for who trains."""
@@ -174,4 +193,8 @@ def _statement(flow: Flow, node: ast.AST) -> tuple[ast.stmt, bool]:
     return parent, plain
 
 
+_IMPORTS = 4
+"""Through how many imports a file that trains is looked for."""
+_MOST_USERS = 60
+"""What more files import is a part of a library."""
 _PARTLY = frozenset((ast.Lambda, ast.IfExp, ast.BoolOp, ast.ExceptHandler))
