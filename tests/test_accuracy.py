@@ -38,7 +38,7 @@ def test_a_label_has_its_keys_and_no_text_of_anybody() -> None:
     assert [] == [
         row
         for row in LABELS
-        if row.keys() != keys or row["verdict"] not in ("bad", "trap") or len(row["line_sha1"]) != 12
+        if row.keys() - {"alt_lines"} != keys or row["verdict"] not in ("bad", "trap") or len(row["line_sha1"]) != 12
     ]
 
 

@@ -20,7 +20,7 @@ class Classifier(nn.Module):
         super().__init__()
         self.patches = patches
         self.embed = nn.Linear(2 * points // patches, width)
-        self.mix = nn.Conv1d(width, width, kernel_size=3, padding=1)
+        self.mix = nn.Conv1d(width, width, kernel_size=3, padding=1, bias=False)
         self.norm = nn.BatchNorm1d(width)
         self.block = Block(width)
         self.head = nn.Linear(width, 2)
