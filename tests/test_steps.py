@@ -934,6 +934,23 @@ def test_what_is_filled_once() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "again", "rare"),
+    [
+        ("    global first\n", "", True),
+        ("    global first\n", "        first = 0\n", False),
+        ("    first = 0\n", "", False),
+    ],
+)
+def test_a_number_of_the_module_that_is_worked_out_once(before: str, again: str, rare: bool) -> None:
+    mark = "" if rare else "  # hot"
+    again = again.replace("\n", "  # hot\n")
+    check_one(
+        f"first = 0\ndef train():\n{before}    for batch in loader:\n        loss.backward()  # hot\n{again}"
+        f"        if first == 0:\n            first = loss.item(){mark}\n"
+    )
+
+
 @pytest.mark.parametrize(("back", "rare"), [("", True), ("        self.at = 0\n", False)])
 def test_a_plan_that_is_gone_through_once(back: str, rare: bool) -> None:
     mark = "" if rare else "  # hot"
@@ -1596,6 +1613,19 @@ def test_evaluation() -> None:
         "model = nn.Linear(3, 3)\nfor epoch in range(3):\n    start()\n    for batch in loader:\n        out = model(batch)  # warm\n"
         "        total += out.sum().item()  # warm\n        if i % 100 == 0:\n            print(total)\n    print(total)\n"
     )
+
+
+def test_evaluation_by_what_is_outside_of_the_loop() -> None:
+    """A module without layers is no new model, whatever is made of others."""
+    classes = (
+        "class Mask(nn.Module):\n    def __init__(self, radius):\n        super().__init__()\n        self.radius, self.seen = radius, {}\n"
+        "class Head(nn.Module):\n    def __init__(self, width):\n        super().__init__()\n        self.layers = make(width)\n"
+    )
+    code = (
+        "model = nn.Linear(3, 3)\nfor batch in loader:\n    near = {}(3)  # warm\n    y = near(model(batch))  # warm\n"
+    )
+    check_one(classes + code.format("Mask"))
+    check_one(classes + code.format("Head").replace("  # warm", ""))
 
 
 def test_generation() -> None:

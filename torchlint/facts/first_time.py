@@ -191,25 +191,33 @@ def sets(guard: Guard, flow: Flow) -> bool:
     if not guard.true or guard.block is None or not isinstance(test, ast.Compare) or not _is_none_so_far(test):
         return False
     read = [test.left]
-    if isinstance(test.left, ast.Name):
+    if isinstance(test.left, ast.Name) and test.left.id not in flow.globals:
         read = [value for store in flow.stores.get(test.left.id, ()) if (value := _stored(flow, store)) is not None]
-    held = {ast.unparse(node) for value in read for node in ast.walk(value) if _is_kept(node)}
+    held = {ast.unparse(node) for value in read for node in ast.walk(value) if _is_kept(node, flow)}
     written = [one for one in guard.block if isinstance(one, ast.Assign) and not isinstance(one.value, ast.Constant)]
-    return any(ast.unparse(target) in held for one in written for target in one.targets)
+    targets = [target for one in written for target in one.targets if ast.unparse(target) in held]
+    if not (isinstance(test.ops[0], ast.Eq) and isinstance(test.comparators[0], ast.Constant)):
+        return bool(targets)
+    # What is set elsewhere, too, may begin with 0 again.
+    stores = (flow.targets.get(ast.unparse(target), ()) for target in targets)
+    return any(found and all(_is_behind([store], guard) for store in found) for found in stores)
 
 
-def _is_kept(node: ast.AST) -> bool:
-    """`self.scale`, `self.params[2]`"""
+def _is_kept(node: ast.AST, flow: Flow) -> bool:
+    """`self.scale`, `self.params[2]`, `first` of `global first`"""
     base = node.value if isinstance(node, ast.Subscript) else node
+    if isinstance(base, ast.Name):
+        return base is node and base.id in flow.globals
     return isinstance(base, ast.Attribute) and (names.chain(base) or [""])[0] == "self"
 
 
 def _is_none_so_far(test: ast.Compare) -> bool:
-    """`z < 0`, `z == -1`"""
+    """`z < 0`, `z == -1`, `z == 0`"""
     below = test.comparators[0]
+    zero = isinstance(below, ast.Constant) and type(below.value) in (int, float) and below.value == 0
     if isinstance(test.ops[0], ast.Eq):
-        return isinstance(below, ast.UnaryOp) and isinstance(below.op, ast.USub)
-    return isinstance(test.ops[0], ast.Lt | ast.LtE) and isinstance(below, ast.Constant) and below.value == 0
+        return zero or (isinstance(below, ast.UnaryOp) and isinstance(below.op, ast.USub))
+    return isinstance(test.ops[0], ast.Lt | ast.LtE) and zero
 
 
 def _is_more(guard: Guard, new: ast.expr) -> bool:

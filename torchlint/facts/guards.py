@@ -63,6 +63,7 @@ _RANKS = frozenset(
     """rank local_rank global_rank is_main_process is_local_main_process is_master master_process is_global_zero
     main_process is_main is_rank_zero gpu local_process_index process_index ngpus_per_node world_size""".split()
 )
+_EPOCH_BEFORE = regex(r"^_?(last|prev|previous|old)_epoch$")
 _WEAK = frozenset(("sync_gradients",))
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
 _MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
@@ -269,7 +270,7 @@ class _Reading:
             strongest: tuple[Meaning, ...] = ("throttled", "cold", "weak")
             return next((one for one in strongest if one in found), "")
         # `step % 10 == 0 or step == last`: both are rare; with an ordinary condition beside it, it may hold on each step.
-        if all(found):
+        if all(one or _is_one_more(part, test.values, true) for one, part in zip(found, test.values, strict=True)):
             return "weak" if "weak" in found else "throttled"
         return ""
 
@@ -523,6 +524,17 @@ def _is_none_before(test: ast.expr) -> bool:
     return below_zero and isinstance(zero, ast.Constant) and zero.value == 0
 
 
+def _is_one_more(test: ast.expr, beside: list[ast.expr], true: bool) -> bool:
+    """`seen == 600` beside `seen % n == 0`: one more of what is counted."""
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq if true else ast.NotEq)):
+        return False
+    number = test.comparators[0]
+    if len(test.ops) != 1 or not (isinstance(number, ast.Constant) and type(number.value) is int):
+        return False
+    divided = [remainder(one.left) for one in beside if isinstance(one, ast.Compare)]
+    return any(one is not None and syntax.same(one[0], test.left) for one in divided)
+
+
 def _is_extent(node: ast.expr, value_of: ValueOf) -> bool:
     """Whether something is the length of a tensor's dimension: that it is a multiple of another says nothing of how often."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
@@ -562,6 +574,8 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "cold"
     if any(_is_clock(side) for side in (left, right)) or (true and _is_due(test)):
         return "throttled"
+    if true and _is_next_epoch(left, op, right):
+        return "throttled"
     if equal and (_is_counter(left, right, value_of) or _is_counter(right, left, value_of)):
         return "throttled"
     if true and isinstance(op, ast.Lt | ast.LtE) and _is_few(right) and _is_counter(left, right, value_of):
@@ -592,6 +606,17 @@ def _is_elsewhere(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
     elif not isinstance(op, ast.Eq):
         return False
     return isinstance(right, ast.Constant) and right.value in ("cpu", "mps", "meta")
+
+
+def _is_next_epoch(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
+    """`data.epoch > last_epoch`, `epoch != self.prev_epoch`: another epoch than the one before."""
+    if isinstance(op, ast.Lt):
+        left, right = right, left
+    now, before = names.last(left), _EPOCH_BEFORE.search(names.last(right))
+    if before is None or not now.endswith("epoch"):
+        return False
+    # `epoch != last_epoch` may ask for all epochs but the last.
+    return isinstance(op, ast.Gt | ast.Lt) or (isinstance(op, ast.NotEq) and before[1] != "last")
 
 
 def _is_few(node: ast.expr) -> bool:
