@@ -79,7 +79,7 @@ def _conditional(site: Site) -> bool:
 
 def _work(site: Site) -> str:
     if site.name == "torch.save()":
-        return "writes a file"
+        return "" if _is_in_memory(site) else "writes a file"
     if site.name == "copy.deepcopy()":
         given = site.part("copied")
         state = (
@@ -91,3 +91,10 @@ def _work(site: Site) -> str:
     target = site.argument("device", 0)
     to_host = site.name == ".cpu()" or (target is not None and arguments.device_of(site.value(target)) == "cpu")
     return "moves all parameters to the host" if to_host else ""
+
+
+def _is_in_memory(site: Site) -> bool:
+    """`torch.save(x, buffer)` of a `buffer = io.BytesIO()`: bytes to be sent elsewhere."""
+    target = site.argument("f", 1)
+    made = site.function.assigned_once(target.id) if isinstance(target, ast.Name) else target
+    return isinstance(made, ast.Call) and site.resolve(made.func) == "io.BytesIO"

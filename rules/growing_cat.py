@@ -105,7 +105,9 @@ def _grown(site: Site) -> Iterator[Finding]:
         return
     whole = ast.unparse(grown)
     counted = _counted(site, grown, loop) if isinstance(grown, ast.Subscript) else loop
-    if counted is None or not any(ast.unparse(part) == whole for part in _parts(site)):
+    joined = [ast.unparse(part) for part in _parts(site)]
+    # What is doubled, `torch.cat((x, x))`, is as large at its end as all that was copied.
+    if counted is None or whole not in joined or {*joined} == {whole}:
         return
     if (
         any(site.value(part).on_cpu for part in _parts(site))
