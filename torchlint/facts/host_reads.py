@@ -177,7 +177,7 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     name = place.resolve(func)
     if (name in _CASTS and len(call.args) == 1) or (name is not None and name.startswith("math.")):
         read = next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
-        if read is None and name == "float" and place.hot is not None and _is_of_model(place, call.args[0]):
+        if read is None and name == "float" and place.hot is not None and _is_of_graph(place, call.args[0]):
             return device_tensor(place, call.args[0], LIKELY)
         if read is None or name in _CASTS:
             return read
@@ -201,6 +201,12 @@ def _is_given_as_number(place: Place, node: ast.expr) -> bool:
         if isinstance(made, ast.Call) and "number" in place.value(made).other_kinds:
             return True
     return False
+
+
+def _is_of_graph(place: Place, node: ast.expr) -> bool:
+    """Whether something is what a model or a loss likely gave, or is taken out of a graph: `stats["loss"].detach()`."""
+    taken = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
+    return taken or _is_of_model(place, node)
 
 
 def _is_of_model(place: Place, node: ast.expr) -> bool:
