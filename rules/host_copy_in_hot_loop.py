@@ -192,6 +192,8 @@ def _returns_batch(site: Site) -> bool:
         part = part.func.value
     if not isinstance(part, ast.Name | ast.Attribute) or (site.hot is None and site.warm is None):
         return False
+    if "grad" in (chain(part) or ())[1:]:
+        return False  # what was calculated of it
     value = site.value(part)
     if value.kind not in ("tensor", "batch") or not value.loader_calls:
         return False

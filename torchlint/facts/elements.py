@@ -127,6 +127,8 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
         apart = not base.from_loader and "ndarray" not in base.other_kinds
         if apart and (has_slice(node.slice) or _is_row(values, node, base)):
             part = replace(part, certainty=PROVEN, other_kinds=frozenset())
+        if part.pinned and _gathers(values, node.slice):
+            part = replace(part, pinned=False)
         return replace(part, scalar=False, made_by=None)
     index = _known_index(values, node, base)
     if kind in ("tuple", "list") and base.items is not None and isinstance(index, int):
@@ -217,6 +219,14 @@ def _is_row(values: Evaluator, node: ast.Subscript, base: Value) -> bool:
     """`lengths[i]` of what was sent to the device: neither a mapping nor what a model gives."""
     sent = base.kind == "tensor" and base.device == "accelerator" and not (base.grad or base.other_kinds)
     return sent and values.expr(node.slice).kind == "number"
+
+
+def _gathers(values: Evaluator, index: ast.expr) -> bool:
+    """Whether an index copies what it picks, into memory of its own: `x[mask]`, `x[:, [0, 2]]`."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(
+        values.expr(part).kind in ("tensor", "list", "ndarray") for part in parts if not isinstance(part, ast.Slice)
+    )
 
 
 def _known_index(values: Evaluator, node: ast.Subscript, base: Value) -> object:

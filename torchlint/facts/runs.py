@@ -11,7 +11,7 @@ from . import names, operations
 from .argparse_defaults import lists
 from .flow import Flow, Loop
 from .layers import WITHOUT_WEIGHTS
-from .module import Function
+from .module import Class, Function
 from .values import Value
 
 _RUN = regex(
@@ -192,8 +192,17 @@ def _is_new_model(made: ast.Assign, call: ast.Call, value_of: Callable[[ast.expr
     value, target = value_of(call), made.targets[0]
     named = isinstance(target, ast.Name) and _MODEL.search(target.id) is not None
     if value.kind == "module":
-        return value.class_name not in WITHOUT_WEIGHTS
+        return value.class_name not in WITHOUT_WEIGHTS and not (value.class_ and _makes_no_layers(value.class_))
     return value.kind == "unknown" and named
+
+
+def _makes_no_layers(klass: Class) -> bool:
+    """Whether a constructor keeps options and empty containers alone: a module that trains nothing."""
+    init = klass.methods.get("__init__")
+    if init is None or [names.last(base) for base in klass.node.bases] != ["Module"]:
+        return False
+    made = (node.value for node in init.flow.nodes if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
+    return not any(isinstance(part, ast.Call) for value in made if value is not None for part in ast.walk(value))
 
 
 def is_made_in(loop: Loop, flow: Flow, call: ast.Call) -> bool:
