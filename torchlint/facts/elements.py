@@ -127,8 +127,8 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
         apart = not base.from_loader and "ndarray" not in base.other_kinds
         if apart and (has_slice(node.slice) or _is_row(values, node, base)):
             part = replace(part, certainty=PROVEN, other_kinds=frozenset())
-        if part.pinned and _gathers(values, node.slice):
-            part = replace(part, pinned=False)
+        if kind == "tensor" and part.pinned and _gathers(values, node.slice):
+            part = replace(part, pinned=None)
         return replace(part, scalar=False, made_by=None)
     index = _known_index(values, node, base)
     if kind in ("tuple", "list") and base.items is not None and isinstance(index, int):
