@@ -7,7 +7,7 @@ from torchlint.facts import arguments, common_names
 from torchlint.facts.argparse_defaults import is_off
 from torchlint.facts.call_values import DTYPE_CASTS
 from torchlint.facts.flow import contains
-from torchlint.facts.nodes import keyword_of, names_in
+from torchlint.facts.nodes import is_constant, keyword_of, names_in
 from torchlint.facts.told import Cast
 from torchlint.facts.values import Batch, Tensor
 from torchlint.rule import Finding, Site, chain, plain, rule
@@ -157,6 +157,8 @@ def _option(loaders: frozenset[ast.expr]) -> str | None:
 
 def _pins(loader: ast.expr) -> str | None:
     given = _given(loader)
+    if isinstance(given, ast.IfExp) and is_constant(given.body, True) and is_constant(given.orelse, False):
+        given = given.test  # `True if args.use_cuda else False`
     name = chain(given) if given is not None else None
     return ".".join(name) if name is not None and common_names.PINS_NAME.search(name[-1]) else None
 
