@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, logging_calls
 from torchlint.facts import host_reads as reads
+from torchlint.facts.flow import Guard
 from torchlint.facts.nodes import given_to
 from torchlint.rule import Finding, Site, rule
 
@@ -107,7 +108,14 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
 def _warns(site: Site) -> bool:
     """Whether a condition in front of the place is a read of its own: what it warns of is rare."""
-    return any(True for guard in site.flow.guards(site.target) for _ in reads.tested(site, guard.test))
+    guards = (guard for guard in site.flow.guards(site.target) if not _is_special_case(guard))
+    return any(True for guard in guards for _ in reads.tested(site, guard.test))
+
+
+def _is_special_case(guard: Guard) -> bool:
+    """`if labels.sum() < 1: return x.sum() * 0`: what stands behind it is the ordinary way."""
+    left = guard.node.body[-1] if guard.block is None and isinstance(guard.node, ast.If) else None
+    return isinstance(left, ast.Return) and left.value is not None and not guard.true
 
 
 def _is_told(site: Site, call: ast.Call) -> bool:
