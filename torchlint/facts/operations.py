@@ -180,9 +180,12 @@ def named_tuple(fields: list[str], args: Arguments) -> Value:
 
 
 def with_grad(value: Value, device: Device) -> Value:
-    """The results of a model, as autograd and its device make them."""
+    """The results of a model, as autograd and its device make them: all have a graph, where it is not known of some beside others."""
+    tensors = [one for one in value.items or () if one.kind == "tensor"]
+    told = any(one.grad for one in tensors)  # `return loss, accuracy`
     items = value.items and tuple(
-        replace(i, grad=True, device=device or i.device) if i.kind == "tensor" else i for i in value.items
+        replace(i, grad=i.grad or not (told and i.proven), device=device or i.device) if i.kind == "tensor" else i
+        for i in value.items
     )
     return replace(value, items=items)
 
