@@ -1000,6 +1000,29 @@ def test_parameters(files: Files, expected: str) -> None:
     assert expected == value(files, "a.py").kind
 
 
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("f(*pair)", ("number", "str", "unknown")),
+        ("f(*pair, [])", ("number", "str", "list")),
+        ("f([], *pair)", ("list", "number", "str")),
+        ("f([], *pair[:1])", ("list", "unknown", "unknown")),
+        ("f(*pair, *pair)", ("number", "str", "number")),
+        ("f(*pair, c=[])", ("number", "str", "list")),
+        # How many there are is not known: `c` has a default.
+        ("f(*words)", ("str", "str", "unknown")),
+        ("f([], *words)", ("list", "str", "unknown")),
+        ("f(*words, 1)", ("unknown", "unknown", "unknown")),
+        ("f(*other)", ("unknown", "unknown", "unknown")),
+        ("f(1, 'a', **other)", ("number", "str", "unknown")),
+    ],
+)
+def test_parameters_that_are_spread(call: str, expected: tuple[str, str, str]) -> None:
+    for name, kind in zip("abc", expected, strict=True):
+        code = f"pair = (1, 'a')\nwords = [str(word) for word in other]\n{call}\ndef f(a, b, c=None):\n    {name}"
+        assert kind == value({"a.py": code}, "a.py").kind
+
+
 def test_where_the_argument_of_a_test_lives_is_not_known() -> None:
     files = {"a.py": "def f(x, device):\n    x\n", "test_a.py": f"{TORCH}from a import f\nf(torch.zeros(3), 'cpu')"}
     assert "" == value(files, "a.py").device
@@ -1301,6 +1324,16 @@ def test_what_constructors_are_given_otherwise(others: str, expected: str) -> No
 @pytest.mark.parametrize(("scripts", "expected"), [(20, "number"), (21, "unknown")])
 def test_an_object_that_many_scripts_make(scripts: int, expected: str) -> None:
     files = {"a.py": KEPT} | {f"train_{i}.py": f"from a import A\nA({i})" for i in range(scripts)}
+
+    assert expected == value(files, "a.py").kind
+
+
+@pytest.mark.parametrize(("given", "expected"), [("(3, 4)", "number"), ("[3, 4]", "unknown"), ("other", "unknown")])
+def test_what_is_in_a_tuple_that_an_object_is_given(given: str, expected: str) -> None:
+    files = {
+        "a.py": "class A:\n    def __call__(self, size):\n        height, width = size\n        width",
+        "b.py": f"from a import A\nscale = A()\nscale({given})",
+    }
 
     assert expected == value(files, "a.py").kind
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from ..facts.common_names import MODEL_NAME
 from ..facts.module import Class, Function, Module
-from ..facts.values import UNKNOWN, Tensor, Value
+from ..facts.values import UNKNOWN, Tensor, Tuple, Value
 from ..query.question import Asking, question
 from ..system.stamp import as_bytes
 from ..text.declared import made_in
@@ -56,8 +56,10 @@ def _calls(code: Code, method: Function, klass: Class, *, anywhere: bool = True)
 def received(value: Value) -> Value:
     """What a model is given, as it takes it: a tensor that is no loader's any more, a number, a word.
 
-    What is in collections may be changed on the way.
+    What is in other collections than tuples may be changed on the way.
     """
+    if value.kind == "tuple" and value.items is not None:
+        return Tuple(value.certainty, items=tuple(map(received, value.items)), other_kinds=value.other_kinds)
     if value.kind == "tensor":
         return Tensor(
             value.certainty,

@@ -14,6 +14,7 @@ from ..facts.common_names import MODEL_NAME
 from ..facts.evaluate import evaluator
 from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
+from ..facts.nodes import spreads
 from ..facts.roles import is_own_trial
 from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
 from ..query.question import question
@@ -268,13 +269,42 @@ class Project(Definitions):
     def _passed(self, site: CallSite, function: Function, name: str) -> Value | None:
         node = function.argument(site.given or site.call, name)
         if node is None:
-            return None
+            return self._spread(site, function, name)
         if isinstance(node, ast.Constant):
             return constant(node.value)
         value = self.value(site.function, node)
         if value.kind == "tuple" and function.name in PASSES_MESSAGES and name.endswith(OF_ENDS):
             return join_all([*(value.items or ())]) if value.items else UNKNOWN  # one for each end of the edges
         return value
+
+    def _spread(self, site: CallSite, function: Function, name: str) -> Value | None:
+        """What `f(*pair, x)` passes for a parameter by position: a part of the pair, or `x` behind it."""
+        call, at = site.given or site.call, function.positions.get(name)
+        node = function.node
+        if (
+            at is None
+            or not spreads(call)
+            or isinstance(node, ast.Module)
+            or at >= len((*node.args.posonlyargs, *node.args.args))
+        ):
+            return None
+        at -= function.is_method
+        for argument in call.args:
+            items: Sequence[Value] | None = None
+            if isinstance(argument, ast.Starred):
+                if not isinstance(argument.value, ast.Subscript):  # `pair[1:]` has fewer
+                    items = self.value(site.function, argument.value).items
+                if items is None:  # as many as there are
+                    last = argument is call.args[-1] and name not in function.defaults
+                    each = self.value(site.function, argument) if last else UNKNOWN
+                    return replace(each, certainty=min(each.certainty, LIKELY)) if each else None
+            elif at == 0:
+                return self.value(site.function, argument)
+            count = len(items) if items is not None else 1
+            if items is not None and at < count:
+                return items[at]
+            at -= count
+        return None
 
     # Classes
 
