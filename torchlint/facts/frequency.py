@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..system.regex import regex
 from . import names
-from .flow import Guard, Loop
+from .flow import Comprehension, Guard, Loop
 from .module import Class, Function
 from .nodes import names_in, none_test
 from .place import Place
@@ -46,8 +46,13 @@ def how_often(place: Place) -> str:
         return "on every training step"
     if place.warm is not None:
         return "on every iteration of this loop"
-    called = place.warm_caller is not None and isinstance(place.warm_caller[1], ast.FunctionDef | ast.AsyncFunctionDef)
-    return "on every batch that it is called for" if called else "on every iteration of a loop that calls it"
+    function, node = place.warm_caller or (None, None)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return "on every batch that it is called for"
+    if isinstance(node, Comprehension):
+        what = "this comprehension" if function is place.function else "a comprehension that calls it"
+        return f"for every batch of {what}"
+    return "on every iteration of a loop that calls it"
 
 
 def of_calls(place: Place) -> str:

@@ -545,7 +545,8 @@ def per_element(place: Place, call: ast.Call) -> ast.AST | None:
     """The comprehension, or the inner loop over tensors, that repeats a read once an element."""
     comprehension = place.flow.comprehension(call)
     if comprehension is not None:
-        return comprehension
+        caller = place.warm_caller if place.hot is None else None
+        return comprehension if caller is None or caller[1] is not comprehension else None
     loops = place.flow.loops(call)
     if not loops or not isinstance(loops[0], ast.For):
         return None

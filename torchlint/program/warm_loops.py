@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Collection, Sequence
 
 from ..facts import guards, names, runs
-from ..facts.flow import Loop
+from ..facts.flow import Comprehension, Loop
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function
 from ..facts.nodes import names_in
@@ -47,7 +47,7 @@ MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200
 """So many functions are looked at for an evaluation loop that calls one, directly or through others."""
-Caller = tuple[Function, Loop | ast.FunctionDef | ast.AsyncFunctionDef]
+Caller = tuple[Function, Loop | Comprehension | ast.FunctionDef | ast.AsyncFunctionDef]
 """A loop that calls something on each iteration, in its function; a function that a framework calls so, and its definition."""
 
 
@@ -119,7 +119,11 @@ class WarmLoops:
         """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.
 
         What a function does once beside a loop of its own that runs a model is little next to that; another loop is not.
+        Of a place in a comprehension that evaluates, that.
         """
+        own = self._comprehension_of(function, node)
+        if own is not None:
+            return function, own
         loops = function.flow.loops(node)
         beside = (
             bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
@@ -179,6 +183,9 @@ class WarmLoops:
                         return (site.function, loop), ()
                     break
             else:
+                around = self._comprehension_of(site.function, site.call)
+                if around is not None:
+                    return (site.function, around), ()
                 if guarded(self.project, site.function, site.call, None) not in guards.RARE:
                     further[site.function] = None
         return None, list(further)
@@ -201,6 +208,25 @@ class WarmLoops:
                 or self._scores(function, loop)
                 or self._sends_batches(function, loop)
             )
+        )
+
+    def _comprehension_of(self, function: Function, node: ast.AST) -> Comprehension | None:
+        """The comprehension that runs the place, and a model, for each batch: `[model(x).mean().item() for x in loader]`."""
+        found = function.flow.comprehension(node)
+        while found is not None and not self._evaluates(function, found):
+            found = function.flow.comprehension(found)
+        return found
+
+    @question("evaluates", False)
+    def _evaluates(self, function: Function, comprehension: Comprehension) -> bool:
+        """Whether a comprehension goes through what a loader gives, and runs a model without training it."""
+        if self._is_forward(function) or not brings_batches(self.project, function, comprehension.generators[0].iter):
+            return False
+        made = comprehension.value if isinstance(comprehension, ast.DictComp) else comprehension.elt
+        calls = [one for one in ast.walk(made) if isinstance(one, ast.Call)]
+        self.project.note("training")
+        return not any(names.last(call.func) in self.steps.index.training for call in calls) and any(
+            self._runs_model(function, comprehension, call) for call in calls
         )
 
     def _sends_batches(self, function: Function, loop: Loop) -> bool:
@@ -264,19 +290,21 @@ class WarmLoops:
         """Whether a loop calls a model; one over a loader may do so in a loop of its own, for each of several models."""
         return any(self._runs_model(function, loop, call) for call in function.flow.calls_in(loop))
 
-    def _runs_model(self, function: Function, loop: Loop, call: ast.Call) -> bool:
-        """Whether a call in a loop runs a model, there and then."""
+    def _runs_model(self, function: Function, loop: Loop | Comprehension, call: ast.Call) -> bool:
+        """Whether a call in a loop, or in a comprehension over batches, runs a model, there and then."""
         if isinstance(call.func, ast.Attribute) and call.func.attr in _NO_MODELS:
             return False  # most calls are, and what they are called on would have to be told
         part = is_part_of_model(call)
         if not (part or self.project.may_be_own(function, call)):
             return False
-        if function.flow.loops(call)[0] is not loop and not self._goes_over_batches(function, loop):
+        over_batches = isinstance(loop, Comprehension) or self._goes_over_batches(function, loop)
+        if not over_batches and function.flow.loops(call)[0] is not loop:
             return False
         callee = self.project.value(function, call.func)
-        if is_criterion(callee) and counts_up(self.project, function, loop):
+        if is_criterion(callee) and not isinstance(loop, Comprehension) and counts_up(self.project, function, loop):
             return False
-        if callee.class_name in WITHOUT_WEIGHTS and callee.made_by in function.flow.calls_within(loop):
+        near = function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
+        if callee.class_name in WITHOUT_WEIGHTS and callee.made_by in near:
             return False  # a softmax that is made where it is needed is no model
         if callee.kind == "module" or is_method_of_module(self.project, function, call, callee):
             return True
@@ -291,11 +319,13 @@ class WarmLoops:
             return True
         # `model.validate()`, of an object that was given the batch before.
         is_bare = isinstance(call.func, ast.Attribute) and not (call.args or call.keywords)
-        return is_bare and self._goes_over_batches(function, loop) and runs_module_once(self.project, function, call)
+        return is_bare and over_batches and runs_module_once(self.project, function, call)
 
-    def _is_over_batches(self, function: Function, loop: Loop | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """Whether what calls something on each iteration is a loop over a loader."""
-        return isinstance(loop, ast.For) and self._goes_over_batches(function, loop)
+    def _is_over_batches(self, function: Function, node: ast.AST) -> bool:
+        """Whether what calls something on each iteration is a loop, or a comprehension, over a loader."""
+        return isinstance(node, Comprehension) or (
+            isinstance(node, ast.For) and self._goes_over_batches(function, node)
+        )
 
     def _goes_over_batches(self, function: Function, loop: Loop) -> bool:
         """Whether a loop goes through what a loader gives."""

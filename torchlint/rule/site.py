@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from ..facts import frequency, versions
 from ..facts.arguments import is_device
 from ..facts.certain import Made, Tensors, Valued
-from ..facts.flow import Flow, Loop
+from ..facts.flow import Comprehension, Flow, Loop
 from ..facts.guards import RARE, Meaning
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import argument_of, spreads
@@ -626,7 +626,8 @@ class Site:
             return (self.related(self.function, self.warm, "this loop runs the model"),)
         if self.warm_caller is not None:
             function, node = self.warm_caller
-            why = "called on every batch" if node is function.node else "this loop runs the model"
+            runs = "this comprehension" if isinstance(node, Comprehension) else "this loop"
+            why = "called on every batch" if node is function.node else f"{runs} runs the model"
             return (self.related(function, node, why),)
         return ()
 
