@@ -206,9 +206,10 @@ def _may_be_number(site: Site, index: ast.expr) -> bool:
 
 def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     """What is said of an index that is copied to the device; "" where it is not."""
-    value = site.value(index)
+    value, held = site.value(index), site.value(node.value)
     on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
-    if on_host and site.value(node.value).is_tensor and site.value(node.value).device == "accelerator":
+    # What was sent to the device and has a tensor for an index is a tensor, or an object that holds some.
+    if on_host and held.kind in ("tensor", "unknown") and held.device == "accelerator":
         if site.makes_on_accelerator or _is_filled_for(site, node, value) or _may_be_number(site, index):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
@@ -258,7 +259,7 @@ def _by_index(site: Site) -> dict[str, list[ast.Subscript]]:
 def _is_filled_for(site: Site, node: ast.Subscript, index: Value) -> bool:
     """Whether an index was filled on the step for nothing else, `x[torch.arange(n), y]`: TL405 tells where."""
     made = index.made_by
-    if not isinstance(made, ast.Call) or made not in site.flow.parents or site.hot is None:
+    if not isinstance(made, ast.Call) or made not in site.flow.parents or site.at(site.function, made).hot is None:
         return False
     row = operator(site.resolve(made.func) or "")
     return row is not None and row.device == "factory" and node in indexed(site, made)
