@@ -7,7 +7,7 @@ import ast
 from . import batches, calls, common_names, module_calls, moves, names, numpy_calls, operations, operator_results
 from . import torch_table as table
 from .arguments import Arguments
-from .bindings import shows_tensor
+from .bindings import Assigned, shows_tensor
 from .builtin_calls import builtin, drawn, iteration, of_time
 from .chosen import choice
 from .elements import element
@@ -407,13 +407,23 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
         return operations.accelerator_method(attr, args)
     if attr in CASTS and not base and base.device:
         return base  # a tensor or a module, which stays where it is
-    if attr in _OF_MOVED and not base and base.device and not callee:
+    if attr in _OF_MOVED and not base and not callee and (base.device or _is_moved(values, node.func)):
         return calls.tensor_method(tensor(base.device), attr, node, args)
     if attr == "state_dict":
         return Dict(LIKELY)
     if attr == "parameters" and not len(args):
         return module_calls.PARAMETERS
     return UNKNOWN
+
+
+def _is_moved(values: Evaluator, method: ast.expr) -> bool:
+    """`label.max` behind `label = batch["label"].to(device)`: a method of what was sent to a device, whatever that is."""
+    owner = method.value if isinstance(method, ast.Attribute) else method
+    binding = values.reach.get(owner)
+    made = binding.node if isinstance(binding, Assigned) else owner
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr != "to":
+        return False
+    return len(made.args) == 1 and values.expr(made.args[0]).kind == "device"
 
 
 def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments, function: ast.expr) -> Value:
