@@ -205,9 +205,7 @@ def _is_device_tensor(site: Site, node: ast.expr) -> bool:
 
 
 def _on_device(value: Value) -> bool:
-    """Whether something is a tensor of the device: what was sent there, and is nothing else on another path, is likely one."""
-    sent = value.kind == "tensor" and value.device == "accelerator" and not value.other_kinds
-    return (value.is_tensor or sent) and not value.on_cpu and not value.parameter and not value.from_loader
+    return value.is_tensor and not value.on_cpu and not value.parameter and not value.from_loader
 
 
 def _is_plain(loop: ast.For) -> bool:
