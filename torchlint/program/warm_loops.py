@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Collection, Sequence
 
-from ..facts import guards, names, runs
+from ..facts import aliases, guards, names, runs
 from ..facts.flow import Comprehension, Loop
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function
@@ -220,8 +220,11 @@ class WarmLoops:
     @question("evaluates", False)
     def _evaluates(self, function: Function, comprehension: Comprehension) -> bool:
         """Whether a comprehension goes through what a loader gives, and runs a model without training it."""
-        if self._is_forward(function) or not brings_batches(self.project, function, comprehension.generators[0].iter):
+        loader = comprehension.generators[0].iter
+        if self._is_forward(function) or not brings_batches(self.project, function, loader):
             return False
+        if names.last(aliases.gone_through(loader)).endswith("loaders"):
+            return False  # `[score(model, loader) for loader in loaders]` goes through few
         made = comprehension.value if isinstance(comprehension, ast.DictComp) else comprehension.elt
         calls = [one for one in ast.walk(made) if isinstance(one, ast.Call)]
         self.project.note("training")
