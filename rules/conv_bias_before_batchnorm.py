@@ -95,7 +95,9 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     # What holds of a whole file comes first: the value of each layer takes longer to tell.
     if site.role == "test" or site.analysis.context.loads_published(site.module) or not _has_bias(site):
         return
-    if _norm_behind(site) is not None and (site.settings.preview or site.analysis.steps.trains(site.module.path)):
+    if not site.settings.preview and not site.analysis.steps.trains(site.module.path):
+        return
+    if _norm_behind(site) is not None:
         yield site.finding(f"`{site.short()}` adds a bias that the norm behind it subtracts again")
 
 

@@ -2656,3 +2656,19 @@ def test_trials_of_an_evaluation() -> None:
         embeds.format(given="pairs").replace("model(file)  # often", "len(file)")
         + scores.format(given="pairs", made=compared, mark="")
     )
+
+
+def test_files_that_a_program_trains() -> None:
+    """What a training loop imports, through others as well; a test trains nothing."""
+    train = "from {0} import Net\ndef {1}():\n    net = Net()\n    for x in loader:\n        net(x).backward()\n        optimizer.step()\n"
+    steps = steps_of(
+        {
+            "parts.py": "import torch\nclass Part(torch.nn.Module):\n    pass\n",
+            "net.py": "import torch\nfrom parts import Part\nclass Net(torch.nn.Module):\n    pass\n",
+            "train.py": train.format("net", "train"),
+            "other.py": "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n",
+            "tests/test_other.py": train.format("other", "test_it"),
+            "alone.py": "import torch\nclass Net(torch.nn.Module):\n    pass\n",
+        }
+    )
+    assert [path for path in steps.project.paths if steps.trains(path)] == ["net.py", "parts.py", "train.py"]

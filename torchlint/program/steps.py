@@ -9,6 +9,7 @@ from typing import TypeVar
 from ..facts import guards
 from ..facts.flow import Flow, Loop
 from ..facts.module import Function
+from ..query.question import question
 from ..system.cached import cached_property
 from . import losses
 from .conditions import in_training
@@ -104,13 +105,14 @@ class Steps:
         places = dict.fromkeys((*self.index.loops.values(), *self.index.functions))
         return functions_at(self.project, (place for place in places if place[0] in paths))
 
+    @question("trains", False)
     def trains(self, path: str) -> bool:
         """Whether something of a file runs on each step, or of one that imports it, directly or through others."""
         seen, edge = {path}, [path]
         for _ in range(_IMPORTS):
             for one in edge:
                 self.project.note("steps", one)
-                if one in self._training:
+                if one in self._training and not self.project.in_test(one, ""):
                     return True
             edge = [user for one in edge for user in self.project.importers(one) if user not in seen]
             seen.update(edge)
