@@ -80,16 +80,12 @@ class Recording(Noting):
 
     def look_at(self, path: str) -> None:
         """Told that somebody looks at all of a file."""
-        self._database.open("text", path)
-
-    def quietly(self, answer: Callable[[], T]) -> T:
-        """An answer for which files are looked at whose part in it is noted otherwise."""
-        return self._quietly(answer)
+        self.note("text", path)
 
     def note_functions(self, kind: str, module: Module, text: str) -> None:
         """Told that somebody looks at the functions of a file that hold a text ("holding"), or call something of a name ("calls")."""
         find = _calling if kind == "calls" else _holding
-        self._database.open(kind, module.path, text, self._own(lambda: find(module, text)))
+        self.note(kind, module.path, text, self._own(lambda: find(module, text)))
 
     def note_fact(self, path: str, name: str, find: Callable[[Source], Any]) -> None:
         """Told that somebody asks what the text of a file says."""
@@ -104,14 +100,15 @@ class Recording(Noting):
         if pattern is None:
             self.look_at(path)
         else:
-            self._database.open("pattern", path, f"{pattern[0]} {pattern[1].decode('latin-1')}", str(found))
+            self.note("pattern", path, f"{pattern[0]} {pattern[1].decode('latin-1')}", str(found))
 
     def _note_part(self, part: Function | Class | Module) -> None:
-        if isinstance(part, Module) or (name := top_of(part)) == BODY:
-            self.note("text", part.path if isinstance(part, Module) else part.module.path)
+        module, name = (part, BODY) if isinstance(part, Module) else (part.module, top_of(part))
+        if name == BODY:
+            self.note("text", module.path)
         else:
-            self.note("top", part.module.path, name, top(part.module, name))
-            self._note_named(part.module, BODY)
+            self.note("top", module.path, name, top(module, name))
+            self._note_named(module, BODY)
 
     # Files
 
@@ -120,7 +117,7 @@ class Recording(Noting):
             return super().module(path)
         if not self._database.quiet:
             self.note("text", path)
-            return self._quietly(lambda: super(Recording, self).module(path))
+            return self.quietly(lambda: super(Recording, self).module(path))
         module = super().module(path)
         self.note("parses", path, str(module is not None))
         return module
@@ -136,7 +133,7 @@ class Recording(Noting):
         return self._own(lambda: ask(name, near))
 
     def _definition(self, name: str, near: Module) -> Function | Class | Module | None:
-        return self._quietly(lambda: super(Recording, self)._definition(name, near))
+        return self.quietly(lambda: super(Recording, self)._definition(name, near))
 
     def canonical(self, name: str, near: Module) -> str:
         ask = super().canonical
@@ -145,7 +142,7 @@ class Recording(Noting):
         return self._own(lambda: ask(name, near))
 
     def _follow(self, name: str, near: Module) -> str:
-        return self._quietly(lambda: super(Recording, self)._follow(name, near))
+        return self.quietly(lambda: super(Recording, self)._follow(name, near))
 
     def _member(self, module: Module, rest: list[str]) -> Function | Class | Module | None:
         self._note_name(module, rest[0])
@@ -192,26 +189,26 @@ class Recording(Noting):
         return self._given(self._own(lambda: ask(value)))
 
     def module_for_calls(self, path: str, name: str) -> Module | None:
-        module = self._quietly(lambda: super(Recording, self).module_for_calls(path, name))
+        module = self.quietly(lambda: super(Recording, self).module_for_calls(path, name))
         if self._notes and module is not None:
             self.note_functions("calls", module, name)
         return module
 
     def module_for_name(self, path: str, name: str) -> Module | None:
-        module = self._quietly(lambda: super(Recording, self).module_for_name(path, name))
+        module = self.quietly(lambda: super(Recording, self).module_for_name(path, name))
         if self._notes and module is not None:
             self.note_functions("holding", module, name)
         return module
 
     def functions_of(self, path: str) -> Sequence[Function]:
-        found = self._quietly(lambda: super(Recording, self).functions_of(path))
+        found = self.quietly(lambda: super(Recording, self).functions_of(path))
         if self._notes and found:
             self.note("looping", path, "", self._own(lambda: _looping(found)))
         return found
 
     def modules_for_imports(self, paths: Iterable[str]) -> list[Module]:
         every = list(paths)
-        found = self._quietly(lambda: super(Recording, self).modules_for_imports(every))
+        found = self.quietly(lambda: super(Recording, self).modules_for_imports(every))
         for module in found:
             self._note_imports(module)
         for path in {*every} - {module.path for module in found}:
@@ -219,7 +216,7 @@ class Recording(Noting):
         return found
 
     def listing(self, path: str, name: str) -> Mapping[Function, Collection[int]]:
-        found = self._quietly(lambda: super(Recording, self).listing(path, name))
+        found = self.quietly(lambda: super(Recording, self).listing(path, name))
         if self._notes and found:
             self.note("lists", path, name, self._own(lambda: _units(found)))
         return found
@@ -242,7 +239,7 @@ class Recording(Noting):
         return self._own(lambda: ask(klass))
 
     def _has_layers(self, klass: Class) -> bool:
-        if self._notes and (init := klass.methods.get("__init__")) is not None:
+        if (init := klass.methods.get("__init__")) is not None:
             self._note_unit(init)
         return super()._has_layers(klass)
 
@@ -253,7 +250,7 @@ class Recording(Noting):
 
     def having(self, name: str, paths: Iterable[str]) -> list[Class]:
         every = list(paths)
-        found = self._quietly(lambda: super(Recording, self).having(name, every))
+        found = self.quietly(lambda: super(Recording, self).having(name, every))
         if self._notes:
             for path, heads in self._own(lambda: [(one, _heads(found, one)) for one in every]):
                 self.note("having", path, name, heads)
@@ -280,7 +277,7 @@ class Recording(Noting):
 
     def subclasses(self, klass: Class) -> list[Class]:
         ask = super().subclasses
-        found = self._own(lambda: self._quietly(lambda: ask(klass)))
+        found = self._own(lambda: self.quietly(lambda: ask(klass)))
         for heir in found if self._notes else ():
             self._note_head(heir)
             if (init := heir.methods.get("__init__")) is not None:
@@ -301,10 +298,10 @@ class Recording(Noting):
     def _attribute(self, klass: Class, name: str) -> Value:
         if self._notes:
             self.note("stores", klass.module.path, klass.qualname, name, self._own(lambda: self._stores(klass, name)))
-        return self._quietly(lambda: super(Recording, self)._attribute(klass, name))
+        return self.quietly(lambda: super(Recording, self)._attribute(klass, name))
 
     def _stores(self, klass: Class, name: str) -> str:
-        found = self._quietly(lambda: super(Recording, self).attribute_stores(klass, name))
+        found = self.quietly(lambda: super(Recording, self).attribute_stores(klass, name))
         return stores(klass, name, [method for method, _ in found])
 
     def _note_head(self, klass: Class) -> None:
@@ -322,12 +319,12 @@ class Recording(Noting):
 
     def _find_imports(self, module: Module) -> list[Module]:
         find = super()._find_imports
-        return self._own(lambda: self._quietly(lambda: find(module)))
+        return self._own(lambda: self.quietly(lambda: find(module)))
 
     def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool:
         ask = super().mentioned
         found = self._own(lambda: ask(module, pattern))
-        self.note("pattern", module.path, f"{pattern.flags} {pattern.pattern.decode('latin-1')}", str(found))
+        self.note_held(module.path, pattern, found)
         return found
 
     # How things are now

@@ -8,6 +8,7 @@ from . import batches, operations
 from .bindings import Binding, Iterated, Joined, Part, Stored
 from .evaluator import Evaluator
 from .module import Class, has_slice, key_of
+from .nodes import indices
 from .values import (
     ARRAY_OR_NUMBER,
     EXTENT,
@@ -223,10 +224,8 @@ def _is_row(values: Evaluator, node: ast.Subscript, base: Value) -> bool:
 
 def _gathers(values: Evaluator, index: ast.expr) -> bool:
     """Whether an index copies what it picks, into memory of its own: `x[mask]`, `x[:, [0, 2]]`."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return any(
-        values.expr(part).kind in ("tensor", "list", "ndarray") for part in parts if not isinstance(part, ast.Slice)
-    )
+    picked = (part for part in indices(index) if not isinstance(part, ast.Slice))
+    return any(values.expr(part).kind in ("tensor", "list", "ndarray") for part in picked)
 
 
 def _known_index(values: Evaluator, node: ast.Subscript, base: Value) -> object:

@@ -358,8 +358,8 @@ class Flow:
         calls = self._calls_by_line
         return calls[bisect_left(calls, first, key=_line) : bisect_right(calls, last, key=_line)]
 
-    def calls_within(self, node: ast.stmt) -> list[ast.Call]:
-        """The calls that begin on the lines of a statement, by line."""
+    def calls_within(self, node: ast.stmt | ast.expr) -> list[ast.Call]:
+        """The calls that begin on the lines of a statement, or of an expression, by line."""
         return self.calls_between(node.lineno, node.end_lineno or node.lineno)
 
     def calls_in(self, loop: Loop) -> list[ast.Call]:

@@ -68,15 +68,10 @@ def top(module: Module, name: str) -> str:
     """The digest of all that stands at the top of a module under a name: a class with its methods, or a function."""
     known: dict[str, str] = module.__dict__.setdefault("tops", {})
     if name not in known:
-        known[name] = _mark(module, b"\0".join(_top_texts(module, name)))
+        nodes = (klass.node for klass in module.classes if klass.qualname == name)
+        classes = (_lines(module, first_line(node), node.end_lineno or node.lineno) for node in nodes)
+        known[name] = _mark(module, b"\0".join((*_texts(module, name), *classes)))
     return known[name]
-
-
-def _top_texts(module: Module, name: str) -> Iterator[bytes]:
-    parts: Iterable[Function | Class] = (*module.functions[1:], *module.classes)
-    for one in parts:
-        if one.qualname == name and not isinstance(one.node, ast.Module):
-            yield _lines(module, first_line(one.node), one.node.end_lineno or one.node.lineno)
 
 
 def head(klass: Class) -> str:

@@ -117,7 +117,7 @@ class Warm(Noting):
     def import_text(self, path: str) -> bytes:
         if self._open(path) is None or not self._notes:
             return super().import_text(path)
-        found = self._quietly(lambda: super(Warm, self).import_text(path))
+        found = self.quietly(lambda: super(Warm, self).import_text(path))
         self._database.open("import text", path, mark([found.decode("latin-1")]))
         return found
 

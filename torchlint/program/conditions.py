@@ -52,13 +52,14 @@ def guarded(
         meaning = meaning or _elsewhere(project, function, guard)
         meaning = meaning or _set_behind(project, function, guard, loop, training)
         if meaning in guards.RARE:
-            if loop is not None and (guard.test, guard.true) in _step_conditions(project, function, loop):
+            side = guard.test, guard.true
+            if loop is not None and side in _step_conditions(project, function, loop):
                 continue
-            if loop is None and (guard.test, guard.true) in _update_conditions(project, function):
+            if loop is None and side in _update_conditions(project, function):
                 continue
             if guard.block is not None and _is_whole_step(project, function, guard.block):
                 continue
-            if (guard.test, guard.true) not in _gathering(project, function, loop):
+            if side not in _gathering(project, function, loop):
                 return meaning
             meaning = "weak"
         elif not meaning and _never(project, function, guard):

@@ -30,9 +30,10 @@ ACCELERATOR = WholeWords(
 _HOST_ALONE = regex(rb"(?m)^(?:device|DEVICE)[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$")
 _SAID = regex(rb"(?m)^[ \t]*(?:device|DEVICE)\b[^\n=(]*=(?!=)|\.device[ \t]*=(?!=)")
 _OTHER_DEVICES = WholeWords(
-    b"_device", b"get_device", b"xpu", b"mps", b"npu", b"gpu", b"fabric",
-    sure=(b"cuda", b"GPU", b"--device", b"accelerat", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
-)  # fmt: skip
+    *(word for word in ACCELERATOR.words if word not in (b"device", b"DEVICE")),
+    b"gpu",
+    sure=(*ACCELERATOR.sure, b"GPU", b"--device", b"accelerat"),
+)
 _TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]*Trainer\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
 _MOST_USERS = 50

@@ -288,14 +288,14 @@ class Files:
 def place_of(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the keys of questions are ordered by: as what they are about stands in the project."""
     kind, owner, *about = key
-    module = owner if isinstance(owner, Module) else owner.module
+    path = owner if isinstance(owner, str) else getattr(owner, "module", owner).path
     nodes = [one for one in about if isinstance(one, ast.AST)]
     nodes += [
         node.func for node in nodes if isinstance(node, ast.Call)
     ]  # which stands elsewhere where a process calls it
     words = [str(one) for one in about if not isinstance(one, ast.AST)]
-    start = () if isinstance(owner, Module) else owner.start
-    return module.path, start, [_position(node) for node in nodes], kind, words
+    start = getattr(owner, "start", ())
+    return path, start, [_position(node) for node in nodes], kind, words
 
 
 def _position(node: ast.AST) -> tuple[int, int, int, int]:

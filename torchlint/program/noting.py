@@ -190,7 +190,7 @@ class Noting(Project):
         """Whether an answer is being worked out whose dependencies are noted."""
         return self._database.here is not None
 
-    def _quietly(self, answer: Callable[[], T]) -> T:
+    def quietly(self, answer: Callable[[], T]) -> T:
         """An answer for which files are looked at whose part in it is noted otherwise."""
         return self._database.quietly(answer)
 
@@ -231,32 +231,32 @@ class Noting(Project):
         return mark(self._by_stem.get(stem, ()))
 
     def may_hold(self, path: str, name: str) -> bool:
-        found = self._quietly(lambda: super(Noting, self).may_hold(path, name))
+        found = self.quietly(lambda: super(Noting, self).may_hold(path, name))
         self.note("may hold", path, name, str(found))
         return found
 
     def may_import(self, path: str, name: str) -> bool:
-        found = self._quietly(lambda: super(Noting, self).may_import(path, name))
+        found = self.quietly(lambda: super(Noting, self).may_import(path, name))
         self.note("may import", path, name, str(found))
         return found
 
     def may_call(self, path: str, name: str) -> bool:
-        found = self._quietly(lambda: super(Noting, self).may_call(path, name))
+        found = self.quietly(lambda: super(Noting, self).may_call(path, name))
         self.note("may call", path, name, str(found))
         return found
 
     def called_as(self, path: str, name: str) -> How:
-        found = self._quietly(lambda: super(Noting, self).called_as(path, name))
+        found = self.quietly(lambda: super(Noting, self).called_as(path, name))
         self.note("called as", path, name, found)
         return found
 
     def lines_listing(self, path: str, name: str) -> list[int]:
-        found = self._quietly(lambda: super(Noting, self).lines_listing(path, name))
+        found = self.quietly(lambda: super(Noting, self).lines_listing(path, name))
         self.note("listing", path, name, str(bool(found)))  # whoever looks at the lines parses the file
         return found
 
     def writes(self, path: str, text: str) -> bool:
-        found = self._quietly(lambda: super(Noting, self).writes(path, text))
+        found = self.quietly(lambda: super(Noting, self).writes(path, text))
         self.note("writes", path, text, str(found))
         return found
 
@@ -273,7 +273,7 @@ class Noting(Project):
         return None if mark.startswith(MANY) else _paths(mark)
 
     def _searched(self, sought: Sought) -> str:
-        found = sorted(self._quietly(lambda: self._users(sought)))
+        found = sorted(self.quietly(lambda: self._users(sought)))
         return (MANY if len(found) > MAX_FILES else "") + SEPARATOR.join(found)
 
     def naming(self, word: bytes) -> list[str]:
@@ -289,7 +289,7 @@ class Noting(Project):
     # The whole project
 
     def importers(self, file: str) -> list[str]:
-        found = self._quietly(lambda: super(Noting, self).importers(file))
+        found = self.quietly(lambda: super(Noting, self).importers(file))
         if self._notes:
             word = self._name(file)[0].rpartition(".")[2]
             self._note_stem(word)
@@ -315,12 +315,12 @@ class Noting(Project):
     def import_text(self, path: str) -> bytes:
         self._database.open("text", path)
         if path not in self._import_texts:
-            self._import_texts[path] = self._quietly(lambda: super(Noting, self).import_text(path))
+            self._import_texts[path] = self.quietly(lambda: super(Noting, self).import_text(path))
         return self._import_texts[path]  # type: ignore[no-any-return]
 
     def own_words(self, path: str) -> frozenset[bytes]:
         if path not in self._own_words:
-            self._own_words[path] = self._quietly(lambda: super(Noting, self).own_words(path))
+            self._own_words[path] = self.quietly(lambda: super(Noting, self).own_words(path))
         return self._own_words[path]  # type: ignore[no-any-return]
 
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
@@ -476,9 +476,8 @@ class Noting(Project):
 
     def _holds_now(self, path: str, told: str) -> str:
         """Whether a file holds a pattern, as that is told: its flags, and its text."""
-        flags, _, pattern = told.partition(" ")
         source = self.source(path) if path in self._files else None
-        return str(source is not None and source.holds(re.compile(pattern.encode("latin-1"), int(flags))))
+        return str(source is not None and source.holds(_pattern(told)))
 
     def is_other(self, atom: Atom, changed: Collection[str]) -> bool:
         """Whether a thing is another one than it was before some files changed, as far as files tell."""
@@ -625,8 +624,13 @@ def _holding(name: str) -> Callable[[Source], bool] | None:
     kind, _, about = name.partition(" ")
     if kind != "holds":
         return None
-    flags, _, pattern = about.partition(" ")
-    return holding(re.compile(pattern.encode("latin-1"), int(flags)), frozenset())[1]
+    return holding(_pattern(about), frozenset())[1]
+
+
+def _pattern(told: str) -> re.Pattern[bytes]:
+    """The pattern of which the flags and the text are told."""
+    flags, _, text = told.partition(" ")
+    return re.compile(text.encode("latin-1"), int(flags))
 
 
 def mark(texts: Iterable[str]) -> str:

@@ -83,6 +83,12 @@ def place_of(function: Function) -> Place:
     return (function.module.path, *function.start)
 
 
+def told_place(project: Project, function: Function) -> Place:
+    """Where a function begins, for an answer that tells it: lines above move it."""
+    project.note_lines(function.module)
+    return place_of(function)
+
+
 def loop_place(function: Function, loop: Loop) -> Place:
     """Where a loop of a function begins."""
     return (function.module.path, function.module.label(loop.lineno), loop.col_offset)

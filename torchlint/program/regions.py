@@ -19,7 +19,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.source import Source
 from ..text.spoken import in_code
-from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, whole
+from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, told_place, whole
 from .project import Project
 
 STOPS = frozenset(
@@ -312,11 +312,12 @@ class Regions:
         function = function_at(self.project, place)
         if function.decorator_names & STOPS or _is_autograd(function) or self._replaced(function):
             return None
-        calls = (call for call in function.flow.calls if self.reached(function, call))
-        targets = [target for call in calls for target in self.project.targets(function, call)]
-        for target in targets:
-            self.project.note_lines(target.module)
-        return list(map(place_of, targets))
+        return [
+            told_place(self.project, target)
+            for call in function.flow.calls
+            if self.reached(function, call)
+            for target in self.project.targets(function, call)
+        ]
 
     def _replaced(self, function: Function) -> bool:
         """Whether a decorator of the class puts another method in the place of this one, and so says what runs."""

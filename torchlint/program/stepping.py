@@ -19,7 +19,7 @@ from .calling import CallSite
 from .conditions import in_training
 from .frameworks import runs_on_steps
 from .loops import brings_batches, is_once_in, makes_what_it_runs, only_iterates, over_runs
-from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of
+from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of, told_place
 from .project import Project
 from .step_calls import BACKWARDS, Step, named_like_steps, parts_of_step, updates
 from .step_text import lines_of_steps
@@ -101,7 +101,7 @@ def callers_of(subject: Subject, place: Place) -> Callers:
     others = itertools.islice(handed.calls_by_others(project, function), MAX_SITES)
     sites = [*families.callers(project, function), *passed_on, *others]
     for site in {one.call: one for one in sites}.values():
-        project.note_lines(site.function.module)
+        place = told_place(project, site.function)
         flow = site.function.flow
         if any(_fits_on_host(project, site.function, loop) for loop in flow.loops(site.call)[:1]):
             continue
@@ -110,7 +110,7 @@ def callers_of(subject: Subject, place: Place) -> Callers:
             if not over_runs(project, site.function, loop) and not runs.is_made_in(loop, flow, site.call):
                 around = loop_place(site.function, loop)
                 break
-        found.sites.append((place_of(site.function), around, site.function.name))
+        found.sites.append((place, around, site.function.name))
     return found
 
 
@@ -129,10 +129,9 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
             continue  # a dummy stands in for data that is missing
         if is_left_out(project, function, call, loop, asked.given):
             continue
-        for target in targets:
-            project.note_lines(target.module)
         called = [
-            Called(place_of(target), weight == "weak", _given(project, target, call, asked.given)) for target in targets
+            Called(told_place(project, target), weight == "weak", _given(project, target, call, asked.given))
+            for target in targets
         ]
         called += [Called(target, weight == "weak") for target in handed_on]
         found += [one for one in called if one.function != asked.function]
@@ -140,8 +139,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         if loop is None or not asked.inside or loop in function.flow.loops(node):
             weight = in_training(project, function, node, loop)
             if weight not in guards.RARE:
-                project.note_lines(getter.module)
-                found.append(Called(place_of(getter), weight == "weak"))
+                found.append(Called(told_place(project, getter), weight == "weak"))
     return found
 
 
@@ -199,10 +197,12 @@ def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]
     through = [] if isinstance(loop, ast.While) else [loop.iter]
     taken = map(advanced, function.flow.calls_in(loop))
     through += [iterator for iterator in taken if iterator is not None]
-    gone_through = [one for iterable in through for one in handed.generators(project, function, iterable)]
-    for one in gone_through:
-        project.note_lines(one.module)
-    return [(loop_place(one, inner), place_of(one)) for one in gone_through for inner in one.giving_loops]
+    return [
+        (loop_place(one, inner), told_place(project, one))
+        for iterable in through
+        for one in handed.generators(project, function, iterable)
+        for inner in one.giving_loops
+    ]
 
 
 def _look_at(project: Project, function: Function, found: dict[Place, Function], own: Own) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Collection, Sequence
 
 from ..facts import aliases, guards, names, runs
@@ -33,10 +34,10 @@ from .model_calls import (
 from .stepping import is_left_out
 from .steps import Steps
 
-_WARM = regex(rb"no_grad|inference_mode|\.eval\(|oader|denois|validation_step|test_step")
 _WARM_WORDS = frozenset(
     (b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step")
 )
+_WARM = regex(b"|".join(map(re.escape, sorted(_WARM_WORDS))))
 _NO_MODELS = frozenset(
     """append extend insert pop remove sort items keys values get setdefault join split strip startswith endswith format
     to reshape view unsqueeze squeeze transpose permute flatten expand repeat contiguous sum max min any all tolist item
@@ -300,14 +301,13 @@ class WarmLoops:
         part = is_part_of_model(call)
         if not (part or self.project.may_be_own(function, call)):
             return False
-        over_batches = isinstance(loop, Comprehension) or self._goes_over_batches(function, loop)
-        if not over_batches and function.flow.loops(call)[0] is not loop:
+        inner = isinstance(loop, Comprehension) or function.flow.loops(call)[0] is not loop
+        if inner and not self._is_over_batches(function, loop):
             return False
         callee = self.project.value(function, call.func)
         if is_criterion(callee) and not isinstance(loop, Comprehension) and counts_up(self.project, function, loop):
             return False
-        near = function.flow.calls_between(loop.lineno, loop.end_lineno or loop.lineno)
-        if callee.class_name in WITHOUT_WEIGHTS and callee.made_by in near:
+        if callee.class_name in WITHOUT_WEIGHTS and callee.made_by in function.flow.calls_within(loop):
             return False  # a softmax that is made where it is needed is no model
         if callee.kind == "module" or is_method_of_module(self.project, function, call, callee):
             return True
@@ -322,7 +322,7 @@ class WarmLoops:
             return True
         # `model.validate()`, of an object that was given the batch before.
         is_bare = isinstance(call.func, ast.Attribute) and not (call.args or call.keywords)
-        return is_bare and over_batches and runs_module_once(self.project, function, call)
+        return is_bare and self._is_over_batches(function, loop) and runs_module_once(self.project, function, call)
 
     def _is_over_batches(self, function: Function, node: ast.AST) -> bool:
         """Whether what calls something on each iteration is a loop, or a comprehension, over a loader."""
