@@ -1730,6 +1730,20 @@ def test_an_abstract_method_that_subclasses_fill() -> None:
     check({"base.py": base, "heir.py": heir})
 
 
+def test_a_loop_that_repeats_what_is_random_evaluates_nothing() -> None:
+    check_one(
+        "TRIALS = 8\nMANY = 1000\nfew = 3\nfew = 4\n"
+        "def mean(model, x, count):\n    outs = []\n"
+        "    for _ in range(TRIALS):\n        outs.append(model(x))\n"
+        "    for _ in range(4):\n        outs.append(model(x))\n"
+        "    for i in range(TRIALS):\n        outs.append(model(x))  # warm\n"
+        "    for _ in range(MANY):\n        outs.append(model(x))  # warm\n"
+        "    for _ in range(few):\n        outs.append(model(x))  # warm\n"
+        "    for _ in range(count):\n        outs.append(model(x))  # warm\n"
+        "    return outs\n"
+    )
+
+
 def test_a_loop_that_trains_is_not_warm() -> None:
     steps = steps_of({"train.py": "for batch in loader:\n    model(batch)\n    loss.backward()\n"})
     module = steps.project.module("train.py")

@@ -16,6 +16,8 @@ from .place import Place
 _PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
 _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
 _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
+_OF_SAMPLES = regex(r"(?:^|/)data(?:sets?)?/(?:[^/]+/)*transforms?(?:/|\.py$)")
+"""Where modules lie that a dataset applies to its samples, on the host: `data/transforms/crop.py`."""
 _FOR_EXPORT = regex(r"(?:^|[a-z\d_])O(?:nnx|NNX)(?![a-z])")
 """What modules are called that are there to be exported, and run once for that, while they are traced: `SamOnnxModel`."""
 _TRACERS = frozenset(
@@ -103,7 +105,8 @@ def _is_forward(place: Place, function: Function) -> bool:
     if function.cls is None:
         return _is_attention(place, function)
     if function.name == "forward" and place.project.is_module(function.cls):
-        return _FOR_EXPORT.search(function.cls.name) is None
+        of_samples = _OF_SAMPLES.search(place.project.home(function.module.path)) is not None
+        return not of_samples and _FOR_EXPORT.search(function.cls.name) is None
     if function.name in ("forward", "backward"):
         return bool(place.project.is_autograd_function(function.cls))
     return (

@@ -148,7 +148,9 @@ class Function:
         if name in self.flow.stores:
             made = self.flow.assignment(name)
             return made.value if made is not None else None
-        return None if self.binds(name) else self.module.assigned.get(name)
+        if self.binds(name) or len(self.module.body.flow.stores.get(name, ())) != 1:
+            return None
+        return self.module.assigned.get(name)
 
     @property
     def root(self) -> FunctionNode | ast.Module:

@@ -127,13 +127,21 @@ def of_few(function: Function, loop: Loop) -> bool:
     return bool(made) and all(isinstance(one, ast.Assign) and _is_written_out(one.value) for one in made)
 
 
-def counts_few(loop: Loop) -> bool:
-    """Whether a loop counts to a small number that stands there: `for _ in range(5):`."""
+def counts_few(function: Function, loop: Loop) -> bool:
+    """Whether a loop counts to a small number that stands there, or has a name: `for _ in range(5):`, `for _ in range(TRIALS):`."""
     made = loop.iter if isinstance(loop, ast.For) else None
     if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "range"):
         return False
     last = made.args[0] if len(made.args) == 1 else None
+    if isinstance(last, ast.Name):
+        last = function.assigned_once(last.id)
     return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value <= _FEW
+
+
+def repeats(function: Function, loop: Loop) -> bool:
+    """Whether a loop does the same a few times, for a mean of what is random: `for _ in range(TRIALS): outs.append(model(x))`."""
+    nameless = isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == "_"
+    return nameless and counts_few(function, loop)
 
 
 def _is_written_out(node: ast.expr) -> bool:

@@ -75,7 +75,7 @@ class WarmLoops:
 
     def _is_shown(self, function: Function, loop: Loop) -> bool:
         """Whether a loop of a few iterations runs once in many steps of the loop around it: pictures of what is learnt."""
-        return (runs.of_few(function, loop) or runs.counts_few(loop)) and any(
+        return (runs.of_few(function, loop) or runs.counts_few(function, loop)) and any(
             self.steps.is_step_loop(function, outer) and guarded(self.project, function, loop, outer) in guards.RARE
             for outer in function.flow.loops(loop)
         )
@@ -197,6 +197,7 @@ class WarmLoops:
         return (
             not self.steps.is_step_loop(function, loop)
             and not runs.tries_again(loop)
+            and not runs.repeats(function, loop)
             and not runs.captures(function.flow, loop)
             and not runs.asks_user(function.flow, loop)
             and not makes_what_it_runs(self.project, function, loop)

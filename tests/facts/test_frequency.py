@@ -1,0 +1,39 @@
+"""What runs on each call of a module."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchlint.facts.frequency import in_forward
+from torchlint.program.project import Project
+from torchlint.rule import load
+from torchlint.rule.analysis import Analysis
+from torchlint.rule.site import Site
+from torchlint.settings.config import Settings
+
+CROP = b"import torch\nclass Crop(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "forward"),
+    [
+        ("data/transforms/crop.py", False),
+        ("pkg/data/transform.py", False),
+        ("pkg/datasets/video/transforms.py", False),
+        ("transforms.py", True),
+        ("models/transforms/crop.py", True),
+        ("data/crop.py", True),
+        ("pkg/mydata/transforms.py", True),
+        ("data/transformers/crop.py", True),
+        ("data/transforms_model.py", True),
+    ],
+)
+def test_modules_that_a_dataset_applies_to_samples_are_no_part_of_a_model(path: str, forward: bool) -> None:
+    project = Project({path: lambda: CROP})
+    module = project.module(path)
+    assert module is not None
+    function = module.classes[0].methods["forward"]
+    analysis = Analysis(project, Settings(frozenset(), frozenset()))
+    first = Site(analysis, function, function.node.body[0], next(iter(load().values())))
+
+    assert in_forward(first) is forward
