@@ -124,18 +124,28 @@ def _moved(site: Site) -> Iterator[Finding]:
         return
     often = _often(site, target_of(site.call))
     if often and not site.makes_on_accelerator:
-        done = "casts on the host and is copied back" if made.how == "cast" else "is filled on the host and copied"
-        always = bool(site.hot) or often == "in every forward pass"
-        apart = site.flow.statement(made.node) is not site.statement
-        moved = (site.related(site.function, site.target, "moved here"),) if apart else ()
-        yield site.finding(
-            f"`{site.short(made.node)}` {done} to the device {often}",
-            severity=None if always else "info",
-            at=made.node if apart else None,
-            seen=site.target if apart else None,
-            related=(*moved, *site.why_hot()),
-            told=CALCULATED if made.how == "calculated" else None,
-        )
+        told: set[ast.stmt] = set()
+        for node in (made.node, *made.others):
+            statement = site.flow.statement(node)
+            if statement not in told:
+                told.add(statement)
+                yield _filled(site, node, made.how, often)
+
+
+def _filled(site: Site, node: ast.expr, how: str, often: str) -> Finding:
+    """What is said of what the move at the place copies, or of a part of it that has a statement of its own."""
+    done = "casts on the host and is copied back" if how == "cast" else "is filled on the host and copied"
+    always = bool(site.hot) or often == "in every forward pass"
+    apart = site.flow.statement(node) is not site.statement
+    moved = (site.related(site.function, site.target, "moved here"),) if apart else ()
+    return site.finding(
+        f"`{site.short(node)}` {done} to the device {often}",
+        severity=None if always else "info",
+        at=node if apart else None,
+        seen=site.target if apart else None,
+        related=(*moved, *site.why_hot()),
+        told=CALCULATED if how == "calculated" else None,
+    )
 
 
 def _kept(site: Site, moved: ast.expr) -> Iterator[Finding]:

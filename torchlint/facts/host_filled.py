@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import Literal, NamedTuple
 
 from ..system.regex import regex
@@ -61,6 +62,8 @@ class Filled(NamedTuple):
 
     node: ast.expr
     how: Literal["factory", "calculated", "cast"]
+    others: tuple[ast.expr, ...] = ()
+    """What fills the other parts of what is calculated: `torch.cat((torch.ones(n), torch.zeros(m)))`."""
 
 
 def filled(place: Place, moved: ast.expr) -> Filled | None:
@@ -72,9 +75,9 @@ def filled(place: Place, moved: ast.expr) -> Filled | None:
         if made is moved and _is_host_cast(place, made):
             return Filled(made, "cast")
     calculated = _calculated(place, moved, _STEPS)
-    if calculated is None or place.value(moved).device == "accelerator" or place.value(calculated).device != "cpu":
+    if not calculated or place.value(moved).device == "accelerator" or place.value(calculated[0]).device != "cpu":
         return None
-    return Filled(calculated, "calculated")
+    return Filled(calculated[0], "calculated", calculated[1:])
 
 
 def factory(place: Place, made: ast.Call) -> ast.Call | None:
@@ -170,8 +173,8 @@ def _by_numbers_alone(place: Place, value: ast.expr) -> ast.expr | None:
     return None
 
 
-def _calculated(place: Place, node: ast.expr, steps: int) -> ast.Call | None:
-    """A factory in what is calculated on the host of factories and numbers alone; None where it is made of more."""
+def _calculated(place: Place, node: ast.expr, steps: int) -> tuple[ast.Call, ...]:
+    """The factories in what is calculated on the host of factories and numbers alone; none where it is made of more."""
     if not isinstance(node, ast.Call):
         return _looked_into(place, node, steps)
     # The calls of a chain of methods are places, too.
@@ -179,29 +182,29 @@ def _calculated(place: Place, node: ast.expr, steps: int) -> ast.Call | None:
     return place.once(key, lambda: _looked_into(place, node, steps))
 
 
-def _looked_into(place: Place, node: ast.expr, steps: int) -> ast.Call | None:
+def _looked_into(place: Place, node: ast.expr, steps: int) -> tuple[ast.Call, ...]:
     """The same, worked out."""
     if isinstance(node, ast.Name):
         made = _assigned(place, node) if steps and node.id not in place.flow.globals else None
         if made is None or place.flow.loops(made) != place.flow.loops(place.target) or _is_fed(place, node, steps):
-            return None
+            return ()
         return _calculated(place, made, steps - 1)
     if isinstance(node, ast.ListComp):
         return _calculated(place, node.elt, steps)
     if isinstance(node, ast.Call):
         if (made := factory(place, node)) is not None:
-            return made
+            return (made,)
         if any(says(place, node) for says in (_of_numpy, _counts, _by_sizes, _by_numbers, _is_drawn)):
-            return node
+            return (node,)
         if _given_by_function(place, node, steps):
-            return node
+            return (node,)
         if (made := _one_hot(place, node)) is not None:
-            return made
+            return (made,)
     found = [(part, _calculated(place, part, steps)) for part in _parts(place, node)]
-    if all(made is None for _, made in found):
-        return None  # most are calculated from nothing that was made here: what is a number takes longer to tell
-    others = [made for part, made in found if not _is_number(place, part)]
-    return others[0] if others and None not in others else None
+    if not any(made for _, made in found):
+        return ()  # most are calculated from nothing that was made here: what is a number takes longer to tell
+    parts = [made for part, made in found if not _is_number(place, part)]
+    return tuple(dict.fromkeys(itertools.chain(*parts))) if all(parts) else ()
 
 
 def _one_hot(place: Place, made: ast.Call) -> ast.Call | None:
@@ -238,7 +241,7 @@ def _fills(place: Place, function: Function, steps: int) -> bool:
     if given is None or any(isinstance(node, ast.Return) and node is not end for node in function.flow.nodes):
         return False
     inner = place.at(function, given)
-    return inner.value(given).device == "cpu" and _calculated(inner, given, steps) is not None
+    return inner.value(given).device == "cpu" and bool(_calculated(inner, given, steps))
 
 
 def _assigned(place: Place, name: ast.Name) -> ast.expr | None:
@@ -462,7 +465,7 @@ def _is_fed(place: Place, name: ast.Name, steps: int) -> bool:
         if isinstance(getattr(part, "ctx", None), ast.Store) and not is_number_put(place, part):
             put = place.flow.parents[part]
             made = put.value if isinstance(put, ast.Assign) and put.targets == [part] and steps else None
-            if made is None or (_calculated(place, made, steps - 1) is None):
+            if made is None or not _calculated(place, made, steps - 1):
                 return True
         if isinstance(parent, ast.Attribute) and _writes(parent):
             return True
