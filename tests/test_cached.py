@@ -733,6 +733,24 @@ def test_what_many_files_hang_on_together_is_kept_once() -> None:
     assert links == unpacked(json.loads(json.dumps(data)))
 
 
+def test_what_few_files_say_takes_no_room_for_the_others() -> None:
+    """Of transformers 950 of 1,038 kinds are known of a few of its 2,883 files."""
+    paths = [f"{n}.py" for n in range(3_000)]
+    told = {"few": {"7.py": "1", "2999.py": "a b"}, "all": dict.fromkeys(paths, "0"), "none": {}}
+    data = packed(Links([], {}, {}, paths, told))
+    assert len(json.dumps(data["told"]["few"])) < 50
+    links = unpacked(json.loads(json.dumps(data)))
+    assert links is not None
+    assert told == links.told
+
+
+@pytest.mark.parametrize("column", [[None, "0"], [[0], "0\n1"], [[0, 1], "0"], [[2], "0"], [None, 0], ["0"], [0, "0"]])
+def test_what_other_files_said_is_not_believed(column: list[Any]) -> None:
+    data = packed(Links([], {}, {}, ["a.py", "b.py"], {}))
+    assert unpacked({**data, "told": {"x": [None, "0\n1"]}}) is not None
+    assert unpacked({**data, "told": {"x": column}}) is None
+
+
 def test_a_file_that_asked_for_nothing_hangs_on_what_its_project_does_on_steps() -> None:
     project = Recording({"a.py": lambda: b"import torch\n"}, Home(os.getcwd()))
     links = noted(project, settings_with(), {"a.py": Depends((), 0)}, {})

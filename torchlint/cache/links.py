@@ -18,7 +18,7 @@ from typing import Any
 
 from ..lint.dispatch import last_word
 from ..program import regions, step_index, stepping
-from ..program.by_file import lines_of
+from ..program.by_file import Told, column_of, lines_of
 from ..program.files import read
 from ..program.noting import INDEXED, Answer, Atom
 from ..program.step_index import StepIndex
@@ -51,8 +51,8 @@ class Links:
     hangs_on: Mapping[str, Bits]
     answers: Mapping[tuple[str, str], Known]
     paths: Sequence[str]
-    told: Mapping[str, str]
-    """What files say by themselves: of each kind a line for each of the paths."""
+    told: Told
+    """What files say by themselves."""
 
 
 class Linked:
@@ -66,7 +66,7 @@ class Linked:
         self.project = Recording(
             {path: read(path) for path in paths},
             Home(str(settings.project)),
-            {name: lines_of(column, before.paths) for name, column in before.told.items()},
+            before.told,
             self._changed,
         )
         self._analysis = Analysis(self.project, settings)
@@ -237,7 +237,7 @@ def packed(links: Links) -> Any:
         "answers": [[*name, _plain(one.answer)] for name, one in links.answers.items()],
         "answers hang on": _rows((one.hangs_on for one in links.answers.values()), width),
         "paths": links.paths,
-        "told": links.told,
+        "told": {name: column_of(lines, links.paths) for name, lines in links.told.items()},
     }
 
 
@@ -250,12 +250,10 @@ def unpacked(data: Any) -> Links | None:
             (question, key): Known(_answer(answer), one)
             for (question, key, answer), one in zip(data["answers"], bits, strict=True)
         }
-        lines = {column.count("\n") for column in data["told"].values()}
-        if not lines <= {max(len(data["paths"]) - 1, 0)}:
-            return None
+        told = {name: lines_of(column, data["paths"]) for name, column in data["told"].items()}
         hangs_on = dict(zip(data["files"], _bits(data["hang on"], len(data["files"]), atoms), strict=True))
-        return Links(atoms, hangs_on, answers, data["paths"], data["told"])
-    except (TypeError, ValueError, KeyError, AttributeError, zlib.error):
+        return Links(atoms, hangs_on, answers, data["paths"], told)
+    except (TypeError, ValueError, LookupError, AttributeError, zlib.error):
         return None
 
 

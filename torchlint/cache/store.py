@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-LIMIT = 64 * 1024 * 1024
+LIMIT = 256 * 1024 * 1024
 """How many bytes of entries are kept; of more, the oldest go."""
-_LONGEST = 16 * LIMIT
+_LONGEST = 4 * LIMIT
 """How many bytes of an entry are read: a longer one was not written by torchlint."""
 _MAGIC = b"torchlint cache 2\n"
 _MARK = b"torchlint cache "

@@ -12,10 +12,12 @@ _LIST = "= "
 """What a list of words begins with; a blank follows on each."""
 _OTHER = "["
 """What a list of anything else begins with."""
-_UNKNOWN = "?"
-"""In place of what is not known of a file."""
 _FEW = 16
 """So many words are searched for in the lines of all files before these are read."""
+
+
+Column = tuple[Sequence[int] | None, str]
+"""What files say of one kind: the numbers of those of which that is known, None where it is of all, and a line for each."""
 
 
 class Form(NamedTuple):
@@ -81,12 +83,14 @@ class ByFile:
         self._searched += 1
         return self._searched <= _FEW and 2 * len(self._lines) > among
 
-    def column(self, paths: Iterable[str]) -> str:
-        """What some files say, a line for each."""
+    def lines(self, paths: Iterable[str]) -> dict[str, str]:
+        """What some files say as it is kept, those left out of which it is not known."""
         lines, values, write = self._lines, self._values, self._form.write
-        return "\n".join(
-            [lines[path] if path in lines else write(values[path]) if path in values else _UNKNOWN for path in paths]
-        )
+        return {
+            path: lines[path] if path in lines else write(values[path])
+            for path in paths
+            if path in lines or path in values
+        }
 
     def line(self, path: str) -> str | None:
         """What a file says as it is kept; None where it is not known."""
@@ -95,10 +99,17 @@ class ByFile:
         return self._lines.get(path)
 
 
-def lines_of(column: str, paths: Sequence[str]) -> dict[str, str]:
-    """What files say, by path, of lines that `ByFile.column` has made; ValueError where these are of others."""
-    pairs = zip(paths, column.split("\n") if paths else (), strict=True)
-    return {path: line for path, line in pairs if line != _UNKNOWN}
+def column_of(lines: Mapping[str, str], paths: Sequence[str]) -> Column:
+    """What some of these files say, in their order."""
+    known = [n for n, path in enumerate(paths) if path in lines]
+    return None if len(known) == len(paths) else known, "\n".join([lines[paths[n]] for n in known])
+
+
+def lines_of(column: Column, paths: Sequence[str]) -> dict[str, str]:
+    """The same by path. Raises ValueError and IndexError where the column is of other files."""
+    numbers, text = column
+    known = paths if numbers is None else [paths[n] for n in numbers]
+    return dict(zip(known, text.split("\n") if known else (), strict=True))
 
 
 def _write(value: Any) -> str:

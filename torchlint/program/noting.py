@@ -345,12 +345,12 @@ class Noting(Project):
         find = self._finds.get(name) or found_by_name(name) or _holding(name)
         return _fact_mark(self._fact(path, name, find)) if find is not None and path in self._files else None
 
-    def told(self) -> dict[str, str]:
-        """What is known of files by themselves, a line for each of `paths`: the texts of their imports and their own words of all."""
+    def told(self) -> Told:
+        """What is known of files by themselves: the texts of their imports and their own words of all."""
         for path in self._paths:
             self.import_text(path)
             self.own_words(path)
-        return {name: table.column(self._paths) for name, table in self._tables().items()}
+        return {name: table.lines(self._paths) for name, table in self._tables().items()}
 
     def news(self) -> Told:
         return {name: new for name, table in self._facts.items() if (new := table.news())}
