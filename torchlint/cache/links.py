@@ -18,7 +18,7 @@ from typing import Any
 
 from ..lint.dispatch import last_word
 from ..program import regions, step_index, stepping
-from ..program.by_file import Told, column_of, lines_of
+from ..program.by_file import Told, columns_of, lines_of
 from ..program.files import read
 from ..program.noting import INDEXED, Answer, Atom
 from ..program.step_index import StepIndex
@@ -187,8 +187,8 @@ def noted(
     every.update(*(one.hangs_on for one in used.values()))
     whole = {atom: _complete(atom, index) for atom in every}
     numbers = {atom: number for number, atom in enumerate(atoms)}
-    for atom in sorted(set(whole.values())):
-        numbers.setdefault(atom, len(numbers))
+    for atom in sorted({*whole.values()} - numbers.keys()):
+        numbers[atom] = len(numbers)
     number_of = {atom: numbers[one] for atom, one in whole.items()}
     rows = {table: Renumbering([number_of.get(thing, 0) for thing in things]) for table, things in tables.items()}
 
@@ -237,7 +237,7 @@ def packed(links: Links) -> Any:
         "answers": [[*name, _plain(one.answer)] for name, one in links.answers.items()],
         "answers hang on": _rows((one.hangs_on for one in links.answers.values()), width),
         "paths": links.paths,
-        "told": {name: column_of(lines, links.paths) for name, lines in links.told.items()},
+        "told": columns_of(links.told, links.paths),
     }
 
 
@@ -292,9 +292,12 @@ _OF_PROJECT = (
 _LENGTHS = {"callers": 6, "stores": 5, **dict.fromkeys((*INDEXED, *_OF_PROJECT, "all", "text", "parses", "imports"), 3)}
 
 
+_STRINGS = {str}
+
+
 def _atom(parts: Any) -> Atom:
     atom = tuple(parts)
-    if len(atom) != _LENGTHS.get(atom[0], 4) or not all(type(part) is str for part in atom):
+    if len(atom) != _LENGTHS.get(atom[0], 4) or {*map(type, atom)} != _STRINGS:
         raise ValueError(parts)
     return atom
 

@@ -83,14 +83,10 @@ class ByFile:
         self._searched += 1
         return self._searched <= _FEW and 2 * len(self._lines) > among
 
-    def lines(self, paths: Iterable[str]) -> dict[str, str]:
-        """What some files say as it is kept, those left out of which it is not known."""
-        lines, values, write = self._lines, self._values, self._form.write
-        return {
-            path: lines[path] if path in lines else write(values[path])
-            for path in paths
-            if path in lines or path in values
-        }
+    def lines(self) -> dict[str, str]:
+        """What files say as it is kept."""
+        write, values = self._form.write, self._values
+        return {**{path: write(values[path]) for path in values if path not in self._lines}, **self._lines}
 
     def line(self, path: str) -> str | None:
         """What a file says as it is kept; None where it is not known."""
@@ -99,10 +95,15 @@ class ByFile:
         return self._lines.get(path)
 
 
-def column_of(lines: Mapping[str, str], paths: Sequence[str]) -> Column:
+def columns_of(told: Told, paths: Sequence[str]) -> dict[str, Column]:
     """What some of these files say, in their order."""
-    known = [n for n, path in enumerate(paths) if path in lines]
-    return None if len(known) == len(paths) else known, "\n".join([lines[paths[n]] for n in known])
+    number_of = {path: n for n, path in enumerate(paths)}
+
+    def column(lines: Mapping[str, str]) -> Column:
+        known = sorted(number_of[path] for path in lines)
+        return None if len(known) == len(paths) else known, "\n".join([lines[paths[n]] for n in known])
+
+    return {name: column(lines) for name, lines in told.items()}
 
 
 def lines_of(column: Column, paths: Sequence[str]) -> dict[str, str]:

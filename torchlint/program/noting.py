@@ -350,7 +350,7 @@ class Noting(Project):
         for path in self._paths:
             self.import_text(path)
             self.own_words(path)
-        return {name: table.lines(self._paths) for name, table in self._tables().items()}
+        return {name: table.lines() for name, table in self._tables().items()}
 
     def news(self) -> Told:
         return {name: new for name, table in self._facts.items() if (new := table.news())}
@@ -482,6 +482,8 @@ class Noting(Project):
     def is_other(self, atom: Atom, changed: Collection[str]) -> bool:
         """Whether a thing is another one than it was before some files changed, as far as files tell."""
         kind = atom[0]
+        if kind in IN_FILE:  # most of them
+            return atom[1] in changed and self.now(atom) != atom[-1]
         if kind == "all":
             return bool(changed)
         if kind == "text":
@@ -491,7 +493,7 @@ class Noting(Project):
         made_of = self._made_of(atom)
         if made_of and all(self._says_as_before(path, name) for path in changed for name in made_of):
             return False
-        return kind not in INDEXED and (kind not in IN_FILE or atom[1] in changed) and self.now(atom) != atom[-1]
+        return kind not in INDEXED and self.now(atom) != atom[-1]
 
     def _made_of(self, atom: Atom) -> tuple[str, ...]:
         """What files say by themselves of which a thing of the whole project is made."""
