@@ -172,7 +172,10 @@ def other(parser: argparse.ArgumentParser) -> None:
         "--exit-non-zero-on-fix", action="store_true", default=False, help="exit with 1 if anything was fixed"
     )
     other.add_argument(
-        "--no-sieve", action="store_true", default=False, help="analyse every file whole: slower, the same findings"
+        "--no-sieve",
+        action="store_true",
+        default=False,
+        help="analyse every file whole: slower, a few more findings of what no word tells",
     )
 
 

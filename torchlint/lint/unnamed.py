@@ -19,8 +19,8 @@ _NESTED = rb"(?:\[" + _PLAIN % b"" + rb"\]%s){0,8}"
 _INSIDE = _PLAIN % b"" + _NESTED % (_PLAIN % b"")
 _COMPARED = regex(rb"\[" + _PLAIN % b"=!<>~&|" + _NESTED % (_PLAIN % b"=!<>~&|") + b"[=!<>~&|]" + _INSIDE + rb"\]")
 """`x[a > b]`, `x[~kept]`, `x[:, a & b]`"""
-_BY_METHOD = regex(rb"\.(?:gt|lt|ge|le|eq|ne|logical_(?:not|and|or|xor))\([^\[\]()\n]{0,60}\)\)?\]")
-"""`x[(a + b).gt(0)]`, from the method on"""
+_BY_METHOD = regex(rb"\.(?:gt|lt|ge|le|eq|ne|bool|byte|logical_(?:not|and|or|xor))\([^\[\]()\n]{0,60}\)\)?\]")
+"""`x[(a + b).gt(0)]`, `x[kept[i].bool()]`, from the method on"""
 _INDEX = regex(rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})(?:, ?[:.]{1,3}){0,4}\]")
 """`x[kept]`, `x[:, kept]`, `x[data.mask, :]`"""
 _FIRST = regex(rb"\[([a-z_]\w{0,60}), ?[^\[\]\n]{1,60}\]")
@@ -28,9 +28,9 @@ _FIRST = regex(rb"\[([a-z_]\w{0,60}), ?[^\[\]\n]{1,60}\]")
 _LAST = regex(rb", ?([a-z_]\w{0,60})\]")
 """`x[rows, kept]`"""
 _RESHAPED = regex(
-    rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60})\.(?:reshape|view|flatten|squeeze|unsqueeze|triu|tril|flip|roll)\([\w, =-]{0,60}\)\]"
+    rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})\.(?:cuda|to|reshape|view|flatten|squeeze|unsqueeze|triu|tril|flip|roll)\([\w., =-]{0,60}\)\]"
 )
-"""`x[kept.reshape(-1)]`"""
+"""`x[kept.reshape(-1)]`, `x[out.kept.to(x.device)]`"""
 _KEYED = regex(rb"""\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}\[["']\w{1,60}["']\])""")
 """`x[batch["kept"]]`, `x[batch["kept"].byte()]`"""
 _OF_ROW = regex(rb"\[([a-z_]\w{0,60})\[\w{1,60}\]\]")
@@ -216,8 +216,8 @@ class _Text:
 
     @cached_property
     def buffers(self) -> frozenset[bytes]:
-        """The names of what modules register as buffers."""
-        return frozenset(name for part in self._parts for name in part.buffers)
+        """The names of what modules register as buffers, with those of torch's norms."""
+        return frozenset((b"num_batches_tracked", *(name for part in self._parts for name in part.buffers)))
 
     @cached_property
     def _targets(self) -> frozenset[bytes]:
