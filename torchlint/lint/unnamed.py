@@ -216,8 +216,8 @@ class _Text:
 
     @cached_property
     def buffers(self) -> frozenset[bytes]:
-        """The names of what modules register as buffers, with those of torch's norms."""
-        return frozenset((b"num_batches_tracked", *(name for part in self._parts for name in part.buffers)))
+        """The names of what modules register as buffers."""
+        return frozenset(name for part in self._parts for name in part.buffers)
 
     @cached_property
     def _targets(self) -> frozenset[bytes]:
