@@ -126,7 +126,7 @@ def distribution_validates_args(site: Site) -> Iterator[Finding]:
     given = [site.value(node) for node in given_to(site.call)]
     if all(value.on_cpu for value in given):
         return
-    if site.hot is None and site.warm is None and not frequency.in_forward(site):
+    if site.hot is None and site.warm is None and (site.rare or not frequency.in_forward(site)):
         return
     if site.analysis.context.switched_on(_SWITCHED_OFF):
         return

@@ -1744,6 +1744,16 @@ def test_a_loop_that_repeats_what_is_random_evaluates_nothing() -> None:
     )
 
 
+def test_a_loop_whose_first_iteration_alone_steps_is_none_of_steps() -> None:
+    check_one(
+        "def prepare(x):\n    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+        "def show(x):\n    print(x)\n"
+        "def test():\n    for i, x in enumerate(loader):\n        if i == 0:\n            prepare(x)\n        show(x)\n"
+        "def test_more():\n    for i in range(4):\n        if args.new and i == 0:\n            prepare(i)\n        show(i)\n"
+        "def train():\n    for i, x in enumerate(loader):\n        if i == 1:\n            print(i)\n        prepare(x)  # hot\n"
+    )
+
+
 def test_a_loop_that_trains_is_not_warm() -> None:
     steps = steps_of({"train.py": "for batch in loader:\n    model(batch)\n    loss.backward()\n"})
     module = steps.project.module("train.py")

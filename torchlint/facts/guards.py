@@ -414,6 +414,28 @@ def _number_of_each(loop: Loop) -> ast.expr | None:
     return None
 
 
+def is_of_first(flow: Flow, node: ast.AST, loop: Loop) -> bool:
+    """Whether the first iteration of a loop alone comes to a place: `for i, x in enumerate(xs): if i == 0: model.setup(x)`."""
+    number = _number_of_each(loop)
+    if not isinstance(number, ast.Name):
+        return False
+    tests = (test for guard in flow.guards(node, loop) if guard.true for test in _all_of(guard.test))
+    return any(_is_zero(test, number.id) for test in tests)
+
+
+def _all_of(test: ast.expr) -> list[ast.expr]:
+    """`a` and `b` of `a and b`."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _is_zero(test: ast.expr, name: str) -> bool:
+    """`i == 0`"""
+    match test:
+        case ast.Compare(left=ast.Name(id=number), ops=[ast.Eq()], comparators=[ast.Constant(0)]):
+            return number == name
+    return False
+
+
 def _is_last(test: ast.Compare, loop: Loop) -> bool:
     """`i >= n` in a loop `for i in range(1, n + 1)`, `i >= len(xs) - 1` in one over `enumerate(xs)`: its last iteration."""
     number, bound = _number_of_each(loop), test.comparators[0]

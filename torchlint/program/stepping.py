@@ -107,7 +107,8 @@ def callers_of(subject: Subject, place: Place) -> Callers:
             continue
         around = None
         for loop in flow.loops(site.call):
-            if not over_runs(project, site.function, loop) and not runs.is_made_in(loop, flow, site.call):
+            once = runs.is_made_in(loop, flow, site.call) or guards.is_of_first(flow, site.call, loop)
+            if not once and not over_runs(project, site.function, loop):
                 around = loop_place(site.function, loop)
                 break
         found.sites.append((place, around, site.function.name))
