@@ -290,8 +290,6 @@ _OF_PROJECT = (
     "calling",
 )
 _LENGTHS = {"callers": 6, "stores": 5, **dict.fromkeys((*INDEXED, *_OF_PROJECT, "all", "text", "parses", "imports"), 3)}
-
-
 _STRINGS = {str}
 
 

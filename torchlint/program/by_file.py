@@ -100,7 +100,7 @@ def columns_of(told: Told, paths: Sequence[str]) -> dict[str, Column]:
     number_of = {path: n for n, path in enumerate(paths)}
 
     def column(lines: Mapping[str, str]) -> Column:
-        known = sorted(number_of[path] for path in lines)
+        known = sorted(number_of[path] for path in lines if path in number_of)
         return None if len(known) == len(paths) else known, "\n".join([lines[paths[n]] for n in known])
 
     return {name: column(lines) for name, lines in told.items()}
