@@ -734,7 +734,7 @@ class M(nn.Module):
         i = max(int(l) for l in lengths)
         j = [bool(v > 1) for v in lengths]
         return a, b, c, d, e, f, g, h, i, j, type(a[0]).__name__, type(c[0]).__name__
-for _ in range(2): print(M()(torch.tensor([1, 2, 3]).to(device), torch.ones(2, 2).to(device)))
+for n in range(2): print(M()(torch.tensor([1, 2, 3]).to(device), torch.ones(2, 2).to(device)))
 print(M()(torch.tensor([[1], [2]]).to(device), torch.ones(1, 2))[:2])
 """,
 }
