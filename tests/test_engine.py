@@ -87,6 +87,22 @@ def test_what_is_made_in_one_statement_and_moved_in_another_is_told_where_it_is_
     assert (4, "moved here") == (found.related[0].line, found.related[0].message)
 
 
+MOVED_TWICE = """import torch
+for x in loader:
+    rows, columns = torch.meshgrid(torch.arange(n), torch.arange(n))
+    rows = rows.cuda()
+    columns = columns.cuda()
+    model(x.cuda() @ rows @ columns).sum().backward()
+"""
+
+
+def test_what_is_made_once_and_moved_twice_is_told_once_with_both_moves() -> None:
+    (found,) = run({"train.py": MOVED_TWICE}, "TL405").findings
+
+    assert (3, 4) == (found.line, found.statement[0])
+    assert [4, 5] == [one.line for one in found.related if one.message == "moved here"]
+
+
 @pytest.mark.parametrize("comments", [("  # torchlint: ignore[TL405]", ""), ("", "  # torchlint: ignore[TL405]")])
 def test_a_comment_counts_where_it_is_made_and_where_it_is_moved(comments: tuple[str, str]) -> None:
     result = run({"train.py": MOVED.format(*comments)}, "TL405")

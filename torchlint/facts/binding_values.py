@@ -91,6 +91,8 @@ def _part(values: Evaluator, binding: Part) -> Value:
             value = values.expr(node.elts[binding.at])
             values.reach = reach
             return value
+        if (prepared := _prepared_part(values, whole, binding)) is not None:
+            return prepared
     value = values.bound(whole)
     if value.items is not None and len(value.items) == binding.count:
         return value.items[binding.at]
@@ -105,6 +107,21 @@ def _part(values: Evaluator, binding: Part) -> Value:
         # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.
         return replace(each, other_kinds=each.other_kinds | {"tuple"})
     return each
+
+
+def _prepared_part(values: Evaluator, whole: Assigned, part: Part) -> Value | None:
+    """One of several things that `model, loader = accelerator.prepare(model, loader)` gives; the others are not looked at."""
+    call = whole.node
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "prepare"):
+        return None
+    if len(call.args) != part.count or call.keywords or any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    reach, values.reach = values.reach, whole.reach
+    owner = values.expr(call.func.value)
+    is_library = owner.kind == "accelerator" and not owner.class_ and not owner.classes
+    value = operations.prepared(values.expr(call.args[part.at])) if is_library else None
+    values.reach = reach
+    return value
 
 
 def _narrowed(values: Evaluator, binding: Narrowed) -> Value:

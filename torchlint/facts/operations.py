@@ -244,8 +244,8 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
             given: list[Value] = [v if v.kind == "loader" else Loader(LIKELY) for v in args.positional]
         else:
             given = list(args.positional)
-        prepared = tuple(_prepared(v) for v in given)
-        return prepared[0] if len(prepared) == 1 else Tuple(items=prepared)
+        made = tuple(prepared(v) for v in given)
+        return made[0] if len(made) == 1 else Tuple(items=made)
     if attr in ("gather", "gather_for_metrics", "reduce", "all_reduce", "all_gather"):
         gathered = args.first if args.first.kind == "tensor" else LIKELY_TENSOR
         return replace(gathered, grad=False, device="accelerator")
@@ -258,7 +258,7 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
     return UNKNOWN
 
 
-def _prepared(value: Value) -> Value:
+def prepared(value: Value) -> Value:
     """A model or loader as `prepare` returns it."""
     if value.kind == "loader":
         parts = value.element.parts if value.element is not None and value.element.kind == "batch" else None

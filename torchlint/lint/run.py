@@ -428,7 +428,7 @@ class _Run:
         enabled = self.settings.enabled(path)
         suppressions = Suppressions.of(source) if source is not None and not self.settings.ignore_noqa else None
         told = {finding for finding in findings if finding.code in enabled}
-        for finding in sorted(told - _told_better(told), key=lambda f: f.sort_key):
+        for finding in _in_order(told - _told_better(told)):
             yield from self._unless_silenced(finding, suppressions)
         for rule in self.file_rules:
             if rule.code in enabled:
@@ -462,6 +462,17 @@ def _syntax_error(source: Source) -> SourceError | None:
     except SourceError as error:
         return error
     return None
+
+
+def _in_order(findings: Collection[Finding]) -> list[Finding]:
+    """Findings by their places; those that say the same of one place are one, which names the lines of all."""
+    found: list[Finding] = []
+    for finding in sorted(findings, key=lambda f: (f.sort_key, f.statement, f.related)):
+        if found and found[-1].sort_key == finding.sort_key:
+            found[-1] = replace(found[-1], related=tuple(dict.fromkeys((*found[-1].related, *finding.related))))
+        else:
+            found.append(finding)
+    return found
 
 
 def _told_better(findings: Collection[Finding]) -> set[Finding]:
