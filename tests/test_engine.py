@@ -103,6 +103,25 @@ def test_what_is_made_once_and_moved_twice_is_told_once_with_both_moves() -> Non
     assert [4, 5] == [one.line for one in found.related if one.message == "moved here"]
 
 
+@pytest.mark.parametrize(("silenced", "left"), [("rows.cuda()", 5), ("columns.cuda()", 4)])
+def test_a_comment_at_one_of_two_moves_silences_that_one(silenced: str, left: int) -> None:
+    code = MOVED_TWICE.replace(f" = {silenced}", f" = {silenced}  # torchlint: ignore[TL405]")
+
+    result = run({"train.py": code}, "TL002 TL405")
+
+    (found,) = result.findings
+    assert ("TL405", 1) == (found.code, result.suppressed)
+    assert [left] == [one.line for one in found.related if one.message == "moved here"]
+
+
+def test_comments_at_both_moves_are_both_used() -> None:
+    code = MOVED_TWICE.replace(".cuda()\n", ".cuda()  # torchlint: ignore[TL405]\n")
+
+    result = run({"train.py": code}, "TL002 TL405")
+
+    assert ((), 2) == (result.findings, result.suppressed)
+
+
 @pytest.mark.parametrize("comments", [("  # torchlint: ignore[TL405]", ""), ("", "  # torchlint: ignore[TL405]")])
 def test_a_comment_counts_where_it_is_made_and_where_it_is_moved(comments: tuple[str, str]) -> None:
     result = run({"train.py": MOVED.format(*comments)}, "TL405")

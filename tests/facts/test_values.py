@@ -1118,6 +1118,13 @@ model, loader, other = accelerator.prepare(nn.Linear(3, 3), DataLoader(d, pin_me
         ("accelerator.accumulate(model)", "context"),
         ("accelerator.unwrap_model(model)", "module torch.nn.Linear @accelerator"),
         ("accelerator.something()", "unknown"),
+        # One alone is no tuple: what it holds is taken apart.
+        ("(a,) = accelerator.prepare(nn.Linear(3, 3))\na", "module?"),
+        (
+            "def swap(*given): return 1, 2\naccelerator.prepare = swap\na, b = accelerator.prepare(model, x)\na",
+            "number = 1",
+        ),
+        ("a, b = accelerator.prepare(nn.Linear(3, 3), *rest)\na", "module?"),
     ],
 )
 def test_accelerate(value_of: ValueOf, code: str, expected: str) -> None:

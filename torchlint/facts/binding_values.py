@@ -81,18 +81,11 @@ def _augmented(values: Evaluator, binding: Augmented) -> Value:
 def _part(values: Evaluator, binding: Part) -> Value:
     whole = binding.whole
     if isinstance(whole, Assigned) and binding.count is not None:
-        node = whole.node
-        if (
-            isinstance(node, ast.Tuple | ast.List)
-            and len(node.elts) == binding.count
-            and not any(isinstance(one, ast.Starred) for one in node.elts)
-        ):
-            reach, values.reach = values.reach, whole.reach
-            value = values.expr(node.elts[binding.at])
-            values.reach = reach
-            return value
-        if (prepared := _prepared_part(values, whole, binding)) is not None:
-            return prepared
+        reach, values.reach = values.reach, whole.reach
+        alone = _part_of(values, whole.node, binding.at, binding.count)
+        values.reach = reach
+        if alone is not None:
+            return alone
     value = values.bound(whole)
     if value.items is not None and len(value.items) == binding.count:
         return value.items[binding.at]
@@ -109,19 +102,26 @@ def _part(values: Evaluator, binding: Part) -> Value:
     return each
 
 
-def _prepared_part(values: Evaluator, whole: Assigned, part: Part) -> Value | None:
-    """One of several things that `model, loader = accelerator.prepare(model, loader)` gives; the others are not looked at."""
-    call = whole.node
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "prepare"):
+def _part_of(values: Evaluator, node: ast.expr, at: int, count: int) -> Value | None:
+    """One of the things that are written out one by one, or that `accelerator.prepare` is given; the others are not looked at."""
+    match node:
+        case ast.Tuple(elts=given) | ast.List(elts=given):
+            method = None
+        case ast.Call(func=ast.Attribute(attr="prepare") as method, args=given, keywords=[]) if count > 1:
+            pass
+        case _:
+            return None
+    if len(given) != count or any(isinstance(one, ast.Starred) for one in given):
         return None
-    if len(call.args) != part.count or call.keywords or any(isinstance(one, ast.Starred) for one in call.args):
-        return None
-    reach, values.reach = values.reach, whole.reach
-    owner = values.expr(call.func.value)
-    is_library = owner.kind == "accelerator" and not owner.class_ and not owner.classes
-    value = operations.prepared(values.expr(call.args[part.at])) if is_library else None
-    values.reach = reach
-    return value
+    if method is None:
+        return values.expr(given[at])
+    return operations.prepared(values.expr(given[at])) if _is_of_library(values, method) else None
+
+
+def _is_of_library(values: Evaluator, method: ast.Attribute) -> bool:
+    """Whether a method is that of Accelerate's or Fabric's own object, which nobody has replaced."""
+    owner = values.expr(method.value) if method not in values.reach else UNKNOWN
+    return owner.kind == "accelerator" and not owner.class_ and not owner.classes
 
 
 def _narrowed(values: Evaluator, binding: Narrowed) -> Value:

@@ -428,8 +428,10 @@ class _Run:
         enabled = self.settings.enabled(path)
         suppressions = Suppressions.of(source) if source is not None and not self.settings.ignore_noqa else None
         told = {finding for finding in findings if finding.code in enabled}
-        for finding in _in_order(told - _told_better(told)):
-            yield from self._unless_silenced(finding, suppressions)
+        left = sorted(
+            told - _told_better(told), key=lambda finding: (finding.sort_key, finding.statement, finding.related)
+        )
+        yield from _told_once(one for finding in left for one in self._unless_silenced(finding, suppressions))
         for rule in self.file_rules:
             if rule.code in enabled:
                 site = FileSite(
@@ -464,10 +466,10 @@ def _syntax_error(source: Source) -> SourceError | None:
     return None
 
 
-def _in_order(findings: Collection[Finding]) -> list[Finding]:
-    """Findings by their places; those that say the same of one place are one, which names the lines of all."""
+def _told_once(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings in order, of which those that say the same of one place are one, with the lines of all."""
     found: list[Finding] = []
-    for finding in sorted(findings, key=lambda f: (f.sort_key, f.statement, f.related)):
+    for finding in findings:
         if found and found[-1].sort_key == finding.sort_key:
             found[-1] = replace(found[-1], related=tuple(dict.fromkeys((*found[-1].related, *finding.related))))
         else:
