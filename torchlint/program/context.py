@@ -25,7 +25,7 @@ from .project import Project
 
 ACCELERATOR = WholeWords(
     b"device", b"DEVICE", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
-    sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai"),
+    sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai", b"fastai", b"mmengine"),
 )  # fmt: skip
 _HOST_ALONE = regex(rb"(?m)^(?:device|DEVICE)[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$")
 _SAID = regex(rb"(?m)^[ \t]*(?:device|DEVICE)\b[^\n=(]*=(?!=)|\.device[ \t]*=(?!=)")
@@ -34,7 +34,7 @@ _OTHER_DEVICES = WholeWords(
     b"gpu",
     sure=(*ACCELERATOR.sure, b"GPU", b"--device", b"accelerat"),
 )
-_TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]*Trainer\b|\bTrainingArguments\b")
+_TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]*Trainer(?:Callback)?\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
 _MOST_USERS = 50
 """So many files are looked at for a program that uses one."""

@@ -47,15 +47,21 @@ def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
     framework: list[Place] = []
     names_of: dict[Place, str] = {}
     steppers: list[Place] = []
+    generators: list[Place] = []
     paths = [
         path for path in project.paths if project.fact(path, "may step", may_step) or may_run_on_steps(project, path)
     ]
-    for own in ask(stepping.own_steps, paths, stepping.Own([], [], [])):
+    for own in ask(stepping.own_steps, paths, stepping.Own([], [], [], [])):
         for loop, function, name in own.loops:
             loops.setdefault(loop, function)
             names_of[function] = name
         steppers += own.steppers
         framework += own.framework
+        generators += own.giving
+    for taking in ask(stepping.loops_taking, generators, []):
+        for loop, function, name in taking:
+            loops.setdefault(loop, function)
+            names_of[function] = name
     seen = set(steppers)
     chain = _Chain({}, {}, {})
     while steppers:

@@ -41,6 +41,8 @@ class Own(NamedTuple):
     """Functions that step outside of their own loops."""
     framework: list[Place]
     """Functions that run on each step, whoever calls them."""
+    giving: list[Place]
+    """Generators that give something on each of their steps."""
 
 
 class Callers(NamedTuple):
@@ -82,13 +84,14 @@ def own_steps(subject: Subject, path: str) -> Own:
     """What the functions of a file do by themselves."""
     project = subject.project
     loops: dict[Place, Function] = {}
-    own = Own([], [], [])
+    own = Own([], [], [], [])
     module = project.module(path)
     for function in _mentions(module) if module is not None else ():
         _look_at(project, function, loops, own)
     for klass in module.classes if module is not None and own.framework else ():
         own.framework.extend(map(place_of, updates(project, klass)))
     own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())
+    own.giving.extend(place_of(one) for one in dict.fromkeys(loops.values()) if _gives_steps(project, one, loops))
     return own
 
 
@@ -204,6 +207,27 @@ def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]
         for one in handed.generators(project, function, iterable)
         for inner in one.giving_loops
     ]
+
+
+def loops_taking(subject: Subject, place: Place) -> list[tuple[Place, Place, str]]:
+    """The loops that go through what a generator gives, with their functions, and the names of these."""
+    project = subject.project
+    return [
+        (loop_place(function, loop), told_place(project, function), function.name)
+        for function, loop in handed.loops_over(project, function_at(project, place))
+    ]
+
+
+def _gives_steps(project: Project, function: Function, loops: Collection[Place]) -> bool:
+    """Whether a function is a generator that gives something on each iteration of a step loop: `for x in loader: ...; yield loss`."""
+    giving = [loop for loop in function.giving_loops if loop_place(function, loop) in loops]
+    return any(
+        isinstance(node, ast.Yield)
+        and loop in function.flow.loops(node)[:1]
+        and in_training(project, function, node, loop) not in guards.RARE
+        for loop in giving
+        for node in function.flow.nodes
+    )
 
 
 def _look_at(project: Project, function: Function, found: dict[Place, Function], own: Own) -> None:
