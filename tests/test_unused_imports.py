@@ -38,6 +38,8 @@ def fixed(text: str, path: str = "model.py", **others: str) -> str:
         IMPORTS + USE + "print(vars()['Vari' + 'able'])\n",
         IMPORTS + USE + "print(getattr(sys.modules[__name__], 'Vari' + 'able'))\n",
         IMPORTS + USE + "print(eval('Vari' + 'able'))\n",
+        IMPORTS + USE + "import __main__\nprint(__main__.Variable)\n",
+        "import torch\nclass A:\n    from torch.autograd import Variable\n    x = torch.ones(3)\n    a = Variable(x)\n",
         "import torch\ntry:\n    from torch.autograd import Variable\nexcept ImportError:\n    Variable = None\n" + USE,
         "import torch\ntry:\n    from torch.autograd import Variable\n    NEW = False\nexcept ImportError:\n    NEW = True\n"
         + USE,

@@ -15,7 +15,7 @@ BY_TEXT = rb"\bimport_module\(|\b__import__\("
 
 
 def reads_any(node: ast.AST) -> bool:
-    """Whether a node may read names that no expression does: `eval`, `globals`; `vars()` and `dir()`, of nothing; `sys.modules`."""
+    """Whether a node may read names that no expression does: `eval`, `globals`; `vars()` and `dir()`, of nothing; `sys.modules`; `import __main__`."""
     match node:
         case ast.Call(func=ast.Name(id="vars" | "dir"), args=[], keywords=[]):
             return True
@@ -23,6 +23,8 @@ def reads_any(node: ast.AST) -> bool:
             return name in _AT_RUN_TIME
         case ast.Attribute(attr="modules"):
             return names.chain(node) == ["sys", "modules"]
+        case ast.Import(names=imported):
+            return any(alias.name == "__main__" for alias in imported)
     return False
 
 

@@ -80,9 +80,11 @@ class Names:
         self._dotted: set[str] = set()
         self._texts: list[str] = []
         self.read_at_run_time = False
-        tried = {node for block in ast.walk(tree) if _tries_imports(block) for node in ast.walk(block)}
+        kept = {node for block in ast.walk(tree) if _tries_imports(block) for node in ast.walk(block)}
+        # What a class imports is an attribute of it.
+        kept.update(node for block in ast.walk(tree) if isinstance(block, ast.ClassDef) for node in block.body)
         for node in ast.walk(tree):
-            self._read(node, plain=node not in tried)
+            self._read(node, plain=node not in kept)
 
     def _read(self, node: ast.AST, plain: bool) -> None:
         self.read_at_run_time |= reads_any(node)
