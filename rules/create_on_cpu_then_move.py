@@ -4,15 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import frequency, moved_elsewhere, operator_results
-from torchlint.facts import host_reads as reads
 from torchlint.facts.host_constants import kept_on_host, taken_from_host
 from torchlint.facts.host_filled import NUMPY_FILLS, factory, filled, is_filled_by_numpy
-from torchlint.facts.indices import indexed
+from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.on_call import on_call, precedes_runs
 from torchlint.facts.place import Place
 from torchlint.facts.sending import goes_to_device, target_of
-from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
 
 CALCULATED = "calculated"
@@ -201,7 +199,7 @@ def _index(site: Site) -> Iterator[Finding]:
     uses = indexed(site, site.call)
     if not uses or not site.accelerator or any(site.value(use.value).on_cpu for use in uses):
         return
-    use = next((use for use in uses if _is_of_device(site, use)), None)
+    use = next((use for use in uses if is_of_device(site, use)), None)
     often = _often(site, None) if use is not None else ""
     if use is not None and not often and site.loop() is not None and not site.rare and frequency.in_forward(site):
         often = "in every forward pass"  # it is not made for a loop, but in one
@@ -219,23 +217,6 @@ def _moved_there(site: Site, move: Place) -> Iterator[Finding]:
         )
         moved = site.related(move.function, move.target, "moved here")
         yield site.finding(message, related=(moved, *site.why_hot()), told=CALCULATED)
-
-
-def _is_of_device(site: Site, use: ast.Subscript) -> bool:
-    """Whether what is indexed is on the device: known to be there, or what a forward has, and does not send there afterwards."""
-    value = site.value(use.value)
-    if value.kind != "tensor" or value.from_loader:
-        return False
-    if value.device == "accelerator":
-        return not reads.is_sent_below(site, use.value)
-    around = site.flow.parents.get(use)
-    if isinstance(around, ast.Attribute) and around.attr in ("to", "cuda", "type_as"):
-        return False
-    if site.in_forward or value.grad or (value.proven and frequency.in_forward(site)):
-        return True
-    # In a step what has a name there, and is not known to be on the host, is where the model is; what an object keeps may be a memory.
-    named = isinstance(use.value, ast.Name) and site.hot is not None
-    return named and reads.device_tensor(site, use.value, LIKELY) is not None
 
 
 def _often(site: Site, target: ast.expr | None) -> str:

@@ -7,7 +7,7 @@ from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
 from torchlint.facts.host_constants import kept_array
-from torchlint.facts.indices import indexed
+from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.loop_data import collected_in, only_grows, stays_same
 from torchlint.facts.nodes import indices, keyword_of
@@ -166,7 +166,8 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if (buffer := collected_in(site, site.call)) is not None:
         return f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
     if syntax.is_counted(site.resolve, data, ("list", "tuple")):
-        return f"`{site.short(data)}` is counted on the host and copied to the device each time; `torch.arange` counts there"
+        instead = "" if isinstance(data, ast.ListComp) and len(data.generators) > 1 else "; `torch.arange` counts there"
+        return f"`{site.short(data)}` is counted on the host and copied to the device each time{instead}"
     if _is_given(site, data):
         return ""
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
@@ -209,7 +210,8 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     value, held = site.value(index), site.value(node.value)
     on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
     # What was sent to the device and has a tensor for an index is a tensor, or an object that holds some.
-    if on_host and held.kind in ("tensor", "unknown") and held.device == "accelerator":
+    there = held.kind in ("tensor", "unknown") and held.device == "accelerator"
+    if on_host and (there or (_is_of_data(site, value) and is_of_device(site, node))):
         if site.makes_on_accelerator or _is_filled_for(site, node, value) or _may_be_number(site, index):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
@@ -218,6 +220,12 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
         what = f"the {kind} `{site.short(index)}`"
         return f"{what} becomes a tensor, and is copied to the device, each time it is an index"
     return ""
+
+
+def _is_of_data(site: Site, index: Value) -> bool:
+    """Whether the function makes an index of data, `torch.tensor([0, 2])`: it lies on the host wherever the rest is."""
+    made = index.made_by
+    return isinstance(made, ast.Call) and made in site.flow.parents and f"{site.resolve(made.func)}()" in _BY_DEFAULT
 
 
 def _places(value: Value) -> str:

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from torchlint.facts import frequency, logging_calls
+from torchlint.facts import frequency, logging_calls, names
 from torchlint.facts import host_reads as reads
 from torchlint.facts.nodes import elements, indices
+from torchlint.facts.uses import assigned
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
 _COMPARING = ("max", "min", "sorted", "any", "all")
 _ON_HOST = frozenset(("list", "tuple", "str", "ndarray"))
 _SCALARS = {"alpha": ("add", "sub"), "value": ("addcmul", "addcdiv")}
 """Keywords for a number of the host, by the operators that have them."""
 _LIKE = ("new_zeros", "new_ones", "new_empty", "new_full", "repeat")
-_SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
+_SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full", "randperm")
+_SHAPING = ("view", "reshape", "expand", "narrow")
+_REDUCES = regex(rb"\.(?:a?max|a?min|sum)\(")
+_REDUCING = frozenset(("max", "min", "amax", "amin", "sum"))
+_NAMES = 3
+"""Through how many names a size is followed to the reduction that gives it."""
 
 
 @rule(
@@ -22,11 +29,12 @@ _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full")
         "range(...)",
         *(f"{name}(...)" for name in _COMPARING),
         *(f"torch.{name}(...)" for name in _SIZED),
-        *(f"$x.{name}(...)" for name in _LIKE),
+        *(f"$x.{name}(...)" for name in (*_LIKE, *_SHAPING)),
+        "torch.nn.functional.pad(...)",
         *(
             f"{owner}(..., {keyword}=$number)"
-            for keyword, names in _SCALARS.items()
-            for name in names
+            for keyword, operators in _SCALARS.items()
+            for name in operators
             for owner in (f"torch.{name}", f"$x.{name}", f"$x.{name}_")
         ),
         *("$x.add_($number, $_)", "$x.sub_($number, $_)"),  # before torch 1.5
@@ -44,7 +52,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
-    in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), as factors that are numbers
+    in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), and device tensors that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
@@ -116,6 +124,11 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         yield from _compared(site)
     elif "$number" in site.pattern:
         yield site.part("number")
+    elif site.name == "torch.nn.functional.pad()":
+        yield from _reduced(site, [site.argument("pad", 1)])
+    elif site.name.strip(".()") in _SHAPING:
+        reduced = [*_reduced(site, site.call.args)]
+        yield from reduced if reduced and site.receiver.is_tensor else ()
     elif site.name.strip(".()") not in _LIKE or site.receiver.is_tensor:
         arguments = [
             *site.call.args,
@@ -123,6 +136,23 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         ]
         for given in arguments:
             yield from elements(given)
+
+
+def _reduced(site: Site, given: Iterable[ast.expr | None]) -> Iterator[ast.expr]:
+    """The sizes that are told by a reduction of the function, `lengths.max()`: most are numbers, and what is annotated as a tensor may be a list."""
+    if site.function.says(_REDUCES):
+        sizes = (size for one in given if one is not None for size in elements(one))
+        yield from (size for size in sizes if _is_reduced(site, size, _NAMES))
+
+
+def _is_reduced(site: Site, size: ast.expr, depth: int) -> bool:
+    for part in ast.walk(size):
+        if isinstance(part, ast.Call) and names.last(part.func) in _REDUCING:
+            return True
+        made = assigned(site.function, part) if isinstance(part, ast.Name) and depth else None
+        if made is not None and _is_reduced(site, made, depth - 1):
+            return True
+    return False
 
 
 def _bounds(index: ast.expr) -> Iterator[ast.expr]:
@@ -169,6 +199,6 @@ def _why(site: Site, found: ast.expr) -> str:
         how = "goes through it element by element" if site.call.args == [found] else "compares on the host"
         return f"the builtin `{name}` {how}"
     if "$number" in site.pattern:
-        factor = next(keyword for keyword, names in _SCALARS.items() if name.removesuffix("_") in names)
+        factor = next(keyword for keyword, operators in _SCALARS.items() if name.removesuffix("_") in operators)
         return f"`{factor}` of `{name}` is a Python number"
     return f"`{name}` takes Python numbers"

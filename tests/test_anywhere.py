@@ -337,6 +337,19 @@ def test_a_distribution_without_a_repository_is_a_project_but_no_module_of_that_
     assert tmp_path / "a" == project_root(inner)
 
 
+@pytest.mark.parametrize("name", ["LICENSE", "README.md", "requirements.txt", "environment.yml"])
+def test_what_was_downloaded_without_its_repository_is_a_project_by_what_stands_beside_it(
+    tmp_path: Path, name: str
+) -> None:
+    inner = tmp_path / "a" / "b" / "c"
+    inner.mkdir(parents=True)
+    (tmp_path / "a" / "b" / name).touch()
+    assert tmp_path / "a" / "b" == project_root(inner)
+
+    (tmp_path / "a" / "setup.py").touch()
+    assert tmp_path / "a" == project_root(inner)
+
+
 def test_what_paths_lie_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = Path(os.path.realpath(tmp_path))
     (top / "a/b").mkdir(parents=True)

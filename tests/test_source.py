@@ -68,6 +68,14 @@ def test_a_cookie_after_code_is_a_comment() -> None:
     assert "utf-8" == Source.of("a.py", b"x = 1\n# coding: latin-1\n").encoding
 
 
+@pytest.mark.parametrize("name", ["future_fstrings", "future-fstrings", "future_annotations", "future_typing"])
+def test_codecs_that_bring_newer_syntax_are_utf8(name: str) -> None:
+    source = Source.of("a.py", f"# -*- coding: {name} -*-\nx = f'é'\n".encode())
+
+    assert "utf-8" == source.encoding
+    assert "é" in source.text
+
+
 @pytest.mark.parametrize("name", ["utf-8", "UTF8", "utf_8", "utf-8-unix", "utf-8-sig"])
 def test_utf8_has_many_names(name: str) -> None:
     source = Source.of("a.py", f"# -*- coding: {name} -*-\nx = 'é'\n".encode())

@@ -99,7 +99,7 @@ def _directory(arguments: Sequence[str]) -> str | None:
 def _root(here: str) -> str:
     """The directory of the project around one, as `discover.project_root` and the configuration give it; else that one."""
     home = os.path.expanduser("~")
-    directory, marked = here, ""
+    directory, marked, like = here, "", ""
     while True:
         above = os.path.dirname(directory)
         inside = directory not in (home, above)
@@ -107,8 +107,10 @@ def _root(here: str) -> str:
             return directory
         if not marked and (stamp.marks_root(directory) if inside else _is_configured(directory)):
             marked = directory
+        if inside and not like and stamp.is_like_root(directory):
+            like = directory
         if not inside:
-            return marked or here
+            return marked or like or here
         directory = above
 
 

@@ -308,6 +308,10 @@ def _made(values: Evaluator, klass: Class, node: ast.Call, args: Arguments) -> V
     """An object of a class of the project, which may be a loader."""
     if values.world.is_loader(klass):
         return loader_of(values, klass, klass.full_name, node, args)
+    new = klass.methods.get("__new__")
+    chosen = _returned_by(values, new, args) if new is not None else UNKNOWN
+    if chosen.kind in _OBJECTS and klass not in chosen.classes:
+        return chosen  # a factory that is written as a class
     return values.instance(klass, node)
 
 

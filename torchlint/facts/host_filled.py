@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 from ..system.regex import regex
 from . import empties, syntax
 from .argparse_defaults import argparse_defaults
-from .bindings import Assigned, Part, Stored
-from .indices import gets_number, is_number_put
+from .bindings import Assigned, Stored
+from .indices import gets_number, is_number_put, tells_shape
 from .legacy_tensors import OF_HOST
 from .module import Function
 from .nodes import argument_of, given_to, is_constant, keyword_of
 from .place import Place
-from .uses import readers
+from .uses import assigned, readers
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
 _FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
@@ -185,7 +185,7 @@ def _calculated(place: Place, node: ast.expr, steps: int) -> tuple[ast.Call, ...
 def _looked_into(place: Place, node: ast.expr, steps: int) -> tuple[ast.Call, ...]:
     """The same, worked out."""
     if isinstance(node, ast.Name):
-        made = _assigned(place, node) if steps and node.id not in place.flow.globals else None
+        made = assigned(place.function, node) if steps and node.id not in place.flow.globals else None
         if made is None or place.flow.loops(made) != place.flow.loops(place.target) or _is_fed(place, node, steps):
             return ()
         return _calculated(place, made, steps - 1)
@@ -242,22 +242,6 @@ def _fills(place: Place, function: Function, steps: int) -> bool:
         return False
     inner = place.at(function, given)
     return inner.value(given).device == "cpu" and bool(_calculated(inner, given, steps))
-
-
-def _assigned(place: Place, name: ast.Name) -> ast.expr | None:
-    """What a name was assigned, whatever was written into parts of it afterwards; None where there is more than one way to it."""
-    bound = place.function.bindings.reach.get(name)
-    while isinstance(bound, Stored):
-        part: ast.expr = bound.node
-        while isinstance(part, ast.Subscript):
-            part = part.value
-        bound = place.function.bindings.reach.get(part)
-    if isinstance(bound, Part) and isinstance(bound.whole, Assigned):
-        whole = bound.whole.node
-        if isinstance(whole, ast.Tuple):  # `a, b = x, y`
-            return whole.elts[bound.at] if bound.count == len(whole.elts) else None
-        return whole if isinstance(whole, ast.Call) else None  # `a, b = torch.meshgrid(x, y)`
-    return bound.node if isinstance(bound, Assigned) else None
 
 
 def _parts(place: Place, node: ast.expr) -> list[ast.expr]:
@@ -380,22 +364,33 @@ def _is_again(place: Place, made: ast.Call) -> bool:
 
 
 def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
-    """`np.eye(k)` of `np.eye(k).flatten()`, also where that has a name which is read but here."""
-    if isinstance(node, ast.Name):
-        node = _made_for(place, node) or node
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and place.resolve(node.func) is None:
-        node = node.func.value
+    """`np.eye(k)` of `np.eye(k).flatten()`, also where what is made has a name for that alone."""
+    for _ in range(_STEPS):
+        if isinstance(node, ast.Name):
+            made = _made_for(place, node)
+            if made is None:
+                return None
+            node = made
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and place.resolve(node.func) is None:
+            node = node.func.value
+        else:
+            break
     return node if isinstance(node, ast.Call) else None
 
 
 def _made_for(place: Place, name: ast.Name) -> ast.expr | None:
-    """What a name was assigned for one place alone, as often as that runs."""
+    """What a name was assigned for one place alone, as often as that runs; numbers may be written into it: `label[i, j] = 1`."""
     bound = place.function.bindings.reach.get(name)
+    while isinstance(bound, Stored) and isinstance(bound.node.value, ast.Name):
+        bound = place.function.bindings.reach.get(bound.node.value)
     if not isinstance(bound, Assigned) or name.id in place.flow.globals:
         return None
-    if [*readers(place.function, name.id, bound.node)] != [name]:
-        return None
-    return bound.node if place.flow.loops(bound.node) == place.flow.loops(name) else None
+    loops = place.flow.loops
+    for read in readers(place.function, name.id, bound.node):
+        put = gets_number(place, read) and loops(read) == loops(name)
+        if not (read is name or put or tells_shape(place, read)):
+            return None
+    return bound.node if loops(bound.node) == loops(name) else None
 
 
 def _counts(place: Place, call: ast.Call) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from . import frequency
+from . import host_reads as reads
 from .place import Place
+from .values import LIKELY
 
 _USES = 20
 """A name that stands in more places is more than an index."""
@@ -75,6 +78,23 @@ def _of_name(place: Place, name: str, made: ast.Assign, names: int) -> list[ast.
     return found
 
 
+def is_of_device(place: Place, use: ast.Subscript) -> bool:
+    """Whether what is indexed is on the device: known to be there, or what a forward has, and does not send there afterwards."""
+    value = place.value(use.value)
+    if value.kind != "tensor" or value.from_loader:
+        return False
+    if value.device == "accelerator":
+        return not reads.is_sent_below(place, use.value)
+    around = place.flow.parents.get(use)
+    if isinstance(around, ast.Attribute) and around.attr in ("to", "cuda", "type_as"):
+        return False
+    if place.in_forward or value.grad or (value.proven and frequency.in_forward(place)):
+        return True
+    # In a step what has a name there, and is not known to be on the host, is where the model is; what an object keeps may be a memory.
+    named = isinstance(use.value, ast.Name) and place.hot is not None
+    return named and reads.device_tensor(place, use.value, LIKELY) is not None
+
+
 def _in_brackets(place: Place, load: ast.Name) -> bool:
     """Whether a name stands in the brackets of something: `x[rows.long()]`."""
     return any(
@@ -86,6 +106,12 @@ def gets_number(place: Place, load: ast.Name) -> bool:
     """Whether numbers are written to what is made: `x[0] = 1`, `mask[rows] = False`."""
     part = place.flow.parents[load]
     return isinstance(part, ast.Subscript) and part.value is load and is_number_put(place, part)
+
+
+def tells_shape(place: Place, load: ast.Name) -> bool:
+    """Whether no element of what is made is read: `x.shape`."""
+    part = place.flow.parents[load]
+    return isinstance(part, ast.Attribute) and part.attr in _TOLD
 
 
 def is_number_put(place: Place, part: ast.expr) -> bool:

@@ -8,9 +8,10 @@ from .values import ARRAY_OR_NUMBER, NDARRAY, NUMBER, UNKNOWN, Tuple, Value
 _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
 _NUMPY_ELEMENTWISE = frozenset(
     """log log1p exp expm1 exp2 sqrt cbrt square abs absolute fabs sign negative reciprocal power float_power maximum minimum
-    fmax fmin clip mod sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh deg2rad rad2deg radians degrees""".split()
+    fmax fmin clip mod sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh deg2rad rad2deg radians degrees
+    bool_ int8 int16 int32 int64 uint8 float16 float32 float64 single double""".split()
 )
-"""What gives a number of numbers."""
+"""What gives a number of numbers: types of NumPy, too."""
 # Draws of one number, up to so many positional arguments; one more is a shape.
 _DRAWS = {
     "rand": 0,

@@ -26,9 +26,13 @@ class Binding:
 
 
 def is_counted(resolve: Callable[[ast.expr], str | None], node: ast.expr, through: Collection[str]) -> bool:
-    """`range(n)`, and what is made of it by some functions: `list(range(n))`."""
+    """`range(n)`, and what is made of it by some functions, or written as a list: `list(range(n))`, `[i for i in range(n) for j in range(i)]`."""
     while isinstance(node, ast.Call) and node.args and resolve(node.func) in through:
         node = node.args[0]
+    if isinstance(node, ast.ListComp):
+        counters = {one.target.id for one in node.generators if isinstance(one.target, ast.Name)}
+        counted = all(not one.ifs and is_counted(resolve, one.iter, ()) for one in node.generators)
+        return counted and isinstance(node.elt, ast.Name) and node.elt.id in counters
     return isinstance(node, ast.Call) and resolve(node.func) == "range"
 
 
@@ -156,6 +160,15 @@ def required(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
             yield from required(one, true)
     else:
         yield test, true
+
+
+def never_runs(flow: Flow, node: ast.AST) -> bool:
+    """Whether a place is behind a constant that says otherwise: `if False:`, the `else` of `if True:`."""
+    return any(
+        isinstance(part, ast.Constant) and bool(part.value) is not holds
+        for guard in flow.guards(node)
+        for part, holds in required(guard.test, guard.true)
+    )
 
 
 def same(one: ast.AST | None, other: ast.AST | None) -> bool:

@@ -1,4 +1,4 @@
-"""Which reads of a name may see what one assignment gave it: def-use chains over the bindings of a function."""
+"""Which reads of a name may see what one assignment gave it, and what a read sees: def-use chains over the bindings of a function."""
 
 from __future__ import annotations
 
@@ -56,3 +56,20 @@ def _values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
             case _:
                 return None
     return values
+
+
+def assigned(function: Function, name: ast.Name) -> ast.expr | None:
+    """What a name was assigned, whatever was written into parts of it afterwards; None where there is more than one way to it."""
+    reach = function.bindings.reach
+    bound = reach.get(name)
+    while isinstance(bound, bindings.Stored):
+        part: ast.expr = bound.node
+        while isinstance(part, ast.Subscript):
+            part = part.value
+        bound = reach.get(part)
+    if isinstance(bound, bindings.Part) and isinstance(bound.whole, bindings.Assigned):
+        whole = bound.whole.node
+        if isinstance(whole, ast.Tuple):  # `a, b = x, y`
+            return whole.elts[bound.at] if bound.count == len(whole.elts) else None
+        return whole if isinstance(whole, ast.Call) else None  # `a, b = torch.meshgrid(x, y)`
+    return bound.node if isinstance(bound, bindings.Assigned) else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..facts.module import Function, Module
+from ..facts.syntax import never_runs
 from ..program.context import ACCELERATOR
 from ..program.files import normal, read
 from ..program.project import Project
@@ -387,7 +388,8 @@ class _Run:
                         f"a finding in another file, {finding.path}: its comments and settings are not those"
                     )
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
-                if site.torch is not None and rule.torch.intersects(site.torch) and site.confirmed:
+                fits = site.torch is not None and rule.torch.intersects(site.torch)
+                if fits and not never_runs(site.flow, site.target) and site.confirmed:
                     yield self._with_fix(site, finding)
         except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds at one place, never the run
             self._fault(rule.code, error, site.target, site.module)

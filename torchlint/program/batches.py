@@ -61,11 +61,18 @@ def sends(project: Project, function: Function, depth: int) -> bool:
 
 
 def _parts(function: Function) -> set[str]:
-    """The names of what a function is given, and of what it takes out of that: x of `x, y = batch`, of `x = batch["x"]`."""
-    own = {parameter.arg for parameter in function.parameters[function.is_method :]}
+    """The names of what a function is given, and of what it takes out of that."""
+    return with_parts(function, {parameter.arg for parameter in function.parameters[function.is_method :]})
+
+
+def with_parts(function: Function, given: Collection[str]) -> set[str]:
+    """Names, and those of what is taken out of what they name: x of `x, y = batch`, of `x = batch["x"]`, of `x, y = unpack(batch)`."""
+    own = {*given}
     for node in function.flow.nodes:
         if isinstance(node, ast.Assign):
             part = node.value
+            if isinstance(part, ast.Call) and isinstance(node.targets[0], ast.Tuple) and len(part.args) == 1:
+                part = part.args[0]
             while isinstance(part, ast.Subscript):
                 part = part.value
             if isinstance(part, ast.Name) and part.id in own:

@@ -15,7 +15,7 @@ from ..facts.nodes import names_in
 from ..query.question import question
 from ..system.regex import regex
 from . import families, handed
-from .batches import sends, sent_batch, takes
+from .batches import sends, sent_batch, takes, with_parts
 from .conditions import guarded
 from .frameworks import runs_on_batches
 from .loops import brings_batches, counts_up, makes_what_it_runs, over_all_modules
@@ -241,7 +241,7 @@ class WarmLoops:
         calls = [call for call in function.flow.calls_in(loop) if function.flow.loops(call)[0] is loop]
         if any(sent_batch(self.project, function, call) is not None for call in calls):
             return True
-        parts = names_in(loop.target)
+        parts = with_parts(function, names_in(loop.target))
         return any(
             sends(self.project, target, 1)
             for call in calls

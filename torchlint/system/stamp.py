@@ -21,6 +21,10 @@ _ROOT_MARKS = ("pyproject.toml", "torchlint.toml", ".torchlint.toml")
 """What stands in the directory of a project."""
 _SET_UP = ("setup.py", "setup.cfg")
 """The same, where that is no package: those may have a module of that name."""
+_ROOT_SIGNS = tuple(
+    "LICENSE LICENSE.md LICENSE.txt README README.md README.rst README.txt requirements.txt environment.yml environment.yaml".split()
+)
+"""What mostly stands in the directory of a project, and in some below it."""
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
 _MANIFESTS = tuple(
@@ -136,6 +140,11 @@ def marks_root(directory: str) -> bool:
         return True
     set_up = any(os.path.exists(os.path.join(directory, mark)) for mark in _SET_UP)
     return set_up and not os.path.exists(os.path.join(directory, "__init__.py"))
+
+
+def is_like_root(directory: str) -> bool:
+    """Whether a project looks as if it began at a directory, where nothing marks one: it was downloaded without its repository."""
+    return any(os.path.exists(os.path.join(directory, sign)) for sign in _ROOT_SIGNS)
 
 
 def _listed(directory: str) -> list[str]:

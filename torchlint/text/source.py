@@ -36,6 +36,8 @@ _MARGINS = frozenset(f"{margin}{word}".encode() for margin in ("", "    ", "\t")
 """What stands before `def` or `class` on the line that a part of a text begins with."""
 _NO_PROGRAMS = ("idna", "punycode", "undefined")
 """Encodings that no program is written in; to decode some takes time beyond all measure."""
+_OF_NEWER_SYNTAX = frozenset({"future-annotations", "future-fstrings", "future-typing"})
+"""Codecs that packages on PyPI register to let an older Python read newer syntax: their files are UTF-8."""
 _FEW = 16
 """So many names are looked for in all of a text before its words are gathered."""
 _APART = bytes(byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256))
@@ -426,7 +428,7 @@ def _declared(body: bytes, bom: bool) -> str:
         return "utf-8"
     name = cookie[1].decode()
     known = name.lower().replace("_", "-")
-    if known == "utf8" or (known + "-").startswith("utf-8-"):
+    if known == "utf8" or (known + "-").startswith("utf-8-") or known in _OF_NEWER_SYNTAX:
         return "utf-8"
     if bom:
         raise SourceError(
