@@ -16,7 +16,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if not site.name.startswith("torch.optim."):
         return None  # an update by hand, or the optimizer of another library, which has other defaults
     call = call_node(site)
-    if all(keyword.arg != "foreach" for keyword in site.call.keywords):
+    if all(keyword.arg not in ("foreach", "fused") for keyword in site.call.keywords):
         if not site.option("suggest-fused"):
             return None  # what preview tells is left to who measures
         added = site.tree.add_argument(call, "fused=True")

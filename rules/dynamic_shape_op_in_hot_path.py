@@ -7,7 +7,7 @@ from torchlint.facts import frequency, names
 from torchlint.facts import host_reads as reads
 from torchlint.facts.masks import is_mask
 from torchlint.facts.nodes import indices
-from torchlint.facts.operator_calls import has_dynamic_shape, waits
+from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
 from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.rule.lazy import regex
@@ -111,6 +111,8 @@ def _packs(site: Site) -> bool:
 
 def _of_tensor(site: Site, node: ast.expr) -> bool:
     """Whether a method is one of a tensor of the device: arrays have some of the name, which no forward is given."""
+    if is_sent(site.value(node)):
+        return True
     sure = site.in_forward or any(given.arg == "as_tuple" for given in site.call.keywords) or _gives_tensor(site)
     return reads.is_on_device(site, node, LIKELY if sure else PROVEN)
 

@@ -365,8 +365,8 @@ def _handed(site: Site) -> Iterator[Finding]:
 
 def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
     """Of the calls of models that a value comes from those that run again and again, and whose results lose their graph everywhere."""
-    if evaluation_mode.switches(site.function):
-        return  # which tells more of it
+    if evaluation_mode.switches(site.function) and not (site.hot and training.asks(site.function)):
+        return  # which tells more of it, but of a teacher's calls beside training
     calls = tuple(dict.fromkeys(trainable.sources(site, dropped)))
     if not calls or not _is_repeated(site):  # which takes longest to tell
         return

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import updates
+from torchlint.facts import syntax, updates
 from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
@@ -12,6 +12,7 @@ _OPTIMIZERS = tuple("ASGD Adadelta Adagrad Adam AdamW Adamax NAdam RAdam RMSprop
 _PARAMETERS = frozenset(("parameters", "named_parameters"))
 _FUSED = {"Adam": (2, 0), "AdamW": (2, 0), "SGD": (2, 3)}
 """The optimizers that have a fused implementation for CUDA, with the first version of torch that has it."""
+_TORCH = ("torch", "torch.optim")
 _OF_TRANSFORMERS = (
     *(f"{package}.AdamW" for package in ("transformers", "transformers.optimization", "pytorch_transformers")),
     "pytorch_transformers.optimization.AdamW",
@@ -41,7 +42,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds optimizers of torch with the literal `foreach=False`, or with `fused=False` beside it, and updates written by hand:
+    Finds optimizers of torch with the literal `foreach=False`, or with `fused=False`, beside it or alone, and updates written by hand:
     a loop over `parameters()` on each training step that adds the gradient to each, `p.data.add_(p.grad, alpha=-lr)`.
     Also the `AdamW` that transformers had until 2025, and `BertAdam` before it, which are such loops.
     In preview also `Adam` and `AdamW` without `fused=True`, in programs that use CUDA; with the option, `SGD` too.
@@ -50,7 +51,8 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     Without `foreach` each parameter takes its update in about ten kernels of its own, hundreds or thousands a step, which small
     parameters can't fill the device with.
-    On CUDA `foreach` is the default where it works; `fused=True` is one kernel for many parameters.
+    On CUDA `foreach` is the default where it works and where neither it nor `fused` is given: `fused=False` alone turns it
+    off, too. `fused=True` is one kernel for many parameters.
 
     ## When it does not matter
 
@@ -88,7 +90,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Leaves `foreach=False` out, and `fused=False` with it, beside which torch chooses nothing; adds `fused=True` where the
+    Leaves `foreach=False` and `fused=False` out, beside which torch chooses nothing; adds `fused=True` where the
     option asks for it. The fix is unsafe: sums are rounded in another order, the peak of memory is higher, and `fused=True`
     raises for parameters that are not of floating point or not on a device with such a kernel.
 
@@ -110,6 +112,10 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
     elif "foreach" in site.pattern:
         if site.argument("fused") is None or is_constant(site.argument("fused"), False):
             yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
+    elif is_constant(site.argument("fused"), False) and site.argument("foreach") is None and not site.spread:
+        yield site.finding(
+            f"`{site.short()}` updates one parameter after the other: torch takes `foreach` by itself only where `fused` is not given"
+        )
     elif (site.option("suggest-fused") or _is_adam(site)) and _may_fuse(site):
         yield site.finding(f"`{site.short()}` could update all parameters in one kernel, with `fused=True`")
 
@@ -129,9 +135,18 @@ def _may_fuse(site: Site) -> bool:
         return False
     if any(site.argument(name) is not None for name in ("fused", "foreach", "capturable", "differentiable")):
         return False
+    if _is_also_of_another(site):
+        return False
     given = site.argument("params", 0)
     # One tensor, `[log_alpha]`, is one kernel or two in any case.
     return not isinstance(given, ast.List) or len(given.elts) > 1
+
+
+def _is_also_of_another(site: Site) -> bool:
+    """Whether the name is that of another library's optimizer, too: `try: from apex.optimizers import FusedAdam as Adam`."""
+    func = site.call.func
+    imports = syntax.imports_of(site.function, func.id) if isinstance(func, ast.Name) else []
+    return any(isinstance(one.statement, ast.ImportFrom) and one.statement.module not in _TORCH for one in imports)
 
 
 def _is_adam(site: Site) -> bool:

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 
 from torchlint.facts import arguments, frequency, names, samples
 from torchlint.facts import host_reads as reads
+from torchlint.facts.module import Class
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _COLLATE = regex(rb"collate_fn[ \t]*=[ \t]*(?:\w+\.)?(\w+)")
+_BASES = 5
+"""Through so many classes a base is looked for."""
 
 
 @rule(
@@ -149,10 +152,9 @@ def _leaves_host(site: Site) -> bool:
 def _loading(site: Site) -> str:
     """The part of data loading that the place is in; "" where it is in none."""
     function = site.function
-    if function.name in ("__getitem__", "__getitems__", "__iter__") and function.cls is not None:
-        bases = [names.last(base) for base in function.cls.bases]
-        if any(base.endswith("Dataset") for base in bases):
-            return f"`{function.name}`"
+    gives = function.name in ("__getitem__", "__getitems__", "__iter__")
+    if gives and function.cls is not None and _is_dataset(site, function.cls, _BASES):
+        return f"`{function.name}`"
     if not site.source.holds(b"collate_fn"):
         return ""
     collating = site.source.fact(
@@ -160,6 +162,13 @@ def _loading(site: Site) -> str:
         lambda source: [name for _, names in source.in_parts("collate_fn", _COLLATE.findall) for name in names],
     )
     return f"`{function.name}`" if function.name.encode() in collating else ""
+
+
+def _is_dataset(site: Site, klass: Class, steps: int) -> bool:
+    """Whether a class, or one of those of the project that it inherits from, has a base that is called a dataset."""
+    if any(names.last(base).endswith("Dataset") for base in klass.bases):
+        return True
+    return steps > 0 and any(_is_dataset(site, one, steps - 1) for one in site.project.bases(klass))
 
 
 def _is_gathered(site: Site) -> bool:

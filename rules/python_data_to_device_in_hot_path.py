@@ -117,7 +117,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     value = site.value(data)
     constant = is_constant_data(site, data)
-    if value.kind == "tensor" or (value.element is not None and value.element.kind == "tensor"):
+    each = value.element
+    if value.kind == "tensor" or (each is not None and each.kind == "tensor" and not (each.on_cpu or each.from_loader)):
         return
     level: Severity = "warning" if constant else "info"
     message = _message(site, data, value, stored, constant=constant)

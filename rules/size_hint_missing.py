@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency
 from torchlint.facts import host_reads as reads
+from torchlint.facts.operator_calls import is_sent
 from torchlint.rule import Finding, Site, rule
 
 
@@ -89,7 +90,10 @@ def _repeats(site: Site) -> str | None:
     repeats = site.argument("repeats", 0 if method else 1)
     if repeats is None or site.argument("output_size") is not None:
         return None
-    if not site.value(repeats).is_tensor or site.value(repeats).other_kinds:
+    value = site.value(repeats)
+    if is_sent(value):
+        return "output_size"
+    if not value.is_tensor or value.other_kinds:
         return None
     return "output_size" if reads.device_tensor(site, repeats) is not None else None
 

@@ -113,9 +113,10 @@ def _warns(site: Site) -> bool:
 
 
 def _is_special_case(guard: Guard) -> bool:
-    """`if labels.sum() < 1: return x.sum() * 0`: what stands behind it is the ordinary way."""
+    """`if labels.sum() < 1: return x.sum() * 0`, `if loss > 1e4: raise Diverged`: what stands behind it is the ordinary way."""
     left = guard.node.body[-1] if guard.block is None and isinstance(guard.node, ast.If) else None
-    return isinstance(left, ast.Return) and left.value is not None and not guard.true
+    leaves = isinstance(left, ast.Raise | ast.Break) or (isinstance(left, ast.Return) and left.value is not None)
+    return leaves and not guard.true
 
 
 def _is_told(site: Site, call: ast.Call) -> bool:

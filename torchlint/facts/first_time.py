@@ -10,7 +10,7 @@ from ..system import cached
 from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
-from .module import Class
+from .module import Class, Function
 from .nodes import conjuncts, measured, none_test, root_of, string, without_not
 from .syntax import same
 
@@ -617,3 +617,11 @@ def _searched(test: ast.expr) -> list[str] | None:
         case ast.Compare(left=ast.Attribute() as held, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return names.chain(held)
     return None
+
+
+def keeps_results(function: Function) -> bool:
+    """Whether a function runs once for the same numbers (`@lru_cache`); for tensors, which its annotations tell of, it runs again and again."""
+    if not any("cache" in name for name in function.decorator_names):
+        return False
+    annotations = [parameter.annotation for parameter in function.parameters if parameter.annotation is not None]
+    return not any("Tensor" in ast.unparse(annotation) for annotation in annotations)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from ..system.regex import regex
 from . import names
+from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
 from .module import Class, Function
 from .nodes import names_in, none_test
@@ -78,7 +79,7 @@ def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Fu
     if known is not None and known[0] >= depth:
         return known[1]
     seen[function] = depth, False
-    found = not _keeps_results(function) and _is_called_in_forward(place, function, depth, seen)
+    found = not keeps_results(function) and _is_called_in_forward(place, function, depth, seen)
     seen[function] = depth, found
     return found
 
@@ -149,13 +150,6 @@ def behind_type_test(place: Place) -> bool:
         for guard in place.flow.guards(place.target)
         for part in ast.walk(guard.test)
     )
-
-
-def _keeps_results(function: Function) -> bool:
-    if not any("cache" in name for name in function.decorator_names):
-        return False
-    annotations = [parameter.annotation for parameter in function.parameters if parameter.annotation is not None]
-    return not any("Tensor" in ast.unparse(annotation) for annotation in annotations)
 
 
 def _is_attention(place: Place, function: Function) -> bool:

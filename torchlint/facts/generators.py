@@ -12,11 +12,15 @@ _REPEATS = frozenset(("repeat",))
 
 
 def handed_on(function: ast.AST, parameters: Collection[str]) -> str | None:
-    """The parameter whose elements a generator yields: `for batch in batches: yield batch`, or by an iterator of its own."""
+    """The parameter whose elements a generator yields: `for batch in batches: yield batch`, `yield from batches`, or by an iterator of its own."""
     nodes = list(ast.walk(function))
-    yielded = [node.value for node in nodes if isinstance(node, ast.Yield | ast.YieldFrom)]
+    yielded = [node.value for node in nodes if isinstance(node, ast.Yield)]
+    whole = [node.value for node in nodes if isinstance(node, ast.YieldFrom)]
     stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    given = _looped_over(nodes, yielded, stored) or _advanced(nodes, yielded, stored) if yielded else None
+    if whole:
+        given = _only(one.id if isinstance(one, ast.Name) else None for one in whole) if not yielded else None
+    else:
+        given = _looped_over(nodes, yielded, stored) or _advanced(nodes, yielded, stored) if yielded else None
     if given is not None and stored.count(given) == 1:
         given = _repeated(nodes, given)
     return given if given in parameters and given not in stored else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from ..text.source import Words
 from . import syntax
 from .flow import Flow, Loop, contains
 from .module import Function
@@ -21,6 +22,7 @@ _CUTS = frozenset(("detach", "detach_", "data", "grad"))
 """What gives a tensor without history where it is read or called."""
 _MAY_CARRY = frozenset(("tensor", "unknown", "list", "tuple"))
 """The kinds of values that may carry a graph."""
+_PACKS = Words(b"pack_padded_sequence", b"pack_sequence", b"PackedSequence")
 _NUMBERS = frozenset(("float", "int", "bool", "len"))
 """Functions of Python that give a number of what they are given."""
 
@@ -37,6 +39,8 @@ def _is_dead(place: Place, node: ast.expr, seen: set[ast.AST]) -> bool:
     seen.add(node)
     for child, parent in place.flow.upwards(node):
         match parent:
+            case ast.Attribute(attr="data") if place.function.module.source.holds(_PACKS):
+                return False  # the field of that name of a packed sequence has its graph
             case ast.Attribute(attr=attr) if attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}"):
                 return True
             case ast.Compare():

@@ -8,6 +8,7 @@ from ..torch_api.operators import Operator, operator
 from .arguments import Arguments
 from .operator_results import holds
 from .place import Place
+from .values import Value
 
 
 def operator_call(place: Place, call: ast.Call) -> tuple[Operator, Arguments] | None:
@@ -17,11 +18,16 @@ def operator_call(place: Place, call: ast.Call) -> tuple[Operator, Arguments] | 
     if name is None and isinstance(call.func, ast.Attribute):
         name = f"torch.Tensor.{call.func.attr}"
         base = place.value(call.func.value)
-        if base.kind != "tensor":
+        if base.kind != "tensor" and not is_sent(base):
             return None
         args = Arguments([base, *args.positional], args.keywords, args.open)
     row = operator(name) if name is not None else None
     return (row, args) if row is not None else None
+
+
+def is_sent(value: Value) -> bool:
+    """Whether something was sent to the device, `y.cuda()`: with a tensor's method, or in the place of one, it is a tensor, whatever else is known."""
+    return value.kind in ("tensor", "unknown") and value.device == "accelerator" and not value.other_kinds
 
 
 def waits(place: Place, call: ast.Call) -> bool:

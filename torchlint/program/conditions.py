@@ -126,21 +126,31 @@ def _elsewhere(project: Project, function: Function, guard: Guard) -> guards.Mea
 
 
 def _told(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
-    """What a condition says that asks a method which is one expression of its object: `if self.is_time(step):`."""
-    return _asked_of(project, function, test, true) if isinstance(test, ast.Call) else ""
+    """What a condition says that asks a method or a property which is one expression of its object: `if self.is_time(step):`."""
+    return _asked_of(project, function, test, true) if isinstance(test, ast.Call | ast.Attribute) else ""
 
 
 @question("told", "")
-def _asked_of(project: Project, function: Function, call: ast.Call, true: bool) -> guards.Meaning:
-    targets = project.targets(function, call)
+def _asked_of(project: Project, function: Function, call: ast.Call | ast.Attribute, true: bool) -> guards.Meaning:
+    targets = project.targets(function, call) if isinstance(call, ast.Call) else _properties(project, function, call)
     asked = targets[0] if len(targets) == 1 else None
     node = asked.node if asked is not None else None
     if asked is None or not isinstance(node, ast.FunctionDef):
         return ""
     given = _only_test(node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body)
-    if given is None or ((call.args or call.keywords) and not _by_own_period(given)):
+    told_more = isinstance(call, ast.Call) and bool(call.args or call.keywords)
+    if given is None or (told_more and not _by_own_period(given)):
         return ""
+    if isinstance(call, ast.Attribute) and not any(isinstance(part, ast.Mod) for part in ast.walk(given)):
+        return ""  # most properties give an option
     return guards.meaning(Guard(given, true, None, node), asked.flow, lambda n: project.value(asked, n))
+
+
+def _properties(project: Project, function: Function, asked: ast.Attribute) -> Sequence[Function]:
+    """The property of another object that an attribute is: `accumulator.ready`."""
+    owner = project.value(function, asked.value).class_
+    found = project.method(owner, asked.attr) if owner is not None else None
+    return [found] if found is not None and "property" in found.decorator_names else []
 
 
 def _given(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..facts import alternatives, guards, input_gradients, names, runs
 from ..facts.alternatives import Said
+from ..facts.first_time import keeps_results
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of
@@ -126,7 +127,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     closures = dict(asked.closures)
     found: list[Called] = []
     for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
-        targets = families.may_run(project, function, call)
+        targets = [one for one in families.may_run(project, function, call) if not keeps_results(one)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
         if weight in guards.RARE or "dummy" in names.last(call.func).lower():

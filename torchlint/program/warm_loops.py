@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from ..facts import aliases, guards, names, runs
+from ..facts.first_time import keeps_results
 from ..facts.flow import Comprehension, Loop
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function
@@ -164,7 +165,7 @@ class WarmLoops:
 
     @question("above", (None, ()))
     def _find_above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
-        if isinstance(function.node, ast.Module) or function.name == "forward":
+        if isinstance(function.node, ast.Module) or function.name == "forward" or keeps_results(function):
             return None, ()
         if runs_on_batches(self.project, function):
             return (function, function.node), ()
