@@ -19,6 +19,8 @@ _DEFAULT = {"cuda": "float16", "cpu": "bfloat16"}
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
+    if site.name.startswith("apex."):
+        return None  # scaling with torch's scaler is other statements
     made = _with_import(site)
     if made is None or made.note:
         alone = _alone(site)

@@ -5,11 +5,17 @@ from collections.abc import Iterator
 
 from torchlint.facts import amp, api_table, syntax
 from torchlint.rule import Finding, Site, plain, rule
+from torchlint.text.source import Words
+
+_INSTEAD = {"apex.amp.initialize()": "`torch.autocast`", "apex.amp.scale_loss()": "`GradScaler.scale`"}
+"""What apex had before torch, and what torch has in its place."""
+_NATIVE = Words(b"autocast", b"GradScaler")
+"""What stands in a file that has torch's way beside that of apex."""
 
 
 @rule(
     "TL901",
-    shape=plain(*amp.OLD),
+    shape=plain(*amp.OLD, *_INSTEAD),
     severity="info",
     fix="safe",
     torch=">=2.4",
@@ -22,19 +28,20 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds calls of `autocast` and `GradScaler`, by a name of one's own too (`context = torch.cuda.amp.autocast`), and uses of the decorators `custom_fwd` and `custom_bwd`, from
-    `torch.cuda.amp` and `torch.cpu.amp`.
+    `torch.cuda.amp` and `torch.cpu.amp`; and `initialize` and `scale_loss` of NVIDIA's `apex.amp`, which apex no longer has.
     `torch.amp` has all of them for every device since torch 2.4.
 
     ## Why is this slow?
 
     It is not, but each use raises a `FutureWarning` since torch 2.4, in a training loop on every step, and the old names
-    are going to be removed.
+    are going to be removed. `apex.amp` warned from 2022 on, and was removed in April 2025.
 
     ## When it does not matter
 
     In code that must run on torch before 2.4.
     There `torch.autocast("cuda", ...)` already works in place of `torch.cuda.amp.autocast(...)`.
-    Compatibility shims (`try: ... except ImportError`, `hasattr(torch.amp, ...)`) are not reported.
+    Compatibility shims (`try: ... except ImportError`, `hasattr(torch.amp, ...)`) are not reported, nor is `apex.amp` in a
+    file that has torch's way beside it.
 
     ## Bad
 
@@ -71,9 +78,15 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/amp.html
     - https://docs.pytorch.org/docs/stable/notes/amp_examples.html
+    - https://github.com/NVIDIA/apex/pull/1896
     """
     target = site.target
     assert isinstance(target, ast.expr)
+    if site.name in _INSTEAD:
+        if not site.source.holds(_NATIVE):
+            what = f"`{site.text(site.call.func)}` is gone from apex since 2025"
+            yield site.finding(f"{what}; {_INSTEAD[site.name]} of torch does it")
+        return
     use = amp.use_of(site.flow, target) or (target if amp.called_later(site.flow, target) else None)
     if use is None or site.shim or syntax.from_shim(site.function, target):
         return

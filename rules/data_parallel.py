@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import evaluation_mode, syntax
+from torchlint.facts import evaluation_mode, frequency, syntax
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.names import last
 from torchlint.facts.nodes import keyword_of
@@ -13,6 +13,7 @@ from torchlint.rule.lazy import regex
 
 _OTHER_WAY = regex(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun")
 _BY_NAME = regex(r"data_?parallel", re.IGNORECASE)
+_REPLICATE = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 
 
 @rule(
@@ -20,6 +21,7 @@ _BY_NAME = regex(r"data_?parallel", re.IGNORECASE)
     shape=[
         "torch.nn.DataParallel(...)",
         "torch.nn.parallel.data_parallel(...)",
+        *(f"{name}(...)" for name in _REPLICATE),
         "class $class($here := torch.nn.DataParallel, ...): ...",
     ],
     impact="high",
@@ -32,7 +34,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds models wrapped by `torch.nn.DataParallel`, classes derived from it, and calls of
-    `torch.nn.parallel.data_parallel`.
+    `torch.nn.parallel.data_parallel`; and of `torch.nn.parallel.replicate` on each step or in a `forward`.
 
     ## Why is this slow?
 
@@ -76,6 +78,9 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     if isinstance(site.target, ast.Call):
         if _switched_off(site):
             return
+        if site.name.removesuffix("()") in _REPLICATE:
+            yield from _replicated(site)
+            return
         if _takes_one(site):
             return
         if not (_one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site)):
@@ -90,6 +95,23 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             f"`{name}` inherits from `{base}`, which copies the model to every GPU on each forward; "
             "`DistributedDataParallel` does not"
         )
+
+
+def _replicated(site: Site) -> Iterator[Finding]:
+    """`replicate(self.layers, devices)` on each step: what `DataParallel` does, by hand; once it is a copy for each device."""
+    klass = site.function.cls
+    if klass is not None and _BY_NAME.search(klass.name):
+        return
+    if not site.rare and frequency.repeated(site):
+        yield site.finding(
+            f"`{site.short()}` copies the model to every GPU {_when(site)} and runs them from one process; "
+            "`DistributedDataParallel` does neither",
+            related=site.why_hot(),
+        )
+
+
+def _when(site: Site) -> str:
+    return frequency.how_often(site) if frequency.severity(site) is not None else frequency.of_calls(site)
 
 
 def _told_of(site: Site, call: ast.Call) -> bool:
