@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, names
+from torchlint.facts import frequency, names, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.masks import is_mask
 from torchlint.facts.nodes import indices
@@ -34,8 +34,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount`, `torch.where` with one
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
-    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans (`x[x > 0]`, `x[x > 0] -= 1`, and `x[batch["mask"]]` by its name), which is
-    `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
+    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans, or writes several values by one (`x[x > 0]`, `x[x > 0] -= 1`, `x[mask] = rows`, and
+    `x[batch["mask"]]` by its name), which is `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
     in what these call, and in `forward`.
 
     ## Why is this slow?
@@ -73,7 +73,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     ```
 
     `torch.nonzero_static(x, size=n)` gives as many places as asked for, and `cross_entropy(..., ignore_index=...)`
-    leaves out what a mask would.
+    leaves out what a mask would. `x.masked_scatter(mask[:, None], rows)` and `torch.where` write by a mask without waiting.
 
     ## References
 
@@ -135,10 +135,12 @@ def _of_argument(site: Site, node: ast.expr) -> bool:
 
 
 def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
-    """`x[mask]` where it is read; `x[mask] = number` is a fill."""
+    """`x[mask]` where it is read, or gets several values; `x[mask] = number` is a fill."""
     parts = indices(node.slice)
     parts = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
-    if not parts or not _is_read(site, node) or not site.may_have_accelerator or site.in_compiled:
+    if not parts or not site.may_have_accelerator or site.in_compiled:
+        return
+    if not _is_read(site, node) and not _is_put(site, node):
         return
     if site.role in ("test", "benchmark"):
         return
@@ -154,6 +156,18 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
 def _is_read(site: Site, node: ast.Subscript) -> bool:
     """Whether what is in the brackets is read; `x[mask] -= 1` reads it before it is written."""
     return isinstance(node.ctx, ast.Load) or isinstance(site.flow.parents[node], ast.AugAssign)
+
+
+def _is_put(site: Site, node: ast.Subscript) -> bool:
+    """Whether a tensor with dimensions is written where a mask says; the same mask on the right, `x[mask] = y[mask]`, is told there."""
+    statement = site.flow.parents[node]
+    if not isinstance(statement, ast.Assign) or statement.targets != [node]:
+        return False
+    value = site.value(statement.value)
+    if not value.is_tensor or value.scalar or value.other_kinds:
+        return False
+    reads_too = (one for one in ast.walk(statement.value) if isinstance(one, ast.Subscript))
+    return not any(syntax.same(one.slice, node.slice) for one in reads_too)
 
 
 def _finding(site: Site, what: str) -> Finding:

@@ -442,6 +442,8 @@ def test_switches_of_a_folder() -> None:
         # In the module, in what it imports.
         ({"a/b.py": "LOADS"}, True),
         ({"a/b.py": "from d.base import Base", "d/base.py": "LOADS"}, True),
+        # A file of models that it imports loads weights of its own.
+        ({"a/b.py": "from d.net import Backbone", "d/net.py": "class Backbone(nn.Module):\n    LOADS"}, False),
         # In what imports it, or in what imports that.
         ({"a/b.py": "", "train.py": "from a.b import Net\nLOADS"}, True),
         ({"a/b.py": "", "c/net.py": "from a.b import Block", "train.py": "from c.net import Net\nLOADS"}, True),

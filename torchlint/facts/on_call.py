@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..torch_api.operators import operator
 from . import names
 from .place import Place
+from .uses import assigned
 
 _SIZES = frozenset(("shape", "ndim"))
 _SIZE_METHODS = frozenset(("size", "dim", "numel"))
@@ -20,7 +21,9 @@ def on_call(place: Place, target: ast.expr) -> bool:
 
     Not what is kept, here or by all who call the function, nor what a loop or a generation is prepared with.
     """
-    given = target.value if isinstance(target, ast.Attribute) and target.attr == "device" else target
+    named = assigned(place.function, target) if isinstance(target, ast.Name) else None
+    device = named if isinstance(named, ast.Attribute) else target  # `device = x.device`
+    given = device.value if isinstance(device, ast.Attribute) and device.attr == "device" else target
     if place.rare or not _is_given(place, given) or _precedes_loop(place) or _is_kept(place):
         return False
     calls = [place.at(site.function, site.call) for site in place.callers(place.function)]

@@ -53,6 +53,7 @@ _SWITCHES = Words(b"set_grad_enabled", b"__enter__")
 _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
 _FRAMEWORK_EVAL = EVALUATION_STEPS | {"on_validation_epoch_end", "evaluation_step"}
 _PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
+_MODELS = regex(rb"(?m)^class \w+\((?:(?:torch\.)?nn\.)?Module\)")
 # Patterns that begin with a word are looked for quickly: what stands in front of it is asked behind it.
 _CPU = rb"(?m)cpu(?:(?<==\s[\"']cpu)|(?<=e\([\"']cpu))[\"']\)?[^\S\n]*(?:#|$)"
 _STAYS = (
@@ -354,7 +355,8 @@ class Context:
     def loads_published(self, module: Module) -> bool:
         """Whether weights that others have trained are loaded near a module: its models keep their parameters.
 
-        Near is the file itself, what it imports, and what imports it or these; a neighbour in its folder loads models of its own.
+        Near is the file itself, what it imports, and what imports it or these; a neighbour in its folder loads models of its own,
+        and so does a file of models that it imports, such as a backbone.
         """
         loaders = self.project.holders(_PUBLISHED)
         return bool(loaders) and self._is_near(module, loaders)
@@ -363,7 +365,7 @@ class Context:
         # Those who use the module come last: they are parsed for their names.
         return (
             module.path in others
-            or any(imported.path in others for imported in self.project.imports_of(module))
+            or any(one.path in others and not one.source.holds(_MODELS) for one in self.project.imports_of(module))
             or any(path in others for path in self._users(module))
         )
 
