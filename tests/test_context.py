@@ -224,6 +224,24 @@ def test_grad_mode_across_files(files: Files, expected: bool) -> None:
     assert expected == grad_off(files)
 
 
+CALLED = {"a.py": "def f():\n    here\n"}
+MAIN = "import torch\nfrom a import f\n@torch.no_grad()\ndef main():\n    f()\n"
+TEST = "from a import f\ndef test_f():\n    f()\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"main.py": MAIN, "tests/test_a.py": TEST}, True),
+        ({"main.py": MAIN.replace("@torch.no_grad()\n", ""), "tests/test_a.py": TEST}, False),
+        ({"tests/test_a.py": TEST}, False),
+        ({"tests/test_a.py": TEST.replace("def test", "@torch.no_grad()\ndef test").replace("from", "import torch\nfrom", 1)}, True),
+    ],
+)  # fmt: skip
+def test_tests_decide_only_where_no_program_calls(files: Files, expected: bool) -> None:
+    assert expected is grad_off({**CALLED, **files})
+
+
 # Accelerators
 
 SENDS = """

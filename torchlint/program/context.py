@@ -174,11 +174,16 @@ class Context:
         if parent is not None and nested and parent.decorators and self.function_off(parent):
             return True
         modes = set[bool | None]()
+        by_tests = []
         for site in self._calls(function):
+            if self.project.is_tested(site.function):
+                by_tests.append(site)  # what a program does decides, where it calls the function as well
+                continue
             modes.add(self._off_at(site.function, site.call))
             if False in modes:
                 return False
-        return True in modes or (None if modes else False)
+        modes |= {self._off_at(site.function, site.call) for site in by_tests} if not modes else set()
+        return False not in modes and (True in modes or (None if modes else False))
 
     def _mode(self, function: Function, node: ast.expr) -> bool | None:
         """True or False where a decorator or context manager turns grad on or off; None where it does neither."""
