@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .common_names import LOSS_NAME
 from .flow import Loop, contains
+from .module import Function
 from .nodes import given_to
 from .place import Place
 from .torch_table import TAKES_LOSS
@@ -44,19 +45,19 @@ def _made_of(place: Place, loop: Loop, losses: frozenset[str]) -> tuple[frozense
             if isinstance(statement.value, ast.Call):
                 given.update(one.id for one in statement.value.args if isinstance(one, ast.Name))
             else:
-                terms.update(_terms(statement.value))
+                terms.update(terms_of(statement.value))
     return frozenset(given), frozenset(terms)
 
 
-def _terms(node: ast.expr) -> Iterator[str]:
+def terms_of(node: ast.expr) -> Iterator[str]:
     """The names that arithmetic is made of: `a` and `b` of `a + 0.1 * b`."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.UnaryOp):
-        yield from _terms(node.operand)
+        yield from terms_of(node.operand)
     elif isinstance(node, ast.BinOp):
-        yield from _terms(node.left)
-        yield from _terms(node.right)
+        yield from terms_of(node.left)
+        yield from terms_of(node.right)
 
 
 def _losses(place: Place, loop: Loop) -> frozenset[str]:
@@ -105,13 +106,33 @@ def _given_back(place: Place, call: ast.Call) -> Iterator[str]:
     if not isinstance(target, ast.Name | ast.Tuple):
         return
     for function in place.project.targets(place.function, call):
-        passed = {name for inner in function.flow.calls for name in _passed_back(inner)}
-        if not passed or any(map(_keeps_graph, function.flow.calls)):
-            continue
-        returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return))
-        for bound, given in (pair for one in returned for pair in _pairs(target, one)):
+        passed = _passed_in(function)
+        for bound, given in (pair for one in _returned(function) for pair in _pairs(target, one)):
             if given.id in passed and place.project.value(function, given).grad:
                 yield bound.id
+
+
+def gives_used_up(place: Place, call: ast.Call) -> bool:
+    """Whether what a call gives is a loss whose backward pass the function has run that it calls: `agent.learn(batch)`."""
+    if not place.value(call).is_tensor:
+        return False
+    return any(
+        isinstance(given, ast.Name) and given.id in _passed_in(function) and place.project.value(function, given).grad
+        for function in place.project.targets(place.function, call)
+        for given in _returned(function)
+    )
+
+
+def _passed_in(function: Function) -> frozenset[str]:
+    """The names whose backward pass a function runs; none where a graph is kept for another one."""
+    if any(map(_keeps_graph, function.flow.calls)):
+        return frozenset()
+    return frozenset(name for inner in function.flow.calls for name in _passed_back(inner))
+
+
+def _returned(function: Function) -> Iterator[ast.expr | None]:
+    """What a function gives, one for each `return`."""
+    return (node.value for node in function.flow.nodes if isinstance(node, ast.Return))
 
 
 def _pairs(target: ast.expr, given: ast.expr | None) -> Iterator[tuple[ast.Name, ast.Name]]:

@@ -154,8 +154,8 @@ def _is_read_by_numpy(place: Place, node: ast.AST) -> bool:
     return False
 
 
-def reaches(place: Place, name: ast.Name, stored: ast.expr) -> bool:
-    """Whether the graph gets from the name to the whole expression: arithmetic, functions of torch, methods of tensors."""
+def reaches(place: Place, name: ast.expr, stored: ast.expr) -> bool:
+    """Whether the graph gets from the name, or the call, to the whole expression: arithmetic, functions of torch, methods of tensors."""
     child: ast.AST = name
     while child is not stored:
         parent = place.flow.parents[child]
