@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import backward_passes, common_names, graph_liveness, names, training
+from torchlint.facts import backward_passes, common_names, graph_liveness, kept_by_objects, names, syntax, training
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.nodes import root_of
 from torchlint.facts.told import Kept
@@ -18,6 +18,8 @@ _SUMS = (
     "$stored + $holder * $share",
 )
 """Sums and moving averages: what they were is a part of what they become."""
+_METERS = tuple(f"$holder.{name}($stored, ...)" for name in ("update", "add", "push"))
+"""How objects of the project are given what they add up: `meter.update(loss, len(x))`."""
 
 
 @rule(
@@ -26,6 +28,7 @@ _SUMS = (
         "$holder += $stored",
         *(f"$holder = {first}{more}" for first in ("", "$first if $test else ") for more in _SUMS),
         "$holder.append($stored)",
+        *_METERS,
     ],
     scope="hot",
     fix="unsafe",
@@ -41,7 +44,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     Finds `total += loss`, `total = total + loss`, `mean = 0.9 * mean + 0.1 * loss` and `losses.append(loss)` in a step loop
     that runs the backward pass of that very `loss`, or of a loss of the model's output that is collected, where `total`,
     `mean` or `losses` outlives the step; a loss that a function gives after it has run the backward pass itself counts as
-    well: `loss = agent.learn(batch)`, `losses.append(agent.learn(batch))`.
+    well: `loss = agent.learn(batch)`, `losses.append(agent.learn(batch))`. So does what a method that a step calls adds to
+    its object, `self.total += loss`, and what an object of the project adds up without to cut it off: `meter.update(loss)`.
     The graph of such a loss is used up: what is kept of it serves nobody.
 
     ## Why is this slow?
@@ -88,13 +92,18 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
     """
     hot = site.hot
-    if hot is None or hot.loop is None or hot.function is not site.function or site.grad_off or site.role == "test":
+    if hot is None or site.grad_off or site.role == "test":
         return
     holder, stored = site.part("holder"), site.part("stored")
     if isinstance(site.target, ast.Assign) and chain(holder) is None:
         return
-    loss = _history(site, stored, hot.loop)
-    if loss is not None and _outlives(site, holder, hot.loop) and not _differentiated(site, holder):
+    loop = hot.loop if hot.function is site.function else None
+    if loop is None and syntax.own_attribute(site.function, holder) is None:
+        return
+    loss = _history(site, stored, loop)
+    if loss is None or (site.pattern in _METERS and not kept_by_objects.keeps_given(site, site.call, stored, hot)):
+        return
+    if _outlives(site, holder, loop) and not _differentiated(site, holder):
         yield site.finding(
             f"`{site.short(holder)}` keeps the graph of `{site.short(loss)}` of every step alive",
             at=stored,
@@ -103,8 +112,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
         )
 
 
-def _history(site: Site, stored: ast.expr, loop: Loop) -> ast.expr | None:
-    """The loss in the expression whose backward pass the loop runs, where the expression still carries its graph.
+def _history(site: Site, stored: ast.expr, loop: Loop | None) -> ast.expr | None:
+    """The loss in the expression whose backward pass the loop, or the method, runs, where the expression still carries its graph.
 
     It has a name, or is what a call gives that has run the backward pass.
     """
@@ -123,8 +132,14 @@ def _is_used_up(site: Site, call: ast.Call, stored: ast.expr) -> bool:
     return backward_passes.gives_used_up(site, call) and graph_liveness.reaches(site, call, stored)
 
 
-def _outlives(site: Site, holder: ast.expr, loop: Loop) -> bool:
+def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:
     """Whether what holds the value was there before the step and is there after it."""
+    if loop is None:
+        attribute = syntax.own_attribute(site.function, holder)
+        own_list = not isinstance(site.target, ast.Call) or site.value(holder).kind == "list"
+        if attribute is None or site.hot is None or not (own_list or site.pattern in _METERS):
+            return False
+        return kept_by_objects.outlives_steps(site, attribute, site.hot, of_any_kind=site.pattern in _METERS)
     root = root_of(holder)
     if root is None:
         return False

@@ -8,17 +8,22 @@ from collections.abc import Iterator
 from .common_names import LOSS_NAME
 from .flow import Loop, contains
 from .module import Function
-from .nodes import given_to
+from .names import chain, last
+from .nodes import given_to, is_constant
 from .place import Place
 from .torch_table import TAKES_LOSS
 
 
-def is_used_up(place: Place, name: ast.Name, loop: Loop) -> bool:
-    """Whether the loop runs the backward pass of a name itself, or of a loss of the model's output that it holds: its graph is gone then."""
-    losses = place.once(("backward passes", loop), lambda: _losses(place, loop))
+def is_used_up(place: Place, name: ast.Name, loop: Loop | None) -> bool:
+    """Whether the loop runs the backward pass of a name itself, or of a loss of the model's output that it holds: its graph is gone then.
+
+    Without a loop it is the place's function that does.
+    """
+    where = loop or place.function
+    losses = place.once(("backward passes", where), lambda: _losses(place, loop))
     if name.id in losses:
         return True
-    given, terms = place.once(("made a loss", loop), lambda: _made_of(place, loop, losses))
+    given, terms = place.once(("made a loss", where), lambda: _made_of(place, loop, losses))
     if name.id in terms and LOSS_NAME.search(name.id) and not _is_without_graph(place, name.id):
         return True
     return place.value(name).grad and name.id in given | terms
@@ -30,14 +35,14 @@ def _is_without_graph(place: Place, name: str) -> bool:
     return any(grad_off(place.function, store) for store in place.flow.stores.get(name, ()))
 
 
-def _made_of(place: Place, loop: Loop, losses: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+def _made_of(place: Place, loop: Loop | None, losses: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
     """The names that the losses of a loop are calculated from: in one call, as terms of a sum; and what a call gives beside them."""
     given: set[str] = set()
     terms: set[str] = set()
     for loss in losses:
         for store in place.flow.stores.get(loss, ()):
             statement = place.flow.statement(store)
-            if not contains(loop, store) or not isinstance(statement, ast.Assign):
+            if (loop is not None and not contains(loop, store)) or not isinstance(statement, ast.Assign):
                 continue
             target = statement.targets[0]
             if isinstance(target, ast.Tuple) and store in target.elts:
@@ -50,9 +55,11 @@ def _made_of(place: Place, loop: Loop, losses: frozenset[str]) -> tuple[frozense
 
 
 def terms_of(node: ast.expr) -> Iterator[str]:
-    """The names that arithmetic is made of: `a` and `b` of `a + 0.1 * b`."""
-    if isinstance(node, ast.Name):
-        yield node.id
+    """The names that arithmetic is made of: `a` and `self.b` of `a + 0.1 * self.b`."""
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = chain(node)
+        if name is not None:
+            yield ".".join(name)
     elif isinstance(node, ast.UnaryOp):
         yield from terms_of(node.operand)
     elif isinstance(node, ast.BinOp):
@@ -60,14 +67,32 @@ def terms_of(node: ast.expr) -> Iterator[str]:
         yield from terms_of(node.right)
 
 
-def _losses(place: Place, loop: Loop) -> frozenset[str]:
-    """The names whose backward pass a loop runs, by itself or by a function; none where a graph is kept for another one."""
-    calls = [call for call in place.flow.calls_within(loop) if contains(loop, call)]
+def _losses(place: Place, loop: Loop | None) -> frozenset[str]:
+    """The names whose backward pass a loop, or the function, runs by itself or by a function; none where a graph is kept for another one."""
+    calls = place.flow.calls
+    if loop is not None:
+        calls = [call for call in place.flow.calls_within(loop) if contains(loop, call)]
     if any(map(_keeps_graph, calls)):
         return frozenset()
-    return frozenset(
+    passed = (
         name for call in calls for name in (*_passed_back(call), *_handed_over(place, call), *_given_back(place, call))
     )
+    return frozenset((*passed, *(_left_to_trainer(place) if loop is None else ())))
+
+
+def _left_to_trainer(place: Place) -> Iterator[str]:
+    """The loss that a LightningModule's step gives its trainer, which runs the backward pass: `return loss`, `return {"loss": loss}`."""
+    function = place.function
+    if function.name != "training_step" or function.cls is None:
+        return
+    bases = (base for one in place.project.ancestry(function.cls) for base in one.bases)
+    if not any(last(base) == "LightningModule" for base in bases):
+        return
+    for given in _returned(function):
+        if isinstance(given, ast.Dict):
+            given = next((v for k, v in zip(given.keys, given.values, strict=True) if is_constant(k, "loss")), None)
+        if isinstance(given, ast.Name):
+            yield given.id
 
 
 def _keeps_graph(call: ast.Call) -> bool:
