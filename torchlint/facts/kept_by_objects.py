@@ -70,18 +70,18 @@ def outlives_steps(place: Place, attribute: str, hot: StepLoop, *, of_any_kind: 
     if klass is None:
         return False
     kin: list[Class] = [*place.project.ancestry(klass), *place.project.subclasses(klass)]
-    begun = [one for each in kin for one in _beginnings(each, attribute)]
+    begun = [one for each in kin for one in beginnings(each, attribute)]
     if any(method.name != "__init__" and _is_on_step(place, method, node) for method, node in begun):
         return False
     if not (of_any_kind or all(isinstance(node.ctx, ast.Load) or _is_plain(method, node) for method, node in begun)):
         return False
     if any(_is_set_from_outside(module, attribute) for module in (place.function.module, hot.function.module)):
         return False
-    made = (call for each in kin for call in _constructions(place, each))
+    made = (call for each in kin for call in constructions(place, each))
     return not any(_is_on_step(place, function, call) for function, call in made)
 
 
-def _beginnings(klass: Class, attribute: str) -> Iterator[tuple[Function, ast.Attribute]]:
+def beginnings(klass: Class, attribute: str) -> Iterator[tuple[Function, ast.Attribute]]:
     """Where methods of a class give an attribute another value, or take out what it holds."""
     for method, target in klass.stores.get(attribute, ()):
         if not _adds(method, method.flow.statement(target), attribute):
@@ -138,7 +138,7 @@ def _is_set_from_outside(module: Module, attribute: str) -> bool:
     )
 
 
-def _constructions(place: Place, klass: Class) -> Iterator[tuple[Function, ast.Call]]:
+def constructions(place: Place, klass: Class) -> Iterator[tuple[Function, ast.Call]]:
     """Where objects of a class are made."""
     init = place.project.method(klass, "__init__")
     if init is not None:
