@@ -140,14 +140,16 @@ def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:
         if attribute is None or site.hot is None or not (own_list or site.pattern in _METERS):
             return False
         return kept_by_objects.outlives_steps(site, attribute, site.hot, of_any_kind=site.pattern in _METERS)
-    root = root_of(holder)
+    root, parts = root_of(holder), chain(holder)
     if root is None:
         return False
-    for store in site.flow.stores.get(root.id, ()):
+    # Who sets `self.total` anew does so as well as who sets `self`.
+    name = ".".join(parts) if parts is not None else root.id
+    for store in (*site.flow.stores.get(root.id, ()), *(site.flow.targets.get(name, ()) if name != root.id else ())):
         statement = site.flow.statement(store)
         if not contains(loop, store) or isinstance(statement, ast.AugAssign):
             continue
-        if statement is site.statement or _adds_to(statement, root.id):
+        if statement is site.statement or _adds_to(statement, name):
             continue
         if (
             site.flow.loops(store)[:1] == [loop]
