@@ -15,36 +15,20 @@ _COLLECTS = regex(rb"def (?:append|__i?add__|__radd__)\(")
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(finding.told, Kept)
-    holder, stored = _holder(site), _stored(site)
+    holder = site.part("holder")
     if _is_own(site, holder) or _is_trained_on(site, holder):
         return None
-    kept = list(_with_history(site, stored, finding.told.name))
+    stored = [part for name in ("first", "stored") if isinstance(part := site.match.caught.get(name), ast.expr)]
+    kept = [one for part in stored for one in _with_history(site, part, finding.told.name)]
     edits = tuple(site.tree.replace(site.cst(one), f"{operand(site, one, Place.RECEIVER)}.detach()") for one in kept)
     return Fix("Detach what is kept", edits, "unsafe", _NOTE) if edits else None
 
 
-def _holder(site: Site) -> ast.expr:
-    """What it is added to, or collected in."""
-    node = site.target
-    if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Attribute)
-        return node.func.value
-    assert isinstance(node, ast.AugAssign | ast.Assign)
-    return node.target if isinstance(node, ast.AugAssign) else node.targets[0]
-
-
-def _stored(site: Site) -> ast.expr:
-    """The expression that is added or collected."""
-    node = site.target
-    if isinstance(node, ast.Call):
-        return node.args[0]
-    assert isinstance(node, ast.AugAssign | ast.Assign)
-    return node.value.right if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) else node.value
-
-
 def _with_history(site: Site, node: ast.expr, name: str) -> Iterator[ast.expr]:
-    """The tensors in an expression that carry the graph of a name: the expression, elements of it, else the name itself."""
-    names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name]
+    """The tensors in an expression that carry the graph of a name or a call: the expression, elements of it, else that itself."""
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Call) and ast.unparse(part) == name]
+    if any(isinstance(part, ast.Call) and site.value(part).other_kinds for part in names):
+        return  # it may give nothing
     if isinstance(node, ast.Tuple | ast.List):
         for element in node.elts:
             yield from _with_history(site, element, name)

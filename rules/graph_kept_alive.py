@@ -3,16 +3,33 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import backward_passes, common_names, graph_liveness, names, training
+from torchlint.facts import backward_passes, common_names, graph_liveness, kept_by_objects, names, syntax, training
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.nodes import root_of
 from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Site, chain, rule
 
+_SUMS = (
+    "$holder + $stored",
+    "$stored + $holder",
+    "$share * $holder + $stored",
+    "$holder * $share + $stored",
+    "$stored + $share * $holder",
+    "$stored + $holder * $share",
+)
+"""Sums and moving averages: what they were is a part of what they become."""
+_METERS = tuple(f"$holder.{name}($stored, ...)" for name in ("update", "add", "push"))
+"""How objects of the project are given what they add up: `meter.update(loss, len(x))`."""
+
 
 @rule(
     "TL502",
-    shape=["$holder += $stored", "$holder = $holder + $stored", "$holder.append($stored)"],
+    shape=[
+        "$holder += $stored",
+        *(f"$holder = {first}{more}" for first in ("", "$first if $test else ") for more in _SUMS),
+        "$holder.append($stored)",
+        *_METERS,
+    ],
     scope="hot",
     fix="unsafe",
     numbers="exact",
@@ -24,9 +41,11 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `total += loss`, `total = total + loss` and `losses.append(loss)` in a step loop that runs the backward pass of
-    that very `loss`, or of a loss of the model's output that is collected, where `total` or `losses` outlives the step;
-    a loss that a function gives after it has run the backward pass itself counts as well: `loss = agent.learn(batch)`.
+    Finds `total += loss`, `total = total + loss`, `mean = 0.9 * mean + 0.1 * loss` and `losses.append(loss)` in a step loop
+    that runs the backward pass of that very `loss`, or of a loss of the model's output that is collected, where `total`,
+    `mean` or `losses` outlives the step; a loss that a function gives after it has run the backward pass itself counts as
+    well: `loss = agent.learn(batch)`, `losses.append(agent.learn(batch))`. So does what a method that a step calls adds to
+    its object, `self.total += loss`, and what an object of the project adds up without to cut it off: `meter.update(loss)`.
     The graph of such a loss is used up: what is kept of it serves nobody.
 
     ## Why is this slow?
@@ -73,39 +92,64 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
     """
     hot = site.hot
-    if hot is None or hot.loop is None or hot.function is not site.function or site.grad_off or site.role == "test":
+    if hot is None or site.grad_off or site.role == "test":
         return
     holder, stored = site.part("holder"), site.part("stored")
     if isinstance(site.target, ast.Assign) and chain(holder) is None:
         return
-    loss = _history(site, stored, hot.loop)
-    if loss and _outlives(site, holder, hot.loop) and not _differentiated(site, holder):
+    loop = hot.loop if hot.function is site.function else None
+    if loop is None and syntax.own_attribute(site.function, holder) is None:
+        return
+    loss = _history(site, stored, loop)
+    if loss is None or (site.pattern in _METERS and not kept_by_objects.keeps_given(site, site.call, stored, hot)):
+        return
+    if _outlives(site, holder, loop) and not _differentiated(site, holder):
         yield site.finding(
-            f"`{site.short(holder)}` keeps the graph of `{loss}` of every step alive",
+            f"`{site.short(holder)}` keeps the graph of `{site.short(loss)}` of every step alive",
             at=stored,
             related=site.why_hot(),
-            told=Kept(loss),
+            told=Kept(ast.unparse(loss)),
         )
 
 
-def _history(site: Site, stored: ast.expr, loop: Loop) -> str:
-    """The name in the expression whose backward pass the loop runs, where the expression still carries its graph."""
+def _history(site: Site, stored: ast.expr, loop: Loop | None) -> ast.expr | None:
+    """The loss in the expression whose backward pass the loop, or the method, runs, where the expression still carries its graph.
+
+    It has a name, or is what a call gives that has run the backward pass.
+    """
     for node in ast.walk(stored):
-        if not isinstance(node, ast.Name) or not graph_liveness.reaches(site, node, stored):
-            continue
-        if backward_passes.is_used_up(site, node, loop) and not graph_liveness.is_cut(site, node.id, loop):
-            return node.id
-    return ""
+        if isinstance(node, ast.Name):
+            used_up = graph_liveness.reaches(site, node, stored) and backward_passes.is_used_up(site, node, loop)
+            if used_up and not graph_liveness.is_cut(site, node.id, loop):
+                return node
+        elif isinstance(node, ast.Call) and _is_used_up(site, node, stored):
+            return node
+    return None
 
 
-def _outlives(site: Site, holder: ast.expr, loop: Loop) -> bool:
+def _is_used_up(site: Site, call: ast.Call, stored: ast.expr) -> bool:
+    """Whether a call gives a loss whose backward pass it has run, with whose graph the expression goes on."""
+    return backward_passes.gives_used_up(site, call) and graph_liveness.reaches(site, call, stored)
+
+
+def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:
     """Whether what holds the value was there before the step and is there after it."""
-    root = root_of(holder)
+    if loop is None:
+        attribute = syntax.own_attribute(site.function, holder)
+        own_list = not isinstance(site.target, ast.Call) or site.value(holder).kind == "list"
+        if attribute is None or site.hot is None or not (own_list or site.pattern in _METERS):
+            return False
+        return kept_by_objects.outlives_steps(site, attribute, site.hot, of_any_kind=site.pattern in _METERS)
+    root, parts = root_of(holder), chain(holder)
     if root is None:
         return False
-    for store in site.flow.stores.get(root.id, ()):
+    # Who sets `self.total` anew does so as well as who sets `self`.
+    name = ".".join(parts) if parts is not None else root.id
+    for store in (*site.flow.stores.get(root.id, ()), *(site.flow.targets.get(name, ()) if name != root.id else ())):
         statement = site.flow.statement(store)
-        if not contains(loop, store) or isinstance(statement, ast.AugAssign) or _adds_to(statement, root.id):
+        if not contains(loop, store) or isinstance(statement, ast.AugAssign):
+            continue
+        if statement is site.statement or _adds_to(statement, name):
             continue
         if (
             site.flow.loops(store)[:1] == [loop]
@@ -132,9 +176,9 @@ def _is_update(node: ast.AST) -> bool:
 
 
 def _adds_to(statement: ast.stmt, name: str) -> bool:
-    """`total = total + ...`"""
+    """`total = total + ...`, `mean = 0.9 * mean + ...`"""
     value = statement.value if isinstance(statement, ast.Assign) else None
-    return isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name) and value.left.id == name
+    return isinstance(value, ast.BinOp) and name in backward_passes.terms_of(value)
 
 
 def _differentiated(site: Site, holder: ast.expr) -> bool:
@@ -142,5 +186,19 @@ def _differentiated(site: Site, holder: ast.expr) -> bool:
     root = root_of(holder)
     assert root is not None
     if root.id == "self":
-        return isinstance(holder, ast.Attribute) and f"{site.text(holder)}.backward".encode() in site.source.data
+        if not isinstance(holder, ast.Attribute):
+            return False
+        if f"{site.text(holder)}.backward".encode() in site.source.data:
+            return True
+        reads = [
+            node for node in site.flow.nodes if isinstance(node, ast.Attribute) and _is_other_read(site, node, holder)
+        ]
+        return bool(reads) and training.starts_backward(site, site.function, reads, depth=0)
     return root.id in training.backward_sources(site)
+
+
+def _is_other_read(site: Site, node: ast.Attribute, holder: ast.Attribute) -> bool:
+    """Whether an attribute is the one that holds the values, read by another statement."""
+    if node.attr != holder.attr or not isinstance(node.ctx, ast.Load) or chain(node) != chain(holder):
+        return False
+    return not contains(site.statement, node)

@@ -3,10 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import frequency, kept_by_objects, syntax
 from torchlint.facts.flow import Guard, Loop, contains
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import is_constant, names_in
+from torchlint.facts.nodes import is_constant, names_in, none_test, number
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -30,6 +30,7 @@ _TOKENS = regex(
             f"$grown = torch.{name}(tensors := $parts, ...)",
             f"$grown = ($here := torch.{name}(tensors := $parts, ...)).detach()",
             f"$grown = $first if $test else torch.{name}(tensors := $parts, ...)",
+            f"$grown = torch.{name}(tensors := $parts, ...) if $later else $first",
         )
     ],
     severity="info",
@@ -42,9 +43,9 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     """A tensor grows by torch.cat in a loop.
 
     ## What it does
-    Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`, `if first: x = new`), and nothing else in the loop sets it,
+    Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`, `if first: x = new`, `x = torch.cat([x, new]) if i else new`), and nothing else in the loop sets it,
     an entry of a dictionary that the loop keeps (`kept["loss"] = torch.cat([kept["loss"], new])`, for each key in a loop of its own as well),
-    and `self.x = torch.cat([self.x, new])` in the forward of a module, or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
+    and `self.x = torch.cat([self.x, new])` in the forward of a module or in what one calls (`cache.append(k, v)`), or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
     A parameter that a function makes longer and gives back counts where a loop calls it by `x = longer(x)`.
     By default it is told where the loop trains a model or runs one, outside of a module's forward, and for what is kept
     from call to call. With `--preview` it is told in all loops, those of a forward over its own parts among them, and
@@ -96,6 +97,9 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 
 def _grown(site: Site) -> Iterator[Finding]:
     loop, grown = site.loop(), site.part("grown")
+    later = site.match.caught.get("later")
+    if isinstance(later, ast.expr) and not _goes_on(later, grown, loop):
+        return
     if loop is None:
         later = _kept_later(site, grown) if isinstance(grown, ast.Name) else None
         if isinstance(grown, ast.Name) and later is None:
@@ -125,6 +129,16 @@ def _grown(site: Site) -> Iterator[Finding]:
         yield site.finding(
             f"`{whole}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
         )
+
+
+def _goes_on(test: ast.expr, grown: ast.expr, loop: Loop | None) -> bool:
+    """Whether a condition holds but for the first time: `x is not None` of what grows, `i > 0` of the loop's counter, `i`."""
+    asked = none_test(test)
+    if asked is not None:
+        return not asked[1] and ast.unparse(asked[0]) == ast.unparse(grown)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt | ast.GtE | ast.NotEq):
+        test = test.left if number(test.comparators[0]) in (0, 1) else test
+    return isinstance(test, ast.Name) and isinstance(loop, ast.For) and test.id in names_in(loop.target)
 
 
 def _counted(site: Site, entry: ast.Subscript, loop: Loop) -> Loop | None:
@@ -237,9 +251,24 @@ def _across_calls(site: Site, later: tuple[ast.expr, ast.expr] | None) -> Iterat
     ]
     if not all(syntax.exclusive(site.flow, target, site.target) for target in others):
         return  # made anew, or cut, in each call
-    if site.in_forward or site.warm_caller is not None or _is_hook(site):
+    if site.in_forward or site.warm_caller is not None or _is_hook(site) or _is_kept_by_forwards(site, grown):
         message = f"`{ast.unparse(grown)}` grows by `{site.short()}`: each call copies all of it, and has a new shape."
         yield site.finding(message)
+
+
+def _is_kept_by_forwards(site: Site, grown: ast.expr) -> bool:
+    """Whether forwards call the method, on an object that is there before and after them: `cache.append(k, v)`."""
+    attribute = syntax.own_attribute(site.function, grown)
+    klass = site.function.cls
+    if attribute is None or klass is None or site.function.name == "__init__" or not frequency.in_forward(site):
+        return False
+    kin = [*site.project.ancestry(klass), *site.project.subclasses(klass)]
+    begun = (one for each in kin for one in kept_by_objects.beginnings(each, attribute))
+    again = (site.at(*one) for one in begun if one[0].name != "__init__" and one[0] is not site.function)
+    if any(frequency.in_forward(one) for one in again):
+        return False
+    made = [site.at(*one) for each in kin for one in kept_by_objects.constructions(site, each)]
+    return not made or not all(frequency.in_forward(one) for one in made)
 
 
 def _handed_back(site: Site) -> Iterator[Finding]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import clocks, names
+from torchlint.facts import clocks, names, timers
 from torchlint.rule import Finding, Site, rule
 
 _TRAINING = ("backward", "step")
@@ -17,7 +17,8 @@ def timing_without_sync(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `time.perf_counter() - start` (and the like) where a model is called, or tensors of the device are computed, since
-    `start` was taken, and nothing between waits for the device.
+    `start` was taken, and nothing between waits for the device. So does a timer of the project: a context manager, a decorator,
+    or a class whose methods read the clock (`timer.tic()`, then `timer.toc()`); it is told where it reads the clock.
 
     ## Why is this slow?
 
@@ -62,9 +63,11 @@ def timing_without_sync(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/benchmark.html>
     """
     if not site.accelerator:
+        yield from _by_timer(site)
         return
     span = clocks.span(site.function, site.call, site.resolve)
     if span is None:
+        yield from _by_timer(site)
         return
     calls = list(span.calls())
     targets = site.project.targets
@@ -75,10 +78,40 @@ def timing_without_sync(site: Site) -> Iterator[Finding]:
         if work or not clocks.is_part_of_step(span, backward):
             return
         work = backward
-    if not work or clocks.decides(span, site.value):
+    if not work:
+        yield from _by_timer(site)
+        return
+    if clocks.decides(span.function, span.first, span.end.lineno, site.value):
         return
     for call in calls:
         name = "torch." if call in work else site.resolve(call.func)
         if clocks.may_wait(site.function, call, name, targets):
             return
     yield site.finding(f"the clock is read while `{site.short(work[-1])}` may still be running on the device")
+
+
+def _by_timer(site: Site) -> Iterator[Finding]:
+    """Work of the device that a timer of the project times elsewhere: in a block behind `with`, in a function that it decorates."""
+    for timed in timers.timed(site, site.call):
+        work = _unfinished(site.at(timed.function, timed.calls[0]), timed) if timed.calls else None
+        if work is not None and not site.project.is_tested(timed.function):
+            what = f"{names.last(work.func)}(...)"
+            why = site.related(timed.function, work, "this is timed, and nothing waits for it")
+            yield site.finding(f"the clock is read while `{what}` may still be running on the device", related=(why,))
+            return
+
+
+def _unfinished(site: Site, timed: timers.Timed) -> ast.Call | None:
+    """The last work for the device that nothing waits for in what is timed; None where it trains, or there is none."""
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr in _TRAINING for call in timed.calls):
+        return None
+    if not site.accelerator:
+        return None
+    work = [call for call in timed.calls if clocks.is_work(site.value, call)]
+    if not work or clocks.decides(timed.function, timed.first, timed.last, site.value):
+        return None
+    for call in timed.calls:
+        name = "torch." if call in work else site.resolve(call.func)
+        if clocks.may_wait(timed.function, call, name, site.project.targets):
+            return None
+    return work[-1]

@@ -7,17 +7,23 @@ from collections.abc import Iterator
 
 from .common_names import LOSS_NAME
 from .flow import Loop, contains
-from .nodes import given_to
+from .module import Function
+from .names import chain, last
+from .nodes import given_to, is_constant
 from .place import Place
 from .torch_table import TAKES_LOSS
 
 
-def is_used_up(place: Place, name: ast.Name, loop: Loop) -> bool:
-    """Whether the loop runs the backward pass of a name itself, or of a loss of the model's output that it holds: its graph is gone then."""
-    losses = place.once(("backward passes", loop), lambda: _losses(place, loop))
+def is_used_up(place: Place, name: ast.Name, loop: Loop | None) -> bool:
+    """Whether the loop runs the backward pass of a name itself, or of a loss of the model's output that it holds: its graph is gone then.
+
+    Without a loop it is the place's function that does.
+    """
+    where = loop or place.function
+    losses = place.once(("backward passes", where), lambda: _losses(place, loop))
     if name.id in losses:
         return True
-    given, terms = place.once(("made a loss", loop), lambda: _made_of(place, loop, losses))
+    given, terms = place.once(("made a loss", where), lambda: _made_of(place, loop, losses))
     if name.id in terms and LOSS_NAME.search(name.id) and not _is_without_graph(place, name.id):
         return True
     return place.value(name).grad and name.id in given | terms
@@ -29,14 +35,14 @@ def _is_without_graph(place: Place, name: str) -> bool:
     return any(grad_off(place.function, store) for store in place.flow.stores.get(name, ()))
 
 
-def _made_of(place: Place, loop: Loop, losses: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+def _made_of(place: Place, loop: Loop | None, losses: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
     """The names that the losses of a loop are calculated from: in one call, as terms of a sum; and what a call gives beside them."""
     given: set[str] = set()
     terms: set[str] = set()
     for loss in losses:
         for store in place.flow.stores.get(loss, ()):
             statement = place.flow.statement(store)
-            if not contains(loop, store) or not isinstance(statement, ast.Assign):
+            if (loop is not None and not contains(loop, store)) or not isinstance(statement, ast.Assign):
                 continue
             target = statement.targets[0]
             if isinstance(target, ast.Tuple) and store in target.elts:
@@ -44,29 +50,49 @@ def _made_of(place: Place, loop: Loop, losses: frozenset[str]) -> tuple[frozense
             if isinstance(statement.value, ast.Call):
                 given.update(one.id for one in statement.value.args if isinstance(one, ast.Name))
             else:
-                terms.update(_terms(statement.value))
+                terms.update(terms_of(statement.value))
     return frozenset(given), frozenset(terms)
 
 
-def _terms(node: ast.expr) -> Iterator[str]:
-    """The names that arithmetic is made of: `a` and `b` of `a + 0.1 * b`."""
-    if isinstance(node, ast.Name):
-        yield node.id
+def terms_of(node: ast.expr) -> Iterator[str]:
+    """The names that arithmetic is made of: `a` and `self.b` of `a + 0.1 * self.b`."""
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = chain(node)
+        if name is not None:
+            yield ".".join(name)
     elif isinstance(node, ast.UnaryOp):
-        yield from _terms(node.operand)
+        yield from terms_of(node.operand)
     elif isinstance(node, ast.BinOp):
-        yield from _terms(node.left)
-        yield from _terms(node.right)
+        yield from terms_of(node.left)
+        yield from terms_of(node.right)
 
 
-def _losses(place: Place, loop: Loop) -> frozenset[str]:
-    """The names whose backward pass a loop runs, by itself or by a function; none where a graph is kept for another one."""
-    calls = [call for call in place.flow.calls_within(loop) if contains(loop, call)]
+def _losses(place: Place, loop: Loop | None) -> frozenset[str]:
+    """The names whose backward pass a loop, or the function, runs by itself or by a function; none where a graph is kept for another one."""
+    calls = place.flow.calls
+    if loop is not None:
+        calls = [call for call in place.flow.calls_within(loop) if contains(loop, call)]
     if any(map(_keeps_graph, calls)):
         return frozenset()
-    return frozenset(
+    passed = (
         name for call in calls for name in (*_passed_back(call), *_handed_over(place, call), *_given_back(place, call))
     )
+    return frozenset((*passed, *(_left_to_trainer(place) if loop is None else ())))
+
+
+def _left_to_trainer(place: Place) -> Iterator[str]:
+    """The loss that a LightningModule's step gives its trainer, which runs the backward pass: `return loss`, `return {"loss": loss}`."""
+    function = place.function
+    if function.name != "training_step" or function.cls is None:
+        return
+    bases = (base for one in place.project.ancestry(function.cls) for base in one.bases)
+    if not any(last(base) == "LightningModule" for base in bases):
+        return
+    for given in _returned(function):
+        if isinstance(given, ast.Dict):
+            given = next((v for k, v in zip(given.keys, given.values, strict=True) if is_constant(k, "loss")), None)
+        if isinstance(given, ast.Name):
+            yield given.id
 
 
 def _keeps_graph(call: ast.Call) -> bool:
@@ -105,13 +131,33 @@ def _given_back(place: Place, call: ast.Call) -> Iterator[str]:
     if not isinstance(target, ast.Name | ast.Tuple):
         return
     for function in place.project.targets(place.function, call):
-        passed = {name for inner in function.flow.calls for name in _passed_back(inner)}
-        if not passed or any(map(_keeps_graph, function.flow.calls)):
-            continue
-        returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return))
-        for bound, given in (pair for one in returned for pair in _pairs(target, one)):
+        passed = _passed_in(function)
+        for bound, given in (pair for one in _returned(function) for pair in _pairs(target, one)):
             if given.id in passed and place.project.value(function, given).grad:
                 yield bound.id
+
+
+def gives_used_up(place: Place, call: ast.Call) -> bool:
+    """Whether what a call gives is a loss whose backward pass the function has run that it calls: `agent.learn(batch)`."""
+    if not place.value(call).is_tensor:
+        return False
+    return any(
+        isinstance(given, ast.Name) and given.id in _passed_in(function) and place.project.value(function, given).grad
+        for function in place.project.targets(place.function, call)
+        for given in _returned(function)
+    )
+
+
+def _passed_in(function: Function) -> frozenset[str]:
+    """The names whose backward pass a function runs; none where a graph is kept for another one."""
+    if any(map(_keeps_graph, function.flow.calls)):
+        return frozenset()
+    return frozenset(name for inner in function.flow.calls for name in _passed_back(inner))
+
+
+def _returned(function: Function) -> Iterator[ast.expr | None]:
+    """What a function gives, one for each `return`."""
+    return (node.value for node in function.flow.nodes if isinstance(node, ast.Return))
 
 
 def _pairs(target: ast.expr, given: ast.expr | None) -> Iterator[tuple[ast.Name, ast.Name]]:

@@ -62,10 +62,14 @@ class Span(NamedTuple):
     end: ast.Call
     """The second read."""
 
+    @property
+    def first(self) -> int:
+        """The first line behind the first read."""
+        return (self.start.end_lineno or self.start.lineno) + 1
+
     def calls(self) -> Iterator[ast.Call]:
         """The calls in it, in source order."""
-        last = self.start.end_lineno or self.start.lineno
-        for call in self.function.flow.calls_between(last + 1, self.end.lineno):
+        for call in self.function.flow.calls_between(self.first, self.end.lineno):
             if call is not self.end and not _around(self.function, self.end, call):
                 yield call
 
@@ -219,11 +223,10 @@ def _reads(function: Function, targets_of: Targets, depth: int) -> bool:
     )
 
 
-def decides(span: Span, value_of: Callable[[ast.expr], Value]) -> bool:
-    """Whether Python decides in between by the value of a tensor, or picks elements by a mask: both wait for it."""
-    asked = kept(span.function, "asked by line", lambda: _asked(span.function))
-    first = bisect_right(asked, span.start.end_lineno or span.start.lineno, key=_line)
-    for node in asked[first : bisect_right(asked, span.end.lineno, key=_line)]:
+def decides(function: Function, first: int, last: int, value_of: Callable[[ast.expr], Value]) -> bool:
+    """Whether Python decides on some lines by the value of a tensor, or picks elements by a mask: both wait for it."""
+    asked = kept(function, "asked by line", lambda: _asked(function))
+    for node in asked[bisect_right(asked, first - 1, key=_line) : bisect_right(asked, last, key=_line)]:
         if isinstance(node, ast.Subscript):
             picked = value_of(node.slice)
             if picked.is_tensor and picked.boolean:

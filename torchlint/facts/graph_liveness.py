@@ -158,8 +158,8 @@ def _is_read_by_numpy(place: Place, node: ast.AST) -> bool:
     return False
 
 
-def reaches(place: Place, name: ast.Name, stored: ast.expr) -> bool:
-    """Whether the graph gets from the name to the whole expression: arithmetic, functions of torch, methods of tensors."""
+def reaches(place: Place, name: ast.expr, stored: ast.expr) -> bool:
+    """Whether the graph gets from the name, or the call, to the whole expression: arithmetic, functions of torch, methods of tensors."""
     child: ast.AST = name
     while child is not stored:
         parent = place.flow.parents[child]
@@ -179,12 +179,14 @@ def reaches(place: Place, name: ast.Name, stored: ast.expr) -> bool:
     return value.kind == "tensor" and value.proven
 
 
-def is_cut(place: Place, name: str, loop: Loop) -> bool:
-    """Whether a loop binds a name to something without history, `loss = loss.item()`, or to what a function makes of it."""
+def is_cut(place: Place, name: str, loop: Loop | None) -> bool:
+    """Whether a loop, or the function, binds a name to something without history, `loss = loss.item()`, or to what a function makes of it."""
     for store in place.flow.stores.get(name, ()):
         statement = place.flow.statement(store)
         value = getattr(statement, "value", None)
-        if not contains(loop, store) or not isinstance(value, ast.expr) or isinstance(statement, ast.AugAssign):
+        if (loop is not None and not contains(loop, store)) or not isinstance(value, ast.expr):
+            continue
+        if isinstance(statement, ast.AugAssign):
             continue
         outer = callee(value)
         if isinstance(outer, ast.Attribute) and outer.attr in _CUTS:

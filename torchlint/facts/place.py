@@ -17,6 +17,8 @@ class StepLoop(Protocol):
     """Why a place runs on every training step."""
 
     @property
+    def function(self) -> Function: ...
+    @property
     def loop(self) -> Loop | None: ...
 
 

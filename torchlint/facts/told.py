@@ -78,6 +78,6 @@ class Construction(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """graph-kept-alive: the name whose graph is kept."""
+    """graph-kept-alive: the name, or the call, whose graph is kept."""
 
     name: str
