@@ -19,7 +19,7 @@ from ..facts.roles import is_own_trial
 from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
 from ..query.question import question
 from ..settings.home import Home
-from . import attributes, handed, objects, results
+from . import attributes, handed, objects, results, supers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions
 from .definitions import GENERIC, Definitions
@@ -130,7 +130,11 @@ class Project(Definitions):
             # A test passes what a program would, but small and in the host's memory.
             passed = join_all([value for _, value in given[True]])
             return passed if self.is_tested(function) else passed.anywhere()
-        return self._given_to_object(function, name) or self._base_parameter(function, name)
+        return (
+            self._given_to_object(function, name)
+            or self._base_parameter(function, name)
+            or self._given_by_heirs(function, name)
+        )
 
     def _givers(self, function: Function, most: int) -> Sequence[CallSite]:
         """The calls of a function, by another name where there is none by its own; nothing where they are too many."""
@@ -229,6 +233,15 @@ class Project(Definitions):
             if (value := self._passed(site, function, name)) is not None
         ]
         return self._joined(given) if given else UNKNOWN
+
+    def _given_by_heirs(self, function: Function, name: str) -> Value:
+        """What methods of subclasses pass to the method that they stand in place of: `super().update(batch)`."""
+        given = [
+            (site, value)
+            for site in supers.calls(self, function)
+            if not self._tries(site) and (value := self._passed(site, function, name)) is not None
+        ]
+        return self._joined(given) if given and len(given) <= MAX_GIVERS else UNKNOWN
 
     def _may_be_of(self, site: CallSite, function: Function) -> bool:
         """Whether a call may run a method: one of its own object's method, `self.step(x)`, is in a class that the method's class is made of."""
