@@ -19,7 +19,7 @@ from ..facts.roles import is_own_trial
 from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
 from ..query.question import question
 from ..settings.home import Home
-from . import attributes, handed, objects, results, supers
+from . import attributes, handed, hooks, objects, results, supers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions
 from .definitions import GENERIC, Definitions
@@ -134,6 +134,7 @@ class Project(Definitions):
             self._given_to_object(function, name)
             or self._base_parameter(function, name)
             or self._given_by_heirs(function, name)
+            or hooks.given(self, function, name)
         )
 
     def _givers(self, function: Function, most: int) -> Sequence[CallSite]:
