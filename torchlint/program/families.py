@@ -16,7 +16,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import class_names, made_as_pattern, made_for
 from ..torch_api.operators import operator
-from . import supers
+from . import handed, supers
 from .calling import CallSite, calls_named, passes_messages
 from .definitions import GENERIC, MOST_HEIRS
 from .objects import files_calling, made_as
@@ -218,6 +218,7 @@ def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
                 yield site
         if one.name == "__call__" and one.cls is not None:
             yield from _calls_of_objects(project, one, one.cls)
+            yield from handed.calls_of_made(project, one)
     yield from supers.calls(project, function)
 
 

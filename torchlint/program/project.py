@@ -253,6 +253,7 @@ class Project(Definitions):
     def _given_to_object(self, function: Function, name: str) -> Value:
         """What calls of objects pass to a `forward` or `__call__`: `net(x.cuda())` behind `net = Net()`."""
         calls = objects.calls(self, function) if function.name in ("forward", "__call__") else []
+        calls = calls or (handed.calls_of_made(self, function) if function.name == "__call__" else [])
         given = (self._passed_to_object(site, function, name) for site in calls if not self._tries(site))
         known = [value for value in given if value is not None]
         return objects.received(join_all(known)) if known else UNKNOWN
