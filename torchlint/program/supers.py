@@ -1,4 +1,4 @@
-"""What `super().method(x)` runs, and where subclasses call so what they stand in place of."""
+"""What `super().method(x)` runs, and where subclasses call so what they stand in place of; of constructors `constructions` tells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class Code(Asking, Protocol):
 def run_by(code: Code, function: Function, call: ast.Call) -> Function | None:
     """The method of a base class that `super().method(x)` runs; None for other calls, and where no base in the project has one."""
     func, klass = call.func, function.cls
-    if klass is None or not (isinstance(func, ast.Attribute) and _is_own_super(func.value, klass)):
+    if klass is None or not isinstance(func, ast.Attribute) or func.attr == "__init__":
+        return None
+    if not _is_own_super(func.value, klass):
         return None
     above = itertools.islice(code.ancestry(klass), 1, None)
     return next((one.methods[func.attr] for one in above if func.attr in one.methods), None)
@@ -36,7 +38,11 @@ def run_by(code: Code, function: Function, call: ast.Call) -> Function | None:
 def calls(code: Code, method: Function) -> list[CallSite]:
     """Where methods of subclasses call a method by `super()`."""
     klass, name = method.cls, method.name
-    if klass is None or not any(code.writes(path, f").{name}(") for path in code.lineage(klass.name)):
+    if (
+        klass is None
+        or name == "__init__"
+        or not any(code.writes(path, f").{name}(") for path in code.lineage(klass.name))
+    ):
         return []
     return [
         CallSite(one, call)
