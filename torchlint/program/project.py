@@ -16,7 +16,8 @@ from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import spreads
 from ..facts.roles import is_own_trial
-from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
+from ..facts.torch_table import TOKEN_CALLS
+from ..facts.values import DICT, LIKELY, TENSOR, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
 from ..query.question import question
 from ..settings.home import Home
 from . import attributes, handed, hooks, objects, results, supers
@@ -135,6 +136,7 @@ class Project(Definitions):
             or self._base_parameter(function, name)
             or self._given_by_heirs(function, name)
             or hooks.given(self, function, name)
+            or self._given_for_token(function, name)
         )
 
     def _givers(self, function: Function, most: int) -> Sequence[CallSite]:
@@ -243,6 +245,13 @@ class Project(Definitions):
             if not self._tries(site) and (value := self._passed(site, function, name)) is not None
         ]
         return self._joined(given) if given and len(given) <= MAX_GIVERS else UNKNOWN
+
+    def _given_for_token(self, function: Function, name: str) -> Value:
+        """What transformers gives to what it calls for each token: `input_ids` and `scores` of a `LogitsProcessor`."""
+        if function.name != "__call__" or function.cls is None or not function.module.source.holds(b"transformers"):
+            return UNKNOWN
+        tensors = max((TOKEN_CALLS.get(word, 0) for word in self.base_words(function.cls)), default=0)
+        return TENSOR if 0 < function.positions.get(name, 0) <= tensors else UNKNOWN
 
     def _may_be_of(self, site: CallSite, function: Function) -> bool:
         """Whether a call may run a method: one of its own object's method, `self.step(x)`, is in a class that the method's class is made of."""
