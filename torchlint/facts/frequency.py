@@ -51,6 +51,8 @@ def how_often(place: Place) -> str:
         return "on every iteration of this loop"
     function, node = place.warm_caller or (None, None)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if node.name == "__call__":
+            return "on every generated token"
         return "on every batch that it is called for"
     if isinstance(node, Comprehension):
         what = "this comprehension" if function is place.function else "a comprehension that calls it"

@@ -263,7 +263,18 @@ class Function:
     def argument(self, call: ast.Call, name: str) -> ast.expr | None:
         """The expression that a call of the function passes for a parameter; None where it passes none."""
         position = self.positions.get(name)
-        return argument_of(call, name, position - self.is_method if position is not None else -1)
+        return argument_of(call, name, position - self.brings_own(call) if position is not None else -1)
+
+    def brings_own(self, call: ast.Call) -> bool:
+        """Whether a call gives the first parameter by the object that it is called on: any of a method but `Base.update(self, x)`."""
+        klass, func = self.cls, call.func
+        if klass is None or not self.is_method:
+            return False
+        owner = func.value if isinstance(func, ast.Attribute) else None
+        if not isinstance(owner, ast.Name) or owner.id != klass.name or not call.args:
+            return True
+        first = call.args[0]
+        return not isinstance(first, ast.Name) or first.id != self.own_name or "classmethod" in self.decorator_names
 
     def takes(self, call: ast.Call) -> bool:
         """Whether a call has the arguments that the parameters ask for, and no others; a decorator may change what they ask for."""
@@ -275,7 +286,7 @@ class Function:
             return False
         if None in written or any(isinstance(argument, ast.Starred) for argument in call.args):
             return True
-        positional = [*own.posonlyargs, *own.args][self.is_method :]
+        positional = [*own.posonlyargs, *own.args][self.brings_own(call) :]
         if own.vararg is None and len(call.args) > len(positional):
             return False
         rest = (*positional[len(call.args) :], *own.kwonlyargs)

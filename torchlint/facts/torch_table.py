@@ -128,6 +128,9 @@ NO_MODULE_SUFFIXES = tuple(
 # Methods that Lightning, and the trainers made like it, call on each batch of an evaluation or a prediction, without gradients.
 EVALUATION_STEPS = frozenset(("validation_step", "test_step", "predict_step"))
 
+# Bases of what `generate` of transformers calls for each token, with how many tensors it gives that.
+TOKEN_CALLS = {"LogitsProcessor": 2, "LogitsWarper": 2, "StoppingCriteria": 1}
+
 # Loaders of libraries that are torch's, and hand on its options by name.
 PINNING_LOADERS = frozenset(
     (

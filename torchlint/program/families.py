@@ -16,6 +16,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import class_names, made_as_pattern, made_for
 from ..torch_api.operators import operator
+from . import handed, supers
 from .calling import CallSite, calls_named, passes_messages
 from .definitions import GENERIC, MOST_HEIRS
 from .objects import files_calling, made_as
@@ -52,6 +53,8 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
                 other for method in methods for other in overrides(project, method, _own_class(function, call, method))
             )
             found.update(dict.fromkeys(other for other in others if other.takes(call)))
+    elif (above := supers.run_by(project, function, call)) is not None:
+        return [above]
     elif isinstance(call.func, ast.Attribute):
         if call.func.attr == "propagate" and function.cls is not None:
             found.update(dict.fromkeys(filter(passes_messages, function.cls.methods.values())))
@@ -88,7 +91,7 @@ def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.
 
 def callers(project: Project, function: Function) -> list[CallSite]:
     """Where a function may be called: by its name, as the method of a base class, and where nobody knows the object of its kind."""
-    sites = list(project.call_sites(function) or ())
+    sites = [*(project.call_sites(function) or ()), *supers.calls(project, function)]
     for method in project.overridden(function):
         sites += (site for site in project.call_sites(method) or () if _may_stand_in(project, function, site))
     if all(map(_hands_on, sites)):
@@ -215,6 +218,8 @@ def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
                 yield site
         if one.name == "__call__" and one.cls is not None:
             yield from _calls_of_objects(project, one, one.cls)
+            yield from handed.calls_of_made(project, one)
+    yield from supers.calls(project, function)
 
 
 def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: ast.expr) -> bool:

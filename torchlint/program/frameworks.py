@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from ..facts import names
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant
-from ..facts.torch_table import EVALUATION_STEPS
+from ..facts.torch_table import EVALUATION_STEPS, TOKEN_CALLS
 from ..system.regex import regex
 from ..text.declared import defined_in
 from ..text.source import Source
@@ -38,7 +38,7 @@ _STEPS: Mapping[str, frozenset[str]] = {
     "Optimizer": frozenset(("step",)),
 }
 _TESTS = frozenset(("simple_test", "aug_test"))
-# Methods that a framework calls on each batch of an evaluation or a prediction, likewise ("": any module).
+# Methods that a framework calls on each batch of an evaluation or a prediction, or for each token that it generates, likewise ("": any module).
 _BATCHES: Mapping[str, frozenset[str]] = {
     "": EVALUATION_STEPS,
     "Callback": frozenset(
@@ -53,6 +53,7 @@ _BATCHES: Mapping[str, frozenset[str]] = {
     "Detector": _TESTS,
     "Segmentor": _TESTS,
     "Head": _TESTS | {"predict_by_feat"},
+    **dict.fromkeys(TOKEN_CALLS, frozenset(("__call__",))),
 }
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 

@@ -11,12 +11,13 @@ from ..facts import aliases, names
 from ..facts.flow import Loop
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
+from ..facts.nodes import names_in
 from ..facts.values import Value
 from ..query.question import Asking, question
 from ..system.stamp import as_bytes
 from ..text.called import is_taken
 from ..text.source import Source
-from .calling import CallSite
+from .calling import CallSite, calls_named
 from .finders import fact_of_words
 from .texts import MAX_SITES
 
@@ -78,7 +79,7 @@ def _by_others(
     sites: dict[Function, list[tuple[CallSite, CallSite]]] = {}
     for place, taken in _taken(module, name):
         given = code.run_by(code.value(place, taken))
-        for where, use in _uses(code, place, taken, whole) if given else ():
+        for where, use in _uses(code, place, taken, whole, each=True) if given else ():
             call = where.flow.parents.get(use)
             if not isinstance(call, ast.Call) or (use is taken if call.func is use else whole):
                 continue
@@ -189,8 +190,31 @@ def _takes(source: Source, name: str) -> bool:
     return is_taken(source.data, as_bytes(name))
 
 
-def _uses(code: Code, function: Function, node: ast.expr, whole: bool = False) -> Iterator[Use]:
-    """The expressions that may give what one gives, that one first; if `whole`, not what `partial` makes of it."""
+@question("calls of made", [])
+def calls_of_made(code: Code, method: Function) -> list[CallSite]:
+    """Where objects of a class are called that run its `__call__`: `for metric in [Accuracy()]: metric(out)`, `post = A() if flag else B()`, `post(out)`.
+
+    Nothing where these are many.
+    """
+    found = list(_calls_of_made(code, method.cls, method)) if method.cls is not None else []
+    return found if len(found) <= MAX_SITES else []
+
+
+def _calls_of_made(code: Code, klass: Class, method: Function) -> Iterator[CallSite]:
+    paths = [klass.module.path, *code.named_by(klass.module, klass.name)]
+    for module in filter(None, (code.module_for_name(path, klass.name) for path in paths[:MAX_SITES])):
+        for place, made in calls_named(module, klass.name):
+            for where, use in _uses(code, place, made, each=True):
+                call = where.flow.parents.get(use)
+                if isinstance(call, ast.Call) and call.func is use and method in code.targets(where, call):
+                    yield CallSite(where, call)
+
+
+def _uses(code: Code, function: Function, node: ast.expr, whole: bool = False, *, each: bool = False) -> Iterator[Use]:
+    """The expressions that may give what one gives, that one first.
+
+    If `whole`, not what `partial` makes of it; if `each`, also what loops take out of what holds it.
+    """
     todo: list[Use] = [(function, node)]
     seen: set[ast.expr] = set()
     while todo and len(seen) < MOST_USES:
@@ -199,6 +223,7 @@ def _uses(code: Code, function: Function, node: ast.expr, whole: bool = False) -
             seen.add(use)
             yield place, use
             todo += _goes_to(code, place, use, whole)
+            todo += _taken_out(place, use) if each else ()
 
 
 def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool) -> Iterator[Use]:
@@ -217,6 +242,19 @@ def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool) -> Ite
         yield from ((site.function, site.call) for site in itertools.islice(code.calls_of(function), MAX_SITES))
     elif isinstance(taker, ast.Call) and taker.func is not node:
         yield from _given(code, function, taker, node, whole)
+
+
+def _taken_out(function: Function, node: ast.expr) -> Iterator[Use]:
+    """What a loop takes out of a list or dictionary: `metric` of `for metric in metrics`, `for name, metric in metrics.items()`."""
+    flow = function.flow
+    parent = flow.parents.get(node)
+    if isinstance(parent, ast.Attribute) and parent.value is node and parent.attr in ("items", "values"):
+        call = flow.parents.get(parent)
+        if isinstance(call, ast.Call) and call.func is parent:
+            yield function, call
+    elif isinstance(parent, ast.For) and parent.iter is node:
+        for name in sorted(names_in(parent.target)):
+            yield from ((function, load) for load in flow.loads.get(name, ()) if parent in flow.loops(load))
 
 
 def _given(code: Code, function: Function, call: ast.Call, node: ast.expr, whole: bool) -> Iterator[Use]:

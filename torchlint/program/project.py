@@ -16,10 +16,11 @@ from ..facts.evaluator import Evaluator, Given
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import spreads
 from ..facts.roles import is_own_trial
-from ..facts.values import DICT, LIKELY, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
+from ..facts.torch_table import TOKEN_CALLS
+from ..facts.values import DICT, LIKELY, TENSOR, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
 from ..query.question import question
 from ..settings.home import Home
-from . import attributes, handed, objects, results
+from . import attributes, handed, hooks, objects, results, supers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions
 from .definitions import GENERIC, Definitions
@@ -130,7 +131,13 @@ class Project(Definitions):
             # A test passes what a program would, but small and in the host's memory.
             passed = join_all([value for _, value in given[True]])
             return passed if self.is_tested(function) else passed.anywhere()
-        return self._given_to_object(function, name) or self._base_parameter(function, name)
+        return (
+            self._given_to_object(function, name)
+            or self._base_parameter(function, name)
+            or self._given_by_heirs(function, name)
+            or hooks.given(self, function, name)
+            or self._given_for_token(function, name)
+        )
 
     def _givers(self, function: Function, most: int) -> Sequence[CallSite]:
         """The calls of a function, by another name where there is none by its own; nothing where they are too many."""
@@ -230,6 +237,22 @@ class Project(Definitions):
         ]
         return self._joined(given) if given else UNKNOWN
 
+    def _given_by_heirs(self, function: Function, name: str) -> Value:
+        """What methods of subclasses pass to the method that they stand in place of: `super().update(batch)`."""
+        given = [
+            (site, value)
+            for site in supers.calls(self, function)
+            if not self._tries(site) and (value := self._passed(site, function, name)) is not None
+        ]
+        return self._joined(given) if given and len(given) <= MAX_GIVERS else UNKNOWN
+
+    def _given_for_token(self, function: Function, name: str) -> Value:
+        """What transformers gives to what it calls for each token: `input_ids` and `scores` of a `LogitsProcessor`."""
+        if function.name != "__call__" or function.cls is None or not function.module.source.holds(b"transformers"):
+            return UNKNOWN
+        tensors = max((TOKEN_CALLS.get(word, 0) for word in self.base_words(function.cls)), default=0)
+        return TENSOR if 0 < function.positions.get(name, 0) <= tensors else UNKNOWN
+
     def _may_be_of(self, site: CallSite, function: Function) -> bool:
         """Whether a call may run a method: one of its own object's method, `self.step(x)`, is in a class that the method's class is made of."""
         caller, callee = site.function, site.call.func
@@ -239,6 +262,7 @@ class Project(Definitions):
     def _given_to_object(self, function: Function, name: str) -> Value:
         """What calls of objects pass to a `forward` or `__call__`: `net(x.cuda())` behind `net = Net()`."""
         calls = objects.calls(self, function) if function.name in ("forward", "__call__") else []
+        calls = calls or (handed.calls_of_made(self, function) if function.name == "__call__" else [])
         given = (self._passed_to_object(site, function, name) for site in calls if not self._tries(site))
         known = [value for value in given if value is not None]
         return objects.received(join_all(known)) if known else UNKNOWN

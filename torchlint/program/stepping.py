@@ -15,7 +15,7 @@ from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of
 from ..query.question import question
 from ..system.regex import regex
-from . import families, handed
+from . import families, handed, hooks
 from .calling import CallSite
 from .conditions import in_training
 from .frameworks import runs_on_steps
@@ -127,7 +127,8 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     closures = dict(asked.closures)
     found: list[Called] = []
     for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
-        targets = [one for one in families.may_run(project, function, call) if not keeps_results(one)]
+        targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
+        targets = [one for one in targets if not keeps_results(one)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
         if weight in guards.RARE or "dummy" in names.last(call.func).lower():
@@ -145,6 +146,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
             weight = in_training(project, function, node, loop)
             if weight not in guards.RARE:
                 found.append(Called(told_place(project, getter), weight == "weak"))
+    found += [Called(told_place(project, hook), False) for hook in hooks.run_with(project, function, loop)]
     return found
 
 

@@ -627,7 +627,8 @@ class Site:
         if self.warm_caller is not None:
             function, node = self.warm_caller
             runs = "this comprehension" if isinstance(node, Comprehension) else "this loop"
-            why = "called on every batch" if node is function.node else f"{runs} runs the model"
+            called = "called for every token" if function.name == "__call__" else "called on every batch"
+            why = called if node is function.node else f"{runs} runs the model"
             return (self.related(function, node, why),)
         return ()
 
