@@ -5,12 +5,9 @@ from collections.abc import Iterator
 
 from torchlint.facts import amp, api_table, syntax
 from torchlint.rule import Finding, Site, plain, rule
-from torchlint.text.source import Words
 
 _INSTEAD = {"apex.amp.initialize()": "`torch.autocast`", "apex.amp.scale_loss()": "`GradScaler.scale`"}
 """What apex had before torch, and what torch has in its place."""
-_NATIVE = Words(b"autocast", b"GradScaler")
-"""What stands in a file that has torch's way beside that of apex."""
 
 
 @rule(
@@ -83,7 +80,7 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
     target = site.target
     assert isinstance(target, ast.expr)
     if site.name in _INSTEAD:
-        if not site.source.holds(_NATIVE):
+        if not site.source.holds(amp.NATIVE):
             what = f"`{site.text(site.call.func)}` is gone from apex since 2025"
             yield site.finding(f"{what}; {_INSTEAD[site.name]} of torch does it")
         return

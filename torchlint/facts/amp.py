@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..system.regex import regex
-from ..text.source import Source, SourceError
+from ..text.source import Source, SourceError, Words
 from . import names
 from .flow import Flow
 from .nodes import string
@@ -15,6 +15,8 @@ _ASK = frozenset(("isinstance", "issubclass", "register"))
 _CHECKERS = regex(rb"\b(?:beartype|typechecked|jaxtyped|pydantic|get_type_hints|validate_call|validate_arguments)\b")
 _NAMES = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
 OLD = frozenset((*(f"torch.cuda.amp.{name}" for name in _NAMES), "torch.cpu.amp.autocast", "torch.cpu.amp.GradScaler"))
+NATIVE = Words(b"autocast", b"GradScaler")
+"""What stands in a file that has torch's own way beside another one."""
 MEMBERS = {
     "torch.cuda.amp": frozenset(_NAMES),
     "torch.cuda.amp.autocast_mode": frozenset(("autocast", "custom_fwd", "custom_bwd")),
