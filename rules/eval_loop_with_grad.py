@@ -137,7 +137,9 @@ def _wasted(place: Site) -> Finding:
 
 
 def _repeated(site: Site, call: ast.Call) -> bool:
-    """Whether a loop runs a call more often than until it succeeds; one of another function may."""
+    """Whether a loop runs a call more often than until it succeeds; one of another function may. A constructor tries its parts once."""
+    if site.function.name == "__init__":
+        return False
     loops = site.flow.loops(call)
     return not _is_tried(site, loops) if loops else _runs_often(site.at(site.function, call))
 

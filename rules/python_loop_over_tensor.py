@@ -17,7 +17,9 @@ _FILLS = frozenset(("append", "extend"))
 _BUILTINS = frozenset(("float", "int", "len", "range", "list", "tuple"))
 _RAGGED = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
 """What gives as many elements as a row has of a kind."""
-_SIZED = frozenset(f"torch.{name}" for name in ("ones", "zeros", "empty", "full", "arange", "rand", "randn", "randint"))
+_SIZED = frozenset(
+    f"torch.{name}" for name in "ones zeros empty full eye arange linspace logspace rand randn randint randperm".split()
+)
 """What makes as many elements as it is told: rows have lengths of their own."""
 
 
