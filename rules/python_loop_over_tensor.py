@@ -3,9 +3,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts import frequency
+from torchlint.facts import frequency, syntax
 from torchlint.facts.module import BODIES
-from torchlint.facts.nodes import elements, names_in
+from torchlint.facts.nodes import elements, indices, names_in
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
@@ -23,9 +23,12 @@ _SIZED = frozenset(
 """What makes as many elements as it is told: rows have lengths of their own."""
 
 
+_JOINS = ("stack", "cat")
+
+
 @rule(
     "TL707",
-    shape="for $row in $rows: ...",
+    shape=["for $row in $rows: ...", *(f"torch.{name}(...)" for name in _JOINS)],
     severity="info",
     impact="high",
     category="kernel",
@@ -38,7 +41,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row: in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, and `torch.stack([x[i] for i in rows])`, which picks them one by one: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -80,6 +83,9 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.vmap.html
     - https://docs.pytorch.org/docs/stable/notes/broadcasting.html
     """
+    if isinstance(site.target, ast.Call):
+        yield from _gathered(site)
+        return
     assert isinstance(site.target, ast.For)
     loop = site.target
     if site.in_compiled or not site.accelerator or site.role == "test":
@@ -91,6 +97,37 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     if often:
         text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` launches kernels for each row by itself {often}"
         yield site.finding(text, related=site.why_hot())
+
+
+def _gathered(site: Site) -> Iterator[Finding]:
+    """`torch.stack([x[i] for i in rows])`: a kernel for each row that is picked, and one that joins them."""
+    made = site.call.args[0] if site.call.args else None
+    if not isinstance(made, ast.ListComp | ast.GeneratorExp) or len(made.generators) != 1 or made.generators[0].ifs:
+        return
+    by, picked = made.generators[0].target, made.elt
+    if not isinstance(by, ast.Name) or not isinstance(picked, ast.Subscript):
+        return
+    places = indices(picked.slice)
+    alone = [one for one in places if isinstance(one, ast.Name) and one.id == by.id]
+    rest = [one for one in places if one not in alone]
+    if len(alone) != 1 or not all(isinstance(one, ast.Slice) and not names_in(one) for one in rest):
+        return
+    if not _are_places(site, made.generators[0].iter):
+        return
+    if by.id in names_in(picked.value) or site.in_compiled or site.role == "test" or not site.accelerator:
+        return
+    often = _often(site) if _is_device_tensor(site, picked.value) else ""
+    if often:
+        text = f"`{site.short(made)}` launches a kernel for each row by itself {often}: one index picks them all"
+        yield site.finding(text, related=site.why_hot())
+
+
+def _are_places(site: Site, given: ast.expr) -> bool:
+    """Whether numbers are gone through, by which rows are picked; words are keys of a dictionary."""
+    value = site.value(given)
+    element = value.element
+    by_number = element is not None and element.kind == "number" and not element.other_kinds
+    return by_number or value.is_tensor or syntax.is_counted(site.resolve, given, ())
 
 
 def _often(site: Site) -> str:
