@@ -15,6 +15,7 @@ from torchlint.rule import Finding, Site, rule
         "torch.autograd.Variable(...)",
         "torch.set_default_tensor_type(...)",
         "$x.data",
+        "$context.saved_variables",
     ],
     severity="info",
     fix="safe",
@@ -30,7 +31,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     Finds `torch.autograd.Variable(x)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
     other lists too where that happens on each step, the constructors of `torch.cuda` on whatever they are given,
     `torch.set_default_tensor_type`, and writes in place through `.data` in the step loop; there, and in loops that run a
-    model, also `.data` of an expression that autograd records.
+    model, also `.data` of an expression that autograd records; and `ctx.saved_variables` in the `backward` of a function.
 
     ## Why is this slow?
 
@@ -47,7 +48,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
     nor is `.data` outside the step loop (initialisation, copies of weights).
-    Without `--preview` it tells of `Variable` alone, in functions and where it is made on each step, not once by a script or a constructor: what the rest says is true, but
+    Without `--preview` it tells of `saved_variables`, and of `Variable` alone, in functions and where it is made on each step, not once by a script or a constructor: what the rest says is true, but
     of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
 
     ## Bad
@@ -81,12 +82,20 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     follows the default type that some program may set. So is that of `torch.cuda.FloatTensor(list)` and the like, which
     raises another exception where there is no GPU, and any of them in a file with a `TorchFunctionMode`, which is told of
     `torch.tensor` alone.
+    `ctx.saved_variables` becomes `ctx.saved_tensors`, which gives the same tensors.
 
     ## References
 
     - https://docs.pytorch.org/docs/stable/tensors.html
     - https://docs.pytorch.org/docs/stable/generated/torch.set_default_tensor_type.html
     """
+    if site.name == ".saved_variables":
+        klass = site.function.cls
+        if klass is not None and site.function.name == "backward" and site.project.is_autograd_function(klass):
+            yield site.finding(
+                f"`{site.short()}` warns on every backward pass since torch 0.4; `saved_tensors` gives the same"
+            )
+        return
     if not site.settings.preview and not (site.name == "torch.autograd.Variable()" and _may_be_repeated(site)):
         return
     if site.name == ".data":
