@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments
+from torchlint.facts import arguments, names
 from torchlint.rule import Finding, Site, rule
 
 
@@ -69,12 +69,17 @@ def blocking_work_in_hot_loop(site: Site) -> Iterator[Finding]:
 
 
 def _conditional(site: Site) -> bool:
-    """Whether a comparison decides between the step loop and the place: a best score, a number of steps."""
+    """Whether a comparison decides between the step loop and the place: a best score, a number of steps; or who asks to offload."""
     loop = site.hot.loop if site.hot is not None and site.hot.function is site.function else None
     return any(
-        any(isinstance(part, ast.Compare) for part in ast.walk(guard.test))
+        any(isinstance(part, ast.Compare) or _offloads(part) for part in ast.walk(guard.test))
         for guard in site.flow.guards(site.target, loop)
     )
+
+
+def _offloads(part: ast.AST) -> bool:
+    """`args.offload`, `cpu_offload`"""
+    return isinstance(part, ast.Name | ast.Attribute) and "offload" in names.last(part)
 
 
 def _work(site: Site) -> str:

@@ -171,8 +171,10 @@ def _off(site: Site, call: ast.Call) -> bool:
 
 
 def _frozen(site: Site, call: ast.Call) -> bool:
-    """Whether the file, or the model itself, freezes the parameters of the model that is called."""
+    """Whether the file, or the model itself, freezes the parameters of the model that is called, `vae(x)` or `vae.encode(x)`."""
     model = model_of(call)
+    if isinstance(model, ast.Attribute) and site.value(model).kind == "function":
+        model = model.value
     return is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model))
 
 

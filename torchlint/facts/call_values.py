@@ -116,7 +116,12 @@ def _given_before(values: Evaluator, function: ast.expr) -> dict[str, Value] | N
 def _result_of(
     values: Evaluator, function: Function, node: ast.Call, args: Arguments, owner: Class | None = None
 ) -> Value:
-    """What calling a function gives: a generator that hands on what it iterates over gives the elements of that."""
+    """What calling a function gives: a generator that hands on what it iterates over gives the elements of that.
+
+    `Net.from_pretrained(path)` makes a `Net`, however long the way to it is.
+    """
+    if owner is not None and function.name == "from_pretrained" and "classmethod" in function.decorator_names:
+        return replace(values.instance(owner, node), certainty=LIKELY)
     if function.handed_on is not None:
         passed = function.argument(node, function.handed_on)
         whole = values.expr(passed) if passed is not None else UNKNOWN

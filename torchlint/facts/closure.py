@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Protocol
 
 from . import syntax
@@ -24,14 +25,20 @@ class Files(Protocol):
     def mentioned(self, module: Module, pattern: re.Pattern[bytes]) -> bool: ...
 
 
-def program(files: Files, module: Module) -> list[Module]:
-    """The file and those of the project that it imports, directly or through others."""
-    found = {module: None}
+def program(files: Files, module: Module) -> Iterator[Module]:
+    """The file and those of the project that it imports, directly or through others; the nearest first, each looked for when it is asked for."""
+    found = {module}
     edge = [module]
+    yield module
     for _ in range(DEPTH):
-        edge = [imported for one in edge for imported in files.imports_of(one) if imported not in found]
-        found.update(dict.fromkeys(edge))
-    return list(found)
+        further = []
+        for one in edge:
+            for imported in files.imports_of(one):
+                if imported not in found:
+                    found.add(imported)
+                    further.append(imported)
+                    yield imported
+        edge = further
 
 
 def mentions(files: Files, module: Module, pattern: re.Pattern[bytes]) -> bool:

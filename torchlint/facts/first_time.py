@@ -117,10 +117,12 @@ def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:
 def grows(guard: Guard, flow: Flow) -> bool:
     """`if length != self.length: self.length = length; ...`: where a size, a device or a dtype is another one than the last time.
 
-    So is the highest number so far: `if n > self.max_length: self.max_length = n.item()`.
+    So is the highest number so far: `if n > self.max_length: self.max_length = n.item()`; and a tensor that lies elsewhere:
+    `if self.table.device != device: self.table = self.table.to(device)`.
     """
     for name, new in _other_than_kept(guard):
-        stores = flow.targets.get(".".join(name), ())
+        of_tensor = len(name) > 2 and name[-1] in ("device", "dtype")
+        stores = flow.targets.get(".".join(name[:-1] if of_tensor else name), ())
         behind = [store for store in stores if any(contains(statement, store) for statement in guard.block or ())]
         if behind and (_is_extent(new, flow) or (_is_more(guard, new) and _is_highest(name, new, behind, flow))):
             return True
@@ -180,9 +182,16 @@ def _other_than_kept(guard: Guard) -> Iterator[tuple[list[str], ast.expr]]:
         return
     sides = [test.left, test.comparators[0]]
     for kept, new in (sides, sides[::-1]):
-        name = names.chain(kept)
+        name = names.chain(_whole(kept))
         if name is not None and name[0] == "self" and len(name) > 1:
             yield name, new
+
+
+def _whole(kept: ast.expr) -> ast.expr:
+    """`self.tables.device` of `self.tables[0].device`: what one of several is asked, all are."""
+    if isinstance(kept, ast.Attribute) and isinstance(kept.value, ast.Subscript):
+        return ast.Attribute(kept.value.value, kept.attr, ast.Load())
+    return kept
 
 
 def sets(guard: Guard, flow: Flow) -> bool:
@@ -440,9 +449,13 @@ def _is_like(value: ast.expr | None, filling: list[ast.expr | None]) -> bool:
 
 
 def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
-    """`x += 1`, `x = x.view(-1)`: where there was something, there is something afterwards."""
+    """`x += 1`, `x = x.view(-1)`, `x = [one.cuda() for one in x]`: where there was something, there is something afterwards."""
     if isinstance(statement, ast.Assign):
-        return any(isinstance(n, ast.Attribute) and names.chain(n.value) == name for n in ast.walk(statement.value))
+        return any(
+            (isinstance(n, ast.Attribute) and names.chain(n.value) == name)
+            or (isinstance(n, ast.comprehension) and names.chain(n.iter) == name)
+            for n in ast.walk(statement.value)
+        )
     return isinstance(statement, ast.AugAssign)
 
 

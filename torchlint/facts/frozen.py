@@ -71,13 +71,15 @@ def _is_off(made: Function, given: ast.expr, by: ast.Call | None) -> bool:
 
 
 def _freezes(text: str, name: str) -> bool:
-    """`for p in net.parameters(): p.requires_grad = False`, `set_requires_grad(net, False)` that no call takes back."""
+    """`for p in net.parameters(): p.requires_grad = False`, `freeze(net)`, `set_requires_grad(net, False)` that no call takes back."""
     name = re.escape(name)
     frozen = re.compile(
         rf"\b{name}\b[^\n]*{_SETS}|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*{_SETS}"
         rf"|\b(?:de|dis|un|no|turn_off|freeze)\w*requires_grad\w*\([^\n]*\b{name}\b"
     )
     given = re.compile(rf"requires_grad\w*\((?=[^\n]*\b{name}\b)[^\n]*\b(True|False)\b")
+    if re.search(rf"\bfreeze(?:_all|_?params|_?parameters|_?weights|_?model|_?module)?\([^\n]*\b{name}\b", text):
+        return True
     lines = list(_around_grad(text))
     told = {match[1] for line in lines for match in given.finditer(line)}
     return told == {"False"} or any(map(frozen.search, lines))
