@@ -5,20 +5,12 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, host_needs, logging_calls, type_tested
 from torchlint.facts import host_reads as reads
-from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Severity, Site, rule
 
 
 @rule(
     "TL105",
-    shape=[
-        "torch.tensor(...)",
-        "$x.item(...)",
-        "float(...)",
-        "int(...)",
-        "bool(...)",
-        *(f"math.{name}(...)" for name in reads.MATH),
-    ],
+    shape=["$x.item(...)", "float(...)", "int(...)", "bool(...)", *(f"math.{name}(...)" for name in reads.MATH)],
     scope="hot",
     fix="unsafe",
     numbers="exact",
@@ -33,8 +25,7 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of device tensors that are repeated for each element: in a
-    comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model, and what `torch.tensor` of
-    a comprehension reads (`torch.tensor([x[i] for i in rows])`); in step loops,
+    comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
     in what they call, and (`.item()` only, as `info`) in evaluation and generation loops, and elsewhere in loops
     over a tensor that is proven to be on the device.
 
@@ -82,9 +73,6 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html>
     """
-    if site.name == "torch.tensor()":
-        yield from _made_of(site)
-        return
     repeated = reads.per_element(site, site.call)
     tensor = reads.scalar_read(site, site.call) if repeated is not None else None
     if tensor is None or logging_calls.is_logged(site, site.call) or site.role == "test":
@@ -101,18 +89,6 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     what = loop if isinstance(repeated, ast.For) else "element of this comprehension"
     message = f"`{site.short()}` waits for the device once for each {what}: read them all at once"
     yield site.finding(message, severity=level, related=site.why_hot())
-
-
-def _made_of(site: Site) -> Iterator[Finding]:
-    """`torch.tensor([x[i] for i in rows])` of a tensor of the device: each element is read, and all are copied back."""
-    made = site.call.args[0] if site.call.args else None
-    level = frequency.severity(site) if isinstance(made, ast.ListComp) else None
-    if not isinstance(made, ast.ListComp) or level is None or not site.accelerator or site.role == "test":
-        return
-    value, certainty = site.value(made.elt), LIKELY if site.hot is not None else PROVEN
-    if value.kind == "tensor" and not value.other_kinds and reads.device_tensor(site, made.elt, certainty) is not None:
-        message = f"`{site.short()}` waits for the device once for each element: `torch.stack`, or one index, leaves them there"
-        yield site.finding(message, severity=level, related=site.why_hot())
 
 
 def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
