@@ -29,8 +29,8 @@ _ABSENT = "where there is no such device another exception says so"
 def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name == "torch.autograd.Variable()":
         return _variable(site)
-    if site.name == ".saved_variables":
-        saved = site.text().removesuffix("saved_variables") + "saved_tensors"
+    if isinstance(site.target, ast.Attribute) and site.name == ".saved_variables":
+        saved = f"{operand(site, site.target.value, Place.RECEIVER)}.saved_tensors"
         return Fix("Use `saved_tensors`", (site.tree.replace(site.node, saved),), "safe")
     name = site.name.removesuffix("()")
     return _constructor(site, name) if name in CONSTRUCTORS else None
