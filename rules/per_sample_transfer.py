@@ -3,15 +3,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, frequency, names, samples
+from torchlint.facts import arguments, frequency, samples
 from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Class
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _COLLATE = regex(rb"collate_fn[ \t]*=[ \t]*(?:\w+\.)?(\w+)")
-_BASES = 5
-"""Through so many classes a base is looked for."""
 
 
 @rule(
@@ -153,7 +151,7 @@ def _loading(site: Site) -> str:
     """The part of data loading that the place is in; "" where it is in none."""
     function = site.function
     gives = function.name in ("__getitem__", "__getitems__", "__iter__")
-    if gives and function.cls is not None and _is_dataset(site, function.cls, _BASES):
+    if gives and function.cls is not None and _is_dataset(site, function.cls):
         return f"`{function.name}`"
     if not site.source.holds(b"collate_fn"):
         return ""
@@ -164,11 +162,9 @@ def _loading(site: Site) -> str:
     return f"`{function.name}`" if function.name.encode() in collating else ""
 
 
-def _is_dataset(site: Site, klass: Class, steps: int) -> bool:
+def _is_dataset(site: Site, klass: Class) -> bool:
     """Whether a class, or one of those of the project that it inherits from, has a base that is called a dataset."""
-    if any(names.last(base).endswith("Dataset") for base in klass.bases):
-        return True
-    return steps > 0 and any(_is_dataset(site, one, steps - 1) for one in site.project.bases(klass))
+    return any(word.endswith("Dataset") for word in site.project.base_words(klass))
 
 
 def _is_gathered(site: Site) -> bool:
