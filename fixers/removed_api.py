@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import api_table
-from torchlint.facts.deprecated_table import KEYWORDS, NAMES
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES, NON_BLOCKING
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import call_node, older_torch, substituted
 
@@ -11,6 +11,8 @@ from torchlint.rule.rewrite import call_node, older_torch, substituted
 def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name == ".data":
         return _item(site)
+    if site.name.startswith("."):
+        return _renamed(site)
     if site.name.endswith("()"):
         return _without_keyword(site)
     entry = NAMES[site.name]
@@ -29,6 +31,14 @@ def _item(site: Site) -> Fix | None:
     if index.translate(None, b" ") != b"[0]":
         return None
     return Fix("Use `item()`", (Edit(end - len("data"), read, b"item()"),), "unsafe", "the program raised before")
+
+
+def _renamed(site: Site) -> Fix | None:
+    """`non_blocking=` in place of `async=`."""
+    given = next(one for one in site.call.keywords if one.arg == NON_BLOCKING)
+    start = site.source.start_of(given)
+    edit = Edit(start, start + len("async"), NON_BLOCKING.encode())
+    return Fix(f"Use `{NON_BLOCKING}`", (edit,), "unsafe", "the file could not be read before")
 
 
 def _without_keyword(site: Site) -> Fix | None:

@@ -4,16 +4,18 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import api_table, syntax
-from torchlint.facts.deprecated_table import KEYWORDS, NAMES, since
+from torchlint.facts.deprecated_table import KEYWORDS, NAMES, NON_BLOCKING, TOOK_ASYNC, since
 from torchlint.rule import Finding, Site, rule
 
 _RAISES = (0, 5)
 """The first torch in which a tensor of no dimensions has no element 0."""
 
+_NAMED_NON_BLOCKING = (0, 4)
+
 
 @rule(
     "TL902",
-    shape=[*NAMES, *(f"{name}(...)" for name in KEYWORDS), "$x.data[0]"],
+    shape=[*NAMES, *(f"{name}(...)" for name in KEYWORDS), "$x.data[0]", *(f"$x.{name}(...)" for name in TOOK_ASYNC)],
     severity="error",
     fix="unsafe",
     numbers="exact",
@@ -27,7 +29,8 @@ def removed_api(site: Site) -> Iterator[Finding]:
     Looks names and arguments up in a table of what is gone: `torch.solve`, `torch.symeig`, `torch.rfft`,
     `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and others.
     Which versions have it is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
-    Also `loss.data[0]` of what is known to be a single value, which was its number before torch 0.4.
+    Also `loss.data[0]` of what is known to be a single value, which was its number before torch 0.4, and `x.cuda(async=True)`,
+    which was called `non_blocking` then: Python 3.7 and later can't read it. Such a file is linted as if it said `non_blocking`.
 
     ## Why is this slow?
 
@@ -55,7 +58,7 @@ def removed_api(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Where another name takes the same arguments it is written instead, and `verbose` is left out.
-    `loss.data[0]` becomes `loss.item()`.
+    `loss.data[0]` becomes `loss.item()`, and `async=` becomes `non_blocking=`.
     All fixes are unsafe: a program that raised runs on, and with `verbose=True` nobody prints the rate. Where the project also
     allows a torch that has the old name, the note says so.
 
@@ -69,6 +72,9 @@ def removed_api(site: Site) -> Iterator[Finding]:
         return
     if site.name == ".data":
         yield from _first_of_one(site)
+        return
+    if site.name.startswith("."):
+        yield from _async(site)
         return
     if site.name.endswith("()"):
         yield from _arguments(site, site.name.removesuffix("()"))
@@ -90,6 +96,17 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         if entry is not None and (gone := _gone(site, entry.name)) is not None:
             yield site.finding(
                 f"`{site.text(site.call.func)}` does not take `{given.arg}`{since(gone)}; use {entry.instead}", at=given
+            )
+
+
+def _async(site: Site) -> Iterator[Finding]:
+    if site.torch is None or site.torch.high < _NAMED_NON_BLOCKING:
+        return
+    for given in site.call.keywords:
+        if given.arg == NON_BLOCKING and site.text(given).startswith("async"):
+            yield site.finding(
+                f"`{site.short()}` can't be read by Python 3.7 and later; the argument is called `{NON_BLOCKING}` since torch 0.4",
+                at=given,
             )
 
 

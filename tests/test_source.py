@@ -76,6 +76,22 @@ def test_codecs_that_bring_newer_syntax_are_utf8(name: str) -> None:
     assert "é" in source.text
 
 
+def test_async_of_old_torch_is_read_as_non_blocking() -> None:
+    tree = Source.of("a.py", b"y = y.cuda( async =True, device=0)\nx.copy_(y, async=flag) or z\n").parse()
+
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    arguments = [(keyword.arg, keyword.lineno, keyword.col_offset) for call in calls for keyword in call.keywords]
+    assert [("non_blocking", 1, 12), ("device", 1, 25), ("non_blocking", 2, 11)] == arguments
+
+
+@pytest.mark.parametrize(
+    "text", ["run(async=True)", "x.start(async=True)", "cuda(async=True)", "x.cuda(async=True); async = 1"]
+)
+def test_async_of_other_calls_is_an_error_of_syntax(text: str) -> None:
+    with pytest.raises(SourceError, match="invalid syntax"):
+        Source.of("a.py", text.encode()).parse()
+
+
 @pytest.mark.parametrize("name", ["utf-8", "UTF8", "utf_8", "utf-8-unix", "utf-8-sig"])
 def test_utf8_has_many_names(name: str) -> None:
     source = Source.of("a.py", f"# -*- coding: {name} -*-\nx = 'é'\n".encode())

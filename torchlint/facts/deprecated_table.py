@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 from torchlint.torch_api.version import Range, Version
 
+from ..text import source
 from . import api_table
+
+NON_BLOCKING, TOOK_ASYNC = source.NON_BLOCKING, source.TOOK_ASYNC
 
 
 class Entry(NamedTuple):

@@ -24,6 +24,14 @@ NOTEBOOK = ".ipynb"
 _LONG = regex(r"0[xob][\da-f_]{2000}", re.IGNORECASE)
 _LARGEST = 1 << 2000
 """What stands for larger numbers: Python writes no number of more than 4300 digits, though it reads them in hexadecimal."""
+ASYNC = regex(r"([(,]\s*)async(?=\s*=[^=])")
+"""An argument named `async`."""
+_ASYNC_AS_LONG = "a5ync"
+"""A name as long as `async`, so that all lines and columns stay."""
+TOOK_ASYNC = ("copy_", "cuda", "type")
+"""The methods of tensors that took it."""
+NON_BLOCKING = "non_blocking"
+"""What torch calls that argument since 0.4."""
 _COUNTED = regex(r" \((?:detected at|on) line \d+\)| on line \d+")
 _COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
@@ -306,11 +314,14 @@ class Source:
 
     def parse(self) -> ast.Module:
         """The file as `ast`, whose lines and columns are those of `data`. Raises SourceError if it can't be parsed."""
+        text = self.data.decode()  # a string: for bytes a coding cookie would be obeyed again
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # invalid escapes and the like are the business of other linters
-                return parsed(self.data.decode())  # a string: for bytes a coding cookie would be obeyed again
+                return parsed(text)
         except SyntaxError as error:
+            if (tree := of_old_torch(text)) is not None:
+                return tree
             message = f"{error.msg} (Python {sys.version_info[0]}.{sys.version_info[1]})"
             for start, old in _PYTHON_2.items():
                 if error.msg.startswith(start):
@@ -338,6 +349,27 @@ class Source:
         except (ValueError, RecursionError, MemoryError):
             pass
         self.parse()
+
+
+def of_old_torch(text: str) -> ast.Module | None:
+    """The tree of a text that calls torch as before 0.4, `x.cuda(async=True)`, with today's name of that argument; None of others.
+
+    Python has `async` as a keyword since 3.7, so such a text does not parse.
+    """
+    if ASYNC.search(text) is None or _ASYNC_AS_LONG in text:
+        return None
+    try:
+        tree = parsed(ASYNC.sub(rf"\g<1>{_ASYNC_AS_LONG}", text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for node in ast.walk(tree):
+        for keyword in node.keywords if isinstance(node, ast.Call) else ():
+            if keyword.arg == _ASYNC_AS_LONG:
+                assert isinstance(node, ast.Call)
+                if not isinstance(node.func, ast.Attribute) or node.func.attr not in TOOK_ASYNC:
+                    return None
+                keyword.arg = NON_BLOCKING
+    return tree
 
 
 def parsed(text: str) -> ast.Module:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..system.cached import cached_property
 from ..system.regex import regex
 from .finding import Edit
-from .source import Source
+from .source import ASYNC, NON_BLOCKING, Source
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -172,6 +172,8 @@ def _parsed(text: str, is_expression: bool) -> cst.CSTNode:
 
     if "\r" in text:
         text = _LONE_CR.sub("\n", text)
+    if "async" in text:
+        text = ASYNC.sub(rf"\g<1>{NON_BLOCKING}", text)
     try:
         if is_expression:
             return libcst.parse_expression(f"({text}\n)")
