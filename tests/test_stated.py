@@ -257,6 +257,13 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ("    pip install \\\n        torch==1.7.0\n", (1, 8)),
         ("    conda install -y torchvision=0.16.1 numpy -c pytorch\n", (2, 2)),
         ("    pip install torch==2.2.0 torchvision==0.16.0\n", (2, 3)),
+        ("    conda install pytorch torchvision pytorch-cuda=11.7 -c pytorch -c nvidia\n", (2, 1)),
+        (
+            "    conda install -y pytorch cudatoolkit=10.0 -c pytorch\nor\n    conda install pytorch cudatoolkit=9.2\n",
+            (1, 8),
+        ),
+        ("    pip3 install torch torchvision --index-url https://download.pytorch.org/whl/cu121\n", (2, 6)),
+        ("    conda install pytorch=1.12 cudatoolkit=10.1 -c pytorch\n", (1, 13)),
     ],
 )
 def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: str, high: tuple[int, int]) -> None:
@@ -271,6 +278,41 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
     (project / "install.sh").write_text("pip install torch==2.6\n")
 
     assert Range((2, 6), (2, 7)) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install torch --extra-index-url https://download.pytorch.org/whl/cu117\n",
+        "pip install torch --index-url https://download.pytorch.org/whl/cu128\n",
+        "conda install pytorch cudatoolkit=10.2 -c pytorch\npip install torch --index-url https://download.pytorch.org/whl/cu130\n",
+        "conda install tensorflow cudatoolkit=10.0\npip install torch\n",
+        "conda install pytorch-lightning cudatoolkit=10.0\n",
+        "Needs PyTorch >= 1.10.\n\n    conda install pytorch cudatoolkit=11.3 -c pytorch\n",
+    ],
+)
+def test_a_cuda_that_any_torch_is_built_for_says_nothing(project: Path, text: str) -> None:
+    (project / "README.md").write_text(text)
+
+    assert project_torch(project) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "high"),
+    [
+        ("  - pytorch\n  - cudatoolkit=10.2\n", (1, 13)),
+        ("  - pytorch::pytorch>=1.9\n  - pytorch-cuda=11.8\n", (2, 8)),
+        ("  - cudatoolkit=10.2\n  - pip:\n    - torch\n", None),
+        ("  - pytorch-lightning\n  - cudatoolkit=10.2\n", None),
+        ("  - pytorch\n  - cudatoolkit=11.2\n", None),
+    ],
+)
+def test_the_cuda_of_an_environment(project: Path, lines: str, high: tuple[int, int] | None) -> None:
+    (project / "environment.yml").write_text(f"dependencies:\n{lines}")
+
+    found = project_torch(project)
+
+    assert high == (found.high if found is not None else None)
 
 
 @pytest.mark.parametrize("name", ["INSTALL.md", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL", "docs/INSTALL.md",

@@ -99,7 +99,8 @@ _ENTRIES = (
     _renamed("torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_norm_"),
     Entry(
         "torch.nn.utils.weight_norm",
-        "`torch.nn.utils.parametrizations.weight_norm`, which names the parameters differently",
+        "`torch.nn.utils.parametrizations.weight_norm`, which names the parameters differently and is taken away by "
+        "`torch.nn.utils.parametrize.remove_parametrizations`",
     ),
     _renamed(
         "torch.nn.utils.stateless.functional_call",

@@ -16,7 +16,7 @@ from ..settings.home import project_root
 from ..system import stamp
 from ..system.regex import regex
 from ..text.source import Source, SourceError
-from ..torch_api.version import Range, behind_triton, behind_vision, on_python
+from ..torch_api.version import Range, behind_cuda, behind_triton, behind_vision, on_python
 
 if TYPE_CHECKING:
     from configparser import RawConfigParser
@@ -31,6 +31,14 @@ _CONDA = regex(
 )
 _INSTALL = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?(?:py)?torch\s*={1,2}\s*(\d+(?:\.\d+)*)")
 _VISION = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?torchvision\s*={1,2}\s*(\d+(?:\.\d+)+)")
+_CONDA_CUDA = r"(?:cudatoolkit|pytorch-cuda)\s*={1,2}\s*(\d+\.\d+)"
+_BUILT_FOR = regex(
+    rf"\b(?:conda|mamba)\s+install\s[^;&|]*?\b(?:py)?torch\s[^;&|]*?\b{_CONDA_CUDA}"
+    r"|\bpip3?\s+install\s[^;&|]*?\btorch\s[^;&|]*?(?:--index-url|-i)[\s=]\S*/whl/cu(\d+)(\d)\b"
+)
+"""A torch of any version that is installed for a CUDA; an `--extra-index-url` leaves the newest torch to be had."""
+_FOR_CUDA = regex(rf"(?m)^\s*-\s*[\"']?(?:[\w.-]+::)?{_CONDA_CUDA}")
+_FROM_CONDA = regex(r"(?m)^\s*-\s*[\"']?(?:[\w.-]+::)?pytorch\b(?!-)")
 _NAMED_OTHER = regex(r"\s*(?:-\s*)?((?:torchvision|triton)\b.*)", re.IGNORECASE)
 _BEHIND: dict[str, Callable[[str], str]] = {"torchvision": behind_vision, "triton": behind_triton}
 """Packages of which each release goes with one torch."""
@@ -279,7 +287,9 @@ def _requirements(text: str) -> Iterator[str]:
 
 
 def _others(text: str) -> Iterator[str]:
-    """The torch that a torchvision or a triton is made for: 1.7 for `torchvision==0.8.2`, 2.2 for `triton==2.2.0`."""
+    """The torch that a torchvision or a triton is made for, 1.7 for `torchvision==0.8.2`, 2.2 for `triton==2.2.0`; and that conda has
+    for a CUDA, up to 1.12 for `cudatoolkit=10.2`.
+    """
     from packaging.requirements import InvalidRequirement, Requirement
 
     for match in filter(None, map(_NAMED_OTHER.match, text.splitlines())):
@@ -289,6 +299,8 @@ def _others(text: str) -> Iterator[str]:
             if behind is not None and wanted.marker is None:
                 pinned = [one for one in wanted.specifier if one.operator in ("==", "<=")]
                 yield ",".join(f"{one.operator}{torch}" for one in pinned if (torch := behind(one.version)))
+    if _FROM_CONDA.search(text) is not None:
+        yield from _either(f"<={torch}" for match in _FOR_CUDA.finditer(text) if (torch := behind_cuda(match[1])))
 
 
 def _setup_py(text: str) -> Iterator[str]:
@@ -322,10 +334,18 @@ def _told(text: str) -> Iterator[str]:
     if all(_is_older(found, match[1] or match[2]) for match in least):
         found += _listed(text)
         found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
+        found = found or _built_for(lines)
         older = (match[1] for line in lines if (match := _BEFORE.match(_item(line))))
         yield from _either(
             [*(f"<={version}" for version in filter(None, found)), *(f"<{version}" for version in older)]
         )
+
+
+def _built_for(lines: Iterable[str]) -> list[str]:
+    """The newest torch for each CUDA that torch is installed for, 2.0 for `conda install pytorch pytorch-cuda=11.7`; none where one is not known."""
+    found = [match for line in lines for match in _BUILT_FOR.finditer(line)]
+    newest = [behind_cuda(match[1] or f"{match[2]}.{match[3]}") for match in found]
+    return newest if all(newest) else []
 
 
 def _item(line: str) -> str:

@@ -24,6 +24,11 @@ _VISION_OF_TORCH_1_4, _VISION_OF_TORCH_2_0 = 5, 15
 _TORCH_OF_TRITON = {"2": 0, "3": 4}
 """The minor version of the first torch 2 that came with a major one of triton: since then both count on together."""
 _LAST_OF_TRITON = {"2": 3}
+_LAST_ON_CUDA = {
+    "9.0": "1.1", "9.2": "1.7", "10.0": "1.4", "10.1": "1.8", "10.2": "1.12", "11.0": "1.7", "11.1": "1.10", "11.3": "1.12",
+    "11.5": "1.11", "11.6": "1.13", "11.7": "2.0", "11.8": "2.7", "12.1": "2.5", "12.4": "2.6",
+}  # fmt: skip
+"""The newest torch that was built for a CUDA, by https://pytorch.org/get-started/previous-versions/."""
 YEARS = 3
 """For how long after its release people are taken to use a torch."""
 
@@ -172,3 +177,8 @@ def _comparisons(clause: str) -> list[tuple[str, tuple[int, ...]]]:
     else:
         return [(sign, release)]
     return [(">=", release), ("<", (*release[: kept - 1], release[kept - 1] + 1))]
+
+
+def behind_cuda(version: str) -> str:
+    """The newest torch that was built for a CUDA: 2.0 for 11.7; "" where that is not known."""
+    return _LAST_ON_CUDA.get(version, "")
