@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from . import batches, calls, common_names, module_calls, moves, names, numpy_calls, operations, operator_results
 from . import torch_table as table
@@ -36,6 +37,7 @@ from .values import (
     Tuple,
     Unknown,
     Value,
+    constant,
     join_all,
     replace,
     sequence,
@@ -131,13 +133,34 @@ def _result_of(
 
 
 def _of_lambda(values: Evaluator, function: ast.Lambda, args: Arguments) -> Value:
-    """What a lambda gives that hands on what it is given, `lambda x: x`, or iterates over it, `lambda x: tqdm(x)`."""
+    """What a lambda gives that hands on what it is given, `lambda x: x`, or iterates over it, `lambda x: tqdm(x)`.
+
+    Of a tensor, also what its methods make of it: `lambda x: x.reshape(-1)`.
+    """
     parameters, body = function.args.args, function.body
     if len(parameters) != 1 or len(args.positional) != 1:
         return UNKNOWN
     if isinstance(body, ast.Call) and body.args and names.last(body.func) in table.ITERATION_WRAPPERS:
         body = body.args[0]
-    return args.first if isinstance(body, ast.Name) and body.id == parameters[0].arg else UNKNOWN
+    read = values.expr if function in values.function.flow.parents else _written_out
+    return _by_methods(body, parameters[0].arg, args.first, read)
+
+
+def _by_methods(node: ast.expr, name: str, given: Value, read: Callable[[ast.expr], Value]) -> Value:
+    """What stands under a name, `x`, or what methods of tensors make of it: `x.detach().cpu()`."""
+    if isinstance(node, ast.Name) and node.id == name:
+        return given
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return UNKNOWN
+    base = _by_methods(node.func.value, name, given, read)
+    return (
+        calls.tensor_method(base, node.func.attr, node, Arguments.of(node, read)) if base.kind == "tensor" else UNKNOWN
+    )
+
+
+def _written_out(node: ast.expr) -> Value:
+    """What is written out, in a function that is not looked into."""
+    return constant(node.value) if isinstance(node, ast.Constant) else UNKNOWN
 
 
 def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Value:

@@ -188,6 +188,8 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
         return move(base, attr, args)
     if attr == "type" and makes_on_device(args.first):
         return sent_by_type(base, args.first)
+    if attr == "type" and args.first.kind == "dtype":
+        return replace(move(base, "to", args), made_by=node)
     if attr == "pin_memory":
         return replace(base, pinned=True)
     if attr in ("detach", "detach_"):
