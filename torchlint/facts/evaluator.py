@@ -34,6 +34,7 @@ from .values import (
     Instance,
     List,
     ModuleValue,
+    Unknown,
     Value,
     bounded,
     join_all,
@@ -313,7 +314,8 @@ class Evaluator:
         if named.kind != "device" and self.takes_tensors():
             default = self.default(name)
             return LIKELY_TENSOR if default is None or default.kind == "none" else default
-        return named if named else self.by_default(name)
+        found = named or self.by_default(name)
+        return found or Unknown(found.certainty, device=passed.device)  # what was moved, whatever it is
 
     def by_default(self, name: str) -> Value:
         """What a parameter is that nobody is seen to give: as its default a number, a list of them, a function or a class."""

@@ -619,7 +619,7 @@ def join(a: Value, b: Value) -> Value:
     if a.kind == b.kind:
         return _same_kind(a, b)
     for one, other in ((a, b), (b, a)):
-        if one.kind == "none" and other:
+        if one.kind == "none" and (other or other.device):
             return _beside(other.without_const(), one, PROVEN)
     for one, other in ((a, b), (b, a)):
         if one.kind == "tensor":
