@@ -7,6 +7,7 @@ from torchlint.facts import frequency, logging_calls, names
 from torchlint.facts import host_reads as reads
 from torchlint.facts.nodes import elements, indices
 from torchlint.facts.uses import assigned
+from torchlint.facts.values import UNKNOWN
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -17,6 +18,7 @@ _SCALARS = {"alpha": ("add", "sub"), "value": ("addcmul", "addcdiv")}
 _LIKE = ("new_zeros", "new_ones", "new_empty", "new_full", "repeat")
 _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full", "randperm")
 _SHAPING = ("view", "reshape", "expand", "narrow")
+_BOUNDED = ("clamp", "clip")
 _REDUCES = regex(rb"\.(?:a?max|a?min|sum)\(")
 _REDUCING = frozenset(("max", "min", "amax", "amin", "sum"))
 _NAMES = 3
@@ -30,6 +32,7 @@ _NAMES = 3
         *(f"{name}(...)" for name in _COMPARING),
         *(f"torch.{name}(...)" for name in _SIZED),
         *(f"$x.{name}(...)" for name in (*_LIKE, *_SHAPING)),
+        *(f"{owner}(...)" for name in _BOUNDED for owner in (f"torch.{name}", f"$x.{name}", f"$x.{name}_")),
         "torch.nn.functional.pad(...)",
         *(
             f"{owner}(..., {keyword}=$number)"
@@ -53,7 +56,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
     in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), as factors that are numbers
-    (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), and device tensors that the builtins `max`, `min`, `sorted`,
+    (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
 
@@ -124,6 +127,8 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         yield from _compared(site)
     elif "$number" in site.pattern:
         yield site.part("number")
+    elif site.name.removesuffix("()").rpartition(".")[2].removesuffix("_") in _BOUNDED:
+        yield from _beside_number(site)
     elif site.name == "torch.nn.functional.pad()":
         yield from _reduced(site, [site.argument("pad", 1)])
     elif site.name.strip(".()") in _SHAPING:
@@ -136,6 +141,18 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         ]
         for given in arguments:
             yield from elements(given)
+
+
+def _beside_number(site: Site) -> Iterator[ast.expr]:
+    """The bound of `x.clamp(0, t)`: beside a number a tensor becomes one; alone, or beside a tensor, it stays on the device."""
+    method = site.name.startswith(".")
+    if method and not site.receiver.is_tensor:
+        return
+    bounds = [site.argument(name, at + (not method)) for at, name in enumerate(("min", "max"))]
+    for bound, other in (bounds, reversed(bounds)):
+        value = site.value(other) if bound is not None and other is not None else UNKNOWN
+        if bound is not None and value.kind == "number" and value.proven and not value.other_kinds:
+            yield bound
 
 
 def _reduced(site: Site, given: Iterable[ast.expr | None]) -> Iterator[ast.expr]:
