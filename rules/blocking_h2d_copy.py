@@ -7,12 +7,13 @@ from torchlint.facts import arguments, common_names
 from torchlint.facts.argparse_defaults import is_off
 from torchlint.facts.call_values import DTYPE_CASTS
 from torchlint.facts.flow import contains
+from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.nodes import is_constant, keyword_of, names_in
 from torchlint.facts.told import Cast
 from torchlint.facts.values import Batch, Tensor
 from torchlint.rule import Finding, Site, chain, plain, rule
 
-_MOVES = {".to()", ".cuda()", ".xpu()"}
+_MOVES = {".to()", ".cuda()", ".xpu()", ".type()"}
 
 
 @rule(
@@ -31,7 +32,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.to(device)` and `.cuda()` without `non_blocking=True` on the tensors of a batch whose `DataLoader` has
+    Finds `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` without `non_blocking=True` on the tensors of a batch whose `DataLoader` has
     `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
     dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
     it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
@@ -214,6 +215,8 @@ def _moves_to_device(site: Site) -> bool:
         return False
     if len(call.args) == 2 and (site.name != ".to()" or site.value(call.args[1]).kind != "dtype"):
         return False
+    if site.name == ".type()":
+        return len(call.args) == 1 and makes_on_device(site.value(call.args[0]))
     target = site.argument("device", 0)
     if target is None:
         return site.name != ".to()"
