@@ -9,6 +9,7 @@ from . import names, syntax
 from .flow import Loop
 from .module import Class, Function
 from .nodes import argument_of, indices
+from .operator_calls import is_sent
 from .place import Place
 
 _VIEWS = frozenset(
@@ -46,14 +47,17 @@ def kept_on_host(place: Place, node: ast.expr) -> ast.expr | None:
 def taken_from_host(place: Place, node: ast.expr) -> ast.expr | None:
     """What a module keeps on the host, and takes a part of before it moves that: `self.table` of `self.table[ids, :].float()`.
 
-    What is pinned lies on the host on purpose, since it is large.
+    What is pinned lies on the host on purpose, since it is large; so may be what other objects keep, but not where they
+    take of it by an index of the device, which has to be copied to the host first.
     """
     part = viewed(node)
     whole = viewed(part.value) if isinstance(part, ast.Subscript) else None
     klass = place.function.cls
-    if whole is None or klass is None or syntax.own_attribute(place.function, whole) is None:
+    if not isinstance(part, ast.Subscript) or whole is None or klass is None:
         return None
-    if not place.project.is_module(klass) or kept_on_host(place, whole) is None:
+    if syntax.own_attribute(place.function, whole) is None or kept_on_host(place, whole) is None:
+        return None
+    if not (place.project.is_module(klass) or is_sent(place.value(part.slice))):
         return None
     value = place.value(whole)
     return whole if value.on_cpu and value.is_tensor and not value.pinned else None
