@@ -25,7 +25,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(func, ast.Attribute)
     if isinstance(finding.told, copies.Needless):
         code = operand(site, finding.told.made, place_of(site, site.call), site.call)
-        note = _left_out(site, finding.told.made)
+        note = _left_out(site, finding.told)
         return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
     if isinstance(finding.told, copies.Doubled):
         return _copied_once(site, finding.told)
@@ -50,11 +50,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     )
 
 
-def _left_out(site: Site, made: ast.expr) -> str:
-    """What a program may do otherwise without a clone of what it has just made; "" where that is nothing."""
-    if not site.surely_tensor(made):
+def _left_out(site: Site, told: copies.Needless) -> str:
+    """What a program may do otherwise without a clone of what it has just made, or only adds; "" where that is nothing."""
+    if not all(site.surely_tensor(one) for one in (told.made, told.beside) if one is not None):
         return _OTHER_CLASS
-    alone = copies.fresh(made, site.resolve, site.value, grad_off=site.grad_surely_off)
+    alone = told.beside is not None or copies.fresh(told.made, site.resolve, site.value, grad_off=site.grad_surely_off)
     return _seen(site) if alone else _KEPT
 
 

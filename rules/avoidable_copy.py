@@ -26,7 +26,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Finds in training and evaluation loops and in `forward`: `x.to(device).to(dtype)` in either order,
     `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
     In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
-    `x.cpu().clone()`, `x.clone().to(device)`), and one of what has just been calculated (`(x * y).clone()`).
+    `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`), and one that is only
+    added to something (`x + self.table[:n].clone().detach()`).
 
     ## Why is this slow?
 
@@ -76,7 +77,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
     It is unsafe where the dtype is not known to be a floating one: a number that an integer can't hold becomes another
     one on the host than on the device, and the cast may happen on either.
-    A clone of a new tensor is left out. Of what autograd would keep that is safe behind `torch.no_grad()` itself, in the
+    A clone of a new tensor, and one that is only added, is left out. Of what autograd would keep that is safe behind `torch.no_grad()` itself, in the
     same function; where only callers or a condition switch autograd off, it is unsafe.
     All of it is unsafe where something else than a tensor may come on another way: what callers give without an
     annotation, what an attribute holds, what an operator makes of an object whose class may take it over.
@@ -121,10 +122,11 @@ def _moved_by_cast(site: Site) -> Iterator[Finding]:
 
 
 def _doubled(site: Site) -> Iterator[Finding]:
-    """`x.clone().float()`, `x.cpu().clone()`"""
+    """`x.clone().float()`, `x.cpu().clone()`, `x + y.clone()`"""
     found = copies.doubled(site.flow, site.call)
     made = site.part("x")
-    if found is None and not isinstance(made, ast.Call | ast.BinOp):
+    beside = copies.added_to(site.flow, site.call)
+    if found is None and beside is None and not isinstance(made, ast.Call | ast.BinOp):
         return
     if site.role == "test" or site.in_compiled:
         return
@@ -134,11 +136,12 @@ def _doubled(site: Site) -> Iterator[Finding]:
         return
     plain = not site.call.args and not site.call.keywords
     new = plain and copies.fresh(made, site.resolve, site.value, grad_off=site.grad_off)
-    if found is None and not new:
-        return
     if new:
         message = f"`{site.short()}` copies a tensor that has just been made, and that nothing else refers to"
         yield site.finding(message, told=copies.Needless(made))
+    elif plain and beside is not None and not site.receiver.other_kinds:
+        message = f"`{site.short()}` copies a tensor that is only added: the sum is a tensor of its own"
+        yield site.finding(message, told=copies.Needless(made, beside))
     elif found is not None and site.value(found.tensor).is_tensor:
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
         yield site.finding(message, at=found.whole, told=found)

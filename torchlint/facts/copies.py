@@ -32,6 +32,8 @@ _FRESH = frozenset("cat stack matmul bmm where log cumsum repeat".split())
 """Operations that write a tensor of their own in every case, as functions of torch and as methods."""
 _SAVED = frozenset("exp sqrt sigmoid tanh softmax log_softmax".split())
 """Such operations whose backward pass needs their result: nobody may write to it."""
+_WRITING = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
+"""What runs other code, which may write to a tensor in place."""
 _HOMES = ("torch", "torch.nn.functional")
 
 
@@ -47,10 +49,12 @@ class Doubled(NamedTuple):
 
 
 class Needless(NamedTuple):
-    """`(x * y).clone()`: nothing else refers to what is copied."""
+    """`(x * y).clone()`: nothing else refers to what is copied; `x + table.clone()`: nothing keeps the copy."""
 
     made: ast.expr
     """What is copied."""
+    beside: ast.expr | None = None
+    """What the copy is added to, where it is only an operand."""
 
 
 def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:
@@ -66,6 +70,23 @@ def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:
     if isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute) and casts(before):
         return Doubled(clone, before.func.value, before)
     return None
+
+
+def added_to(flow: Flow, clone: ast.Call) -> ast.expr | None:
+    """What a `.clone()`, or `.clone().detach()`, is added to or taken from, where nothing can write to its source before that.
+
+    The result has memory of its own, and autograd keeps neither operand of a sum.
+    """
+    method = flow.parents.get(clone)
+    after = flow.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "detach" else None
+    copy = after if isinstance(after, ast.Call) and after.func is method else clone
+    total = flow.parents.get(copy)
+    if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add | ast.Sub):
+        return None
+    if total.right is copy:
+        return total.left
+    calls = any(isinstance(part, _WRITING) for part in ast.walk(total.right))
+    return total.right if not calls else None
 
 
 def fresh(node: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value], *, grad_off: bool) -> bool:
