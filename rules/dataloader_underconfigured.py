@@ -9,6 +9,7 @@ from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import names_in
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
+from torchlint.facts.torch_table import WALKERS
 from torchlint.facts.values import UNKNOWN
 from torchlint.rule import Finding, Site, Value, rule
 from torchlint.rule.lazy import regex
@@ -40,6 +41,7 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "torchdata.stateful_dataloader.StatefulDataLoader(...)",
         "dgl.dataloading.GraphDataLoader(...)",
         "torch.utils.data.DataLoader",
+        "$model.loader(...)",
     ],
     severity="info",
     fix="suggestion",
@@ -52,7 +54,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `DataLoader(...)`, those of PyTorch Geometric and MONAI included, and DGL's `GraphDataLoader` (workers alone: its graphs can't be pinned), without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
+    Finds `DataLoader(...)`, those of PyTorch Geometric and MONAI included, `loader(...)` of the former's `Node2Vec`, and DGL's `GraphDataLoader` (workers alone: its graphs can't be pinned), without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
     its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made. With `--preview` it finds those without such a loop in sight as well, and loaders
     with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
@@ -102,6 +104,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
         return
     if not isinstance(site.target, ast.Call):
         yield from _of_subclass(site)
+        return
+    if site.name == ".loader()" and site.receiver.class_name not in WALKERS:
         return
     missing = list(_missing(site)) if not _may_give_device(site) else []
     if missing and not site.settings.preview and not (_is_worth_it(site, missing) and site.feeds_device):
@@ -202,7 +206,7 @@ def _may_give_device(site: Site) -> bool:
 def _in_memory(site: Site) -> bool:
     """Whether the dataset holds its samples, or reads them in a way of its own."""
     if site.argument("dataset", 0) is None:
-        return True
+        return site.name != ".loader()"  # which draws each sample
     if _joins_graphs(site):
         return False
     dataset = _dataset(site)

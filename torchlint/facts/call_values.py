@@ -364,6 +364,8 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
             return value
         if attr == "forward":
             return _of_value(values, base, node, args, function)
+        if attr == "loader" and base.class_name in table.WALKERS:
+            return loader_of(values, None, "torch.utils.data.DataLoader", node, args)
     binding = values.reach.get(function)
     callee = values.bound(binding) if binding is not None else attribute_of(values, base, function)
     if callee.kind == "function" and callee.function is None and base.class_ is None and base.classes:

@@ -144,3 +144,7 @@ PINNING_LOADERS = frozenset(
 )
 # A graph of DGL has no `pin_memory()`, which torch's loader would call.
 LIBRARY_LOADERS = PINNING_LOADERS | {"dgl.dataloading.GraphDataLoader"}
+WALKERS = frozenset(
+    f"torch_geometric.nn.{home}{name}" for home in ("", "models.") for name in ("Node2Vec", "MetaPath2Vec")
+)
+"""Models whose `loader(**options)` is torch's loader of the walks that they draw on the host."""
