@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import layers, names, syntax
+from torchlint.facts.makers import Makers, is_handed
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, Value, rule
@@ -39,6 +40,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     `InstanceNorm`: next to each other in an `nn.Sequential`, in a list that is spread into one, or as
     `self.norm(self.conv(x))` in the methods of a class. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
+    So does one that is handed on, `norm_layer(n)`, where all calls in the project, the default where one of them gives nothing,
+    and every path of a function that chooses it (`get_norm_layer(norm)`) give a norm of these, or `functools.partial` of one.
     A linear layer counts only where the norm is over as many features as the layer gives.
 
     ## Why is this slow?
@@ -51,6 +54,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
     Where the weights come from a checkpoint that has the bias, which then would have to be converted: modules near which
     published weights are loaded (`from_pretrained` and its like, in the same file, in what it imports or where it is used) are not reported.
+    Where somebody outside of the project gives another `norm_layer`: before a `GroupNorm` or `LayerNorm` the bias is needed.
     In inference after the norm was folded into the convolution, which needs a bias. Tests are not reported.
     Without `--preview` it tells of layers in files that a training loop of the project imports, directly or through
     others: a library of models that others train keeps the parameters that their weights have.
@@ -140,7 +144,7 @@ def _next_in_sequence(site: Site) -> ast.expr | None:
     behind = siblings[siblings.index(item) + 1]
     if isinstance(behind, ast.Tuple) and len(behind.elts) == 2:
         behind = behind.elts[1]
-    return behind if _is_norm(site, behind) else None
+    return behind if _is_norm(site, site.function, behind) else None
 
 
 def _reweighted(site: Site) -> ast.expr:
@@ -178,8 +182,19 @@ def _becomes_sequences(site: Site, lists: ast.List) -> bool:
         target = parent.target
     if not isinstance(target, ast.Name):
         return False
-    loops = (site.flow.parents.get(load) for load in site.flow.loads.get(target.id, ()))
-    return any(isinstance(loop, ast.For | ast.comprehension) and _spread(site, loop.target) for loop in loops)
+    return any(_spreads_each(site, load) for load in site.flow.loads.get(target.id, ()))
+
+
+def _spreads_each(site: Site, lists: ast.expr) -> bool:
+    """`for one in lists: nn.Sequential(*one)`, `nn.Sequential(*lists[n])`, `others += lists[n]`."""
+    parent = site.flow.parents.get(lists)
+    if isinstance(parent, ast.For | ast.comprehension):
+        return _spread(site, parent.target)
+    return (
+        isinstance(parent, ast.Subscript)
+        and not isinstance(parent.slice, ast.Slice)
+        and _becomes_sequence(site, parent)
+    )
 
 
 def _extends(call: ast.Call) -> ast.expr | None:
@@ -212,7 +227,7 @@ def _next_append(site: Site, item: ast.expr) -> ast.expr | None:
         return None
     assert isinstance(call.func, ast.Attribute)
     norm = behind.value.args[0] if len(behind.value.args) == 1 else None
-    return norm if norm is not None and _spread(site, call.func.value) and _is_norm(site, norm) else None
+    return norm if norm is not None and _spread(site, call.func.value) and _is_norm(site, site.function, norm) else None
 
 
 def _chosen(site: Site, statement: ast.stmt | None) -> ast.stmt | None:
@@ -244,20 +259,30 @@ def _is_always_given(site: Site, function: Function, name: str, depth: int) -> b
     )
 
 
-def _is_norm(site: Site, node: ast.expr) -> bool:
-    return _fitting(site, site.value(node))
+def _is_norm(site: Site, function: Function, node: ast.expr) -> bool:
+    """Whether an expression is a norm; behind a linear layer, one over as many features as the layer gives."""
+    named = function.flow.assignment(node.id) if isinstance(node, ast.Name) else None
+    made = named.value if named is not None else node
+    if isinstance(made, ast.Call) and is_handed(function, made.func):
+        makers = Makers(site.project, lambda value: value.kind in ("name", "class") and _is_of_norm(site, value))
+        return _fits(site, made) and makers.holds(function, made.func)
+    value = site.project.value(function, node)
+    return _is_of_norm(site, value) and _fits(site, value.made_by)
 
 
-def _fitting(site: Site, norm: Value) -> bool:
-    """Whether a value is a norm; behind a linear layer, one over as many features as the layer gives."""
-    if not norm.proven or norm.other_kinds:
+def _is_of_norm(site: Site, value: Value) -> bool:
+    """Whether a value is a norm, or its class."""
+    if not value.proven or value.other_kinds:
         return False
-    if norm.class_name not in layers.NORMS and not (norm.class_ is not None and _is_own_norm(site, norm.class_)):
-        return False
-    if site.name != "torch.nn.Linear()":
-        return True
-    features = norm.made_by.args[0] if isinstance(norm.made_by, ast.Call) and norm.made_by.args else None
-    return syntax.same(features, site.argument("out_features", 1))
+    if value.kind == "name" and value.choices:
+        return all(_is_of_norm(site, one) for one in value.choices)
+    return value.class_name in layers.NORMS or (value.class_ is not None and _is_own_norm(site, value.class_))
+
+
+def _fits(site: Site, made: ast.expr | None) -> bool:
+    """Whether a norm is over as many features as the layer gives, where that is a linear one."""
+    features = made.args[0] if isinstance(made, ast.Call) and made.args else None
+    return site.name != "torch.nn.Linear()" or syntax.same(features, site.argument("out_features", 1))
 
 
 def _is_own_norm(site: Site, klass: Class) -> bool:
@@ -353,4 +378,9 @@ def _is_named(one: ast.expr, other: ast.Name) -> bool:
 
 
 def _applies_norm(site: Site, function: Function, func: ast.expr) -> bool:
-    return _fitting(site, site.project.value(function, func))
+    name = syntax.own_attribute(function, func)
+    stores = site.project.attribute_stores(function.cls, name) if name is not None and function.cls is not None else []
+    made = [(method, syntax.given_to_target(method.flow, target)) for method, target in stores]
+    if any(isinstance(one, ast.Call) and is_handed(method, one.func) for method, one in made):
+        return all(one is not None and _is_norm(site, method, one) for method, one in made)
+    return _is_norm(site, function, func)

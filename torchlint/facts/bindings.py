@@ -270,6 +270,8 @@ class Bindings:
         """
         self.final = self._env
         """The names at the end of the function."""
+        self.reaches_end = not self._dead
+        """Whether it may end without a `return`."""
         # What only the walk needed takes a fifth of the memory of all bindings.
         del self._journal, self._before, self._set_as, self._held, self._attributes
         del self._uses, self._left, self._walruses

@@ -29,6 +29,8 @@ MOST_USES = 40
 _READ: frozenset[type[ast.AST]] = frozenset((ast.Name, ast.Attribute))
 _PASS_ON = frozenset(("partial", "iter", *aliases.WRAPPERS))
 """Calls that stand for what they are given: `partial(f)` for f, `enumerate(rows)` for rows."""
+_ASKS = frozenset(("super", "isinstance", "issubclass"))
+"""What is given a class, and makes no object of it."""
 _APPLY = frozenset(("map", "filter", "starmap", "imap", "tree_map", "apply_to_collection", "checkpoint"))
 """What calls the function that it is given, there and then."""
 
@@ -168,6 +170,27 @@ def _taken(module: Module, name: str) -> Iterator[Use]:
             is_called = isinstance(parent, ast.Call) and parent.func is node
             if not is_called and not (is_own and isinstance(node, ast.Name)):
                 yield place, node
+
+
+@question("given on", True)
+def is_given_on(code: Code, module: Module, name: str, is_own: bool) -> bool:
+    """Whether a function or class of a file is given on by its name: to a call, into a list, by `return`; in that file alone if `is_own`.
+
+    `super(Net, self)`, tests of types, annotations, base classes and `Net.width` give nothing on.
+    """
+    paths = [module.path, *(() if is_own else code.named_by(module, name))]
+    modules = filter(None, (code.module_for_name(path, name) for path in paths if _is_taken(code, path, name)))
+    return any(_gives_on(place, node) for one in modules for place, node in _taken(one, name))
+
+
+def _gives_on(function: Function, node: ast.expr) -> bool:
+    parent = function.flow.parents.get(node)
+    if isinstance(parent, ast.Tuple):
+        parent = function.flow.parents.get(parent)  # `isinstance(layer, (Block, Other))`
+    if isinstance(parent, ast.Call):
+        return names.last(parent.func) not in _ASKS
+    of_type = isinstance(parent, ast.AnnAssign) and parent.annotation is node
+    return not of_type and not isinstance(parent, ast.Attribute | ast.ClassDef)
 
 
 def _naming(code: Code, function: Function) -> Iterator[Module]:

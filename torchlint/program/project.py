@@ -22,7 +22,7 @@ from ..query.question import question
 from ..settings.home import Home
 from . import attributes, handed, hooks, objects, results, supers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
-from .constructions import constructions
+from .constructions import constructions, knows_heirs
 from .definitions import GENERIC, Definitions
 from .files import OUTSIDE
 from .texts import MAX_SITES, Sought
@@ -169,6 +169,21 @@ class Project(Definitions):
         key = ("constructions", function)
         others = self._ask(key, lambda: [CallSite(*call) for call in constructions(self, function)], nothing)
         return sites + others if len(sites) + len(others) <= most else None
+
+    def all_runs_of(self, function: Function, most: int) -> list[CallSite] | None:
+        """The same where nothing else is seen that may call it: what it is given to, a decorator that registers it or its class, an heir of another kind."""
+        klass, name = function.cls, called_name(function)
+        if function.decorator_names - {"staticmethod", "classmethod"}:
+            return None
+        if klass is None or name != klass.name:
+            is_own = klass is not None or function.parent is not function.module.body
+            return None if handed.is_given_on(self, function.module, name, is_own) else self.runs_of(function, most)
+        if self.heirs(name) and not knows_heirs(self, function):
+            return None
+        for one in (klass, *self.subclasses(klass)):
+            if one.node.decorator_list or handed.is_given_on(self, one.module, one.name, False):
+                return None
+        return self.runs_of(function, most)
 
     def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]:
         """The calls of a class by its name that run a constructor, one that it may have from a base."""
