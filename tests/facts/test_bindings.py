@@ -160,6 +160,26 @@ def test_what_a_function_gives(module_of: Callable[[str], Module]) -> None:
     assert ["assigned 2"] == [shown(binding) for binding in bindings.yielded]
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("pass", True),
+        ("if a: return 1", True),
+        ("while a: return 1", True),
+        ("if a: return 1\n  elif b: return 2", True),
+        ("return 1", False),
+        ("if a: return 1\n  raise b", False),
+        ("if a: return 1\n  elif b: return 2\n  else: raise c", False),
+    ],
+)
+def test_whether_a_function_may_end_without_return(
+    module_of: Callable[[str], Module], body: str, expected: bool
+) -> None:
+    function = module_of(f"def f(a, b, c):\n  {body}\n").functions[1]
+
+    assert expected is function.bindings.reaches_end
+
+
 def told(code: str, backwards: bool) -> dict[tuple[int, int, str], tuple[str, int, str]]:
     """The value of each expression of a file, asked for one by one."""
     project = Project({"example.py": code.encode})
