@@ -135,6 +135,8 @@ def _in_place(site: Site) -> Iterator[Finding]:
     module = site.part("x")
     if site.receiver.kind != "module" or not isinstance(module, ast.Name):
         return
+    if site.project.has_own(site.receiver, "compile"):
+        return
     name = module.id
     uses = _uses(site, name)
     if uses is not None and "forward" in uses and {"forward", *_NEUTRAL}.issuperset(uses):

@@ -57,7 +57,7 @@ def shape_specialised_region(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html
     - https://docs.pytorch.org/docs/stable/generated/torch.compile.html
     """
-    if site.name == ".compile()" and site.receiver.kind != "module":
+    if site.name == ".compile()" and (site.receiver.kind != "module" or site.project.has_own(site.receiver, "compile")):
         return
     mode = _option(site, "mode")
     dynamic = _option(site, "dynamic")

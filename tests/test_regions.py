@@ -70,6 +70,14 @@ NET = (
 COMPILED = NET.format(part="# compiled", net="# compiled")
 PART = NET.format(part="# compiled", net="")
 PLAIN = NET.format(part="", net="")
+OWN = """class Net({base}):
+    def compile(self, **options):
+        {does}
+    def block(self, x):
+        return x
+    def forward(self, x):
+        return self.block(x)  {net}
+"""
 
 
 # What is not compiled
@@ -99,6 +107,9 @@ PLAIN = NET.format(part="", net="")
         PLAIN + "torch.compile(print)",
         PLAIN + "for part in parts:\n    part.compile()",
         PLAIN + "torch.jit.trace(Net(), x)",
+        OWN.format(does="self.fast = True", base="nn.Module", net="") + "net = Net().cuda()\nnet.compile()",
+        OWN.format(does="self.fast = True", base="nn.Module", net="")
+        + "class Other(Net):\n    pass\nOther().compile()",
     ],
 )
 def test_what_is_not_compiled(code: str) -> None:
@@ -148,6 +159,16 @@ def test_what_is_not_compiled(code: str) -> None:
 )
 def test_roots(code: str) -> None:
     check_one(code)
+
+
+def test_what_a_method_compiles_that_a_class_has_in_the_place_of_its_own() -> None:
+    block = OWN.format(does="self.block = torch.compile(self.block)", base="nn.Module", net="")
+    check_one(block.replace("return x\n", "return x  # compiled\n") + "net = Net()\nnet.compile()")
+    above = OWN.format(does="super().compile(fullgraph=True, **options)", base="nn.Module", net="# fullgraph")
+    check_one(above.replace("return x\n", "return x  # fullgraph\n") + "net = Net()\nnet.compile()")
+    base = "class Base(nn.Module):\n    def compile(self):\n        pass\n"
+    check_one(base + OWN.format(does="super().compile()", base="Base", net="") + "net = Net()\nnet.compile()")
+    check_one(OWN.format(does="super().compile()", base="Base", net=""))
 
 
 def test_blocks_that_a_model_of_diffusers_declares() -> None:

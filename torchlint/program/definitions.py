@@ -11,6 +11,7 @@ from ..facts import names
 from ..facts import torch_table as table
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import NEXT
+from ..facts.values import Value
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
@@ -298,6 +299,10 @@ class Definitions(Texts):
     def method(self, klass: Class, name: str) -> Function | None:
         """A method of a class or of its bases in the project."""
         return next((one.methods[name] for one in self.ancestry(klass) if name in one.methods), None)
+
+    def has_own(self, value: Value, name: str) -> bool:
+        """Whether a class of the project has a method in the place of torch's: `net.compile()` is `Net.compile`."""
+        return any(self.method(klass, name) is not None for klass in value.any_class)
 
     def ancestry(self, klass: Class) -> Iterator[Class]:
         """A class and all that it inherits from in the project, the nearest first, each once: classes may inherit from each other."""

@@ -13,6 +13,7 @@ from ..facts import names
 from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import CALLS, nodes_on
 from ..facts.nodes import callee, keyword_of, string, truth
+from ..facts.syntax import is_super
 from ..facts.values import Value
 from ..system.cached import cached_property
 from ..system.regex import regex
@@ -21,6 +22,7 @@ from ..text.source import Source
 from ..text.spoken import in_code
 from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, told_place, whole
 from .project import Project
+from .supers import run_by as run_by_super
 
 STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
@@ -223,16 +225,23 @@ class Regions:
                 return
             roots = self._functions(function, target)
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "compile" and not call.args:
-            value = self.project.value(function, call.func.value)
-            if value.kind != "module":
-                return
-            roots = self._of_value(value)
+            roots = self._in_place(function, call, call.func.value)
         else:
             return
         for root in roots:
             region = self._region(function.module, call, call.keywords, root)
             if region is not None:
                 yield region
+
+    def _in_place(self, function: Function, call: ast.Call, module: ast.expr) -> list[Function]:
+        """What `module.compile()` compiles: nothing by itself where that is a method of the project, but `super().compile()` in it."""
+        klass = function.cls
+        if is_super(module) and klass is not None:
+            plain = self.project.is_module(klass) and run_by_super(self.project, function, call) is None
+            forward = self.project.method(klass, "forward") if plain else None
+            return [forward] if forward is not None else []
+        value = self.project.value(function, module)
+        return self._of_value(value) if value.kind == "module" and not self.project.has_own(value, "compile") else []
 
     def _functions(self, function: Function, target: ast.expr) -> list[Function]:
         if isinstance(target, ast.Attribute) and target.attr == "forward":
