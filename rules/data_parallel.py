@@ -4,15 +4,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import evaluation_mode, frequency, syntax
+from torchlint.facts import evaluation_mode, frequency, syntax, training, wrapped_models
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.names import last
-from torchlint.facts.nodes import keyword_of
+from torchlint.facts.nodes import argument_of, keyword_of
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
 _OTHER_WAY = regex(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun")
 _BY_NAME = regex(r"data_?parallel", re.IGNORECASE)
+_DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
 _REPLICATE = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 
 
@@ -51,6 +52,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)` or `np.expand_dims(x, 0)`
     alone is not reported.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
+    `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
+    `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
     A program that itself warns there and names the distributed way is not told again, nor is a class
     that is called so, or a function whose caller asks for it (`def load(path, data_parallel=True)`).
 
@@ -83,18 +86,54 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             return
         if _takes_one(site):
             return
-        if not (_one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site)):
-            other = "a process for each GPU" if evaluation_mode.is_wrapped_for_it(site) else "`DistributedDataParallel`"
-            yield site.finding(
-                f"`{site.short()}` copies the model to every GPU on each forward and runs them from one process; "
-                f"{other} does neither"
-            )
+        if _one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site):
+            return
+        if _differentiates(site):
+            return
+        beside = _other_way(site)
+        if evaluation_mode.is_wrapped_for_it(site):
+            other = "a process for each GPU"
+        else:
+            other = "`DistributedDataParallel`" + (", as in the other branch," if beside else "")
+        yield site.finding(
+            f"`{site.short()}` copies the model to every GPU on each forward and runs them from one process; "
+            f"{other} does neither",
+            related=tuple(site.related(site.function, call, "the other branch") for call in beside),
+        )
     elif not _BY_NAME.search(name := site.match["class"]):
         base = site.text().rpartition(".")[2]
         yield site.finding(
             f"`{name}` inherits from `{base}`, which copies the model to every GPU on each forward; "
             "`DistributedDataParallel` does not"
         )
+
+
+def _differentiates(site: Site) -> bool:
+    """Whether a step asks `torch.autograd.grad` for gradients of the model's parameters: `DistributedDataParallel` exchanges none of these."""
+    model = wrapped_models.wrapped(site)
+    if model is None or not site.project.any_holds(training.GRADIENTS, word=b"autograd"):
+        return False
+    return any(
+        site.project.resolve(function, call.func) == "torch.autograd.grad"
+        and _are_of(name, argument_of(call, "inputs", 1))
+        for function, name in wrapped_models.given_on(site, model)
+        for call in function.flow.calls_named("grad")
+    )
+
+
+def _are_of(model: wrapped_models.Model, inputs: ast.expr | None) -> bool:
+    """`model.parameters()`, `[p for p in model.module.parameters() if p.requires_grad]`"""
+    parts = ast.walk(inputs) if inputs is not None else ()
+    return any(isinstance(part, ast.Attribute) and chain(part.value) == model for part in parts)
+
+
+def _other_way(site: Site) -> list[ast.Call]:
+    """The call of `DistributedDataParallel` that the other branch of an `if` around the place makes, if one does."""
+    function = site.function
+    calls = site.once(
+        ("distributed", function), lambda: [call for call in site.flow.calls if site.resolve(call.func) == _DISTRIBUTED]
+    )
+    return [call for call in calls if syntax.exclusive(site.flow, site.target, call)][:1]
 
 
 def _replicated(site: Site) -> Iterator[Finding]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from torchlint.facts import alternatives, evaluation_mode, graph_liveness, names, runs, trainable, training
 from torchlint.facts.common_names import MODEL_NAME
-from torchlint.facts.evaluation_mode import Model
 from torchlint.facts.flow import Loop
 from torchlint.facts.frozen import freezes_itself, is_frozen
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import steps
 from torchlint.facts.trainable import model_of, runs_trainable
+from torchlint.facts.wrapped_models import Model
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 

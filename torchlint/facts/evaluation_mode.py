@@ -12,6 +12,7 @@ from .names import chain, last
 from .nodes import given_to
 from .place import Place
 from .trainable import NO_RUN, is_method_of_models, model_of, runs_trainable, switches_off
+from .wrapped_models import Model, given_on, name_of, wrapped
 
 _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
 """Methods of a module that give the module again."""
@@ -19,9 +20,6 @@ _PART = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|for
 
 _TRAINS = regex(r"(?i)train|backward|optim|^fit|^step$")
 """What is called where a model is trained."""
-
-Model = list[str]
-"""The parts of the dotted name that a model has where it is switched."""
 
 
 def switched(place: Place, call: ast.Call) -> Model | None:
@@ -58,14 +56,29 @@ def switches(function: Function) -> bool:
 
 
 def is_wrapped_for_it(place: Place) -> bool:
-    """Whether a statement wraps a model that its function switches to evaluation behind it, and the function calls nothing that trains."""
-    statement = place.statement
-    wrapper = chain(statement.targets[0]) if isinstance(statement, ast.Assign) else None
-    calls = place.flow.calls_named("eval")
-    behind = (call for call in calls if wrapper is not None and call.lineno > statement.lineno)
-    return any(switched(place, call) == wrapper for call in behind) and not any(
-        _TRAINS.search(last(call.func)) for call in place.flow.calls
-    )
+    """Whether the model that a statement wraps is switched to evaluation behind it, and nothing is called that trains.
+
+    By its function, or by one that this gives the model to.
+    """
+    model = wrapped(place)
+    if model is None or _trains(place, place.function):
+        return False
+    line = place.statement.lineno
+    if any(call.lineno > line and switched(place, call) == model for call in place.flow.calls_named("eval")):
+        return True
+    given = [(function, name) for function, name in given_on(place, model) if function is not place.function]
+    return any(_switches(place, *one) for one in given) and not any(_trains(place, function) for function, _ in given)
+
+
+def _trains(place: Place, function: Function) -> bool:
+    """Whether a function calls something by whose name it trains."""
+    calls = function.flow.calls
+    return place.once(("trains", function), lambda: any(_TRAINS.search(last(call.func)) for call in calls))
+
+
+def _switches(place: Place, function: Function, model: Model) -> bool:
+    """Whether a function calls `model.eval()`."""
+    return any(switched(place.at(function, call), call) == model for call in function.flow.calls_named("eval"))
 
 
 def runs(place: Place, call: ast.Call, model: Model) -> bool:
@@ -109,8 +122,7 @@ def runs_of_given(place: Place, call: ast.Call, model: Model) -> Iterator[tuple[
     if not any(chain(given) == model for given in given_to(call)):
         return
     for target in place.project.targets(place.function, call):
-        passed = ((name, target.argument(call, name)) for name in target.positions)
-        name = next((name for name, given in passed if given is not None and chain(given) == model), None)
+        name = name_of(target, call, model)
         if name is None or target.cls is not None or place.analysis.context.function_off(target):
             return
         for inner in target.flow.calls:

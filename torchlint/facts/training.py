@@ -30,7 +30,7 @@ _DATA = frozenset(
 _BACKWARDS = TAKES_LOSS | {"grad"}
 _CALLERS = 3
 """How many calls away results are followed."""
-_GRADIENTS = rb"\bautograd\.grad\b|\bautograd import (?:[\w, ]*, ?)?grad\b"
+GRADIENTS = rb"\bautograd\.grad\b|\bautograd import (?:[\w, ]*, ?)?grad\b"
 _ALLOWS = regex(rb"enable_grad|set_grad_enabled")
 _MOST = 30
 """How many functions are looked into for what a call runs."""
@@ -56,7 +56,7 @@ def differentiates(place: Place, call: ast.Call) -> bool:
 
 def _forwards(place: Place) -> list[Function]:
     """What modules do in the files of the project that take gradients."""
-    files = sorted(place.project.holders(_GRADIENTS, word=b"autograd"))
+    files = sorted(place.project.holders(GRADIENTS, word=b"autograd"))
     modules = [module for path in files if (module := place.project.module(path)) is not None]
     return [
         function

@@ -1,0 +1,60 @@
+"""The model that a statement wraps, `net = DataParallel(net)`, and the functions that are given it behind that."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from . import syntax
+from .flow import contains
+from .module import Function
+from .names import chain
+from .nodes import elements, given_to
+from .place import Place
+
+_MOST = 30
+"""How many functions are followed."""
+
+Model = list[str]
+"""The parts of the dotted name that a model has."""
+
+
+def wrapped(place: Place) -> Model | None:
+    """What the wrapper is called: `net` of `net, loss = DataParallel(net).cuda(), loss.cuda()`."""
+    statement = place.statement
+    for target in elements(statement.targets[0]) if isinstance(statement, ast.Assign) else ():
+        given = syntax.given_to_target(place.flow, target)
+        if given is not None and contains(given, place.target):
+            return chain(target)
+    return None
+
+
+def given_on(place: Place, model: Model) -> Iterator[tuple[Function, Model]]:
+    """The function of a place, those of the project that it gives a model to, and those that these do, each with its name for it."""
+    todo, seen = [(place.function, model)], set[Function]()
+    while todo and len(seen) < _MOST:
+        function, own = todo.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        yield function, own
+        takers = place.once(("given by name", function), lambda: _takers(function))  # noqa: B023
+        for call in takers.get(".".join(own), ()):
+            targets = place.project.targets(function, call)
+            named = ((target, name_of(target, call, own)) for target in targets)
+            todo += [(target, [name]) for target, name in named if name is not None]
+
+
+def _takers(function: Function) -> dict[str, list[ast.Call]]:
+    """The calls of a function that are given something by its name, for each name."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in function.flow.calls:
+        for name in filter(None, map(chain, given_to(call))):
+            found.setdefault(".".join(name), []).append(call)
+    return found
+
+
+def name_of(function: Function, call: ast.Call, model: Model) -> str | None:
+    """What a function calls the model that a call gives it."""
+    given = ((name, function.argument(call, name)) for name in function.positions)
+    return next((name for name, node in given if node is not None and chain(node) == model), None)
