@@ -4,8 +4,10 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchlint.facts import frequency, syntax
+from torchlint.facts.flow import Flow
 from torchlint.facts.module import BODIES
-from torchlint.facts.nodes import elements, indices, names_in
+from torchlint.facts.names import last
+from torchlint.facts.nodes import elements, indices, names_in, steps
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
@@ -51,7 +53,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    For a few rows; for recurrences, whose step needs the one before, which are not reported; and on the host.
+    For a few rows; for recurrences, whose step needs the one before, and for what takes as much of each row as was found
+    for it (`x[i][kept[i]]`, a list of what `nonzero()` gave), which are not reported; and on the host.
 
     ## Bad
 
@@ -94,7 +97,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     if not rows or not _computes(site, loop, rows) or not (site.settings.preview or _is_alike(site, loop)):
         return
     often = _often(site)
-    if often:
+    if often and not _is_ragged(site, loop):
         text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` launches kernels for each row by itself {often}"
         yield site.finding(text, related=site.why_hot())
 
@@ -284,6 +287,45 @@ def _is_alike(site: Site, loop: ast.For) -> bool:
             ):
                 return False
     return True
+
+
+def _is_ragged(site: Site, loop: ast.For) -> bool:
+    """Whether a turn takes `kept[i]` of a list, each as long as `nonzero()` found elements for it: rows of that can't be joined."""
+    by, lists = names_in(loop.target), site.once(("ragged lists", site.function), lambda: _ragged_lists(site.flow))
+    return bool(lists) and any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in lists
+        and isinstance(node.slice, ast.Name)
+        and node.slice.id in by
+        for statement in loop.body
+        for node in ast.walk(statement)
+    )
+
+
+def _ragged_lists(flow: Flow) -> frozenset[str]:
+    """The lists that a function fills with what is as long as elements are found, one by one or by a comprehension."""
+    appended = (
+        (name, value)
+        for call in flow.calls_named("append")
+        if (name := syntax.appended_to(flow, call)) is not None
+        for value in call.args
+    )
+    bound = ((name, syntax.given_to_target(flow, store)) for name, stores in flow.stores.items() for store in stores)
+    made = ((name, value.elt) for name, value in bound if isinstance(value, ast.ListComp))
+    return frozenset(name for name, value in (*appended, *made) if _is_found(flow, value, set()))
+
+
+def _is_found(flow: Flow, value: ast.expr, seen: set[str]) -> bool:
+    """`mask.nonzero()[:, 0]`, `torch.where(mask)[0]`, and names for it; `torch.where(mask, a, b)` is as long as its mask."""
+    for part in steps(value):
+        if isinstance(part, ast.Call) and last(part.func) in _RAGGED:
+            return last(part.func) != "where" or len(part.args) + len(part.keywords) == 1
+        if isinstance(part, ast.Name) and part.id not in seen:
+            seen.add(part.id)
+            given = (syntax.given_to_target(flow, store) for store in flow.stores.get(part.id, ()))
+            return any(one is not None and _is_found(flow, one, seen) for one in given)
+    return False
 
 
 def _is_of(bound: ast.expr | None, names: set[str]) -> bool:
