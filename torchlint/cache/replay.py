@@ -97,21 +97,9 @@ def _directory(arguments: Sequence[str]) -> str | None:
 
 
 def _root(here: str) -> str:
-    """The directory of the project around one, as `discover.project_root` and the configuration give it; else that one."""
-    home = os.path.expanduser("~")
-    directory, marked, like = here, "", ""
-    while True:
-        above = os.path.dirname(directory)
-        inside = directory not in (home, above)
-        if inside and os.path.exists(os.path.join(directory, ".git")):
-            return directory
-        if not marked and (stamp.marks_root(directory) if inside else _is_configured(directory)):
-            marked = directory
-        if inside and not like and stamp.is_like_root(directory):
-            like = directory
-        if not inside:
-            return marked or like or here
-        directory = above
+    """The directory of the project around one, else the nearest one with a file of settings; else that one."""
+    found = stamp.project_root(here)
+    return found if found is not None else next(filter(_is_configured, stamp.upwards(here)), here)
 
 
 def _is_configured(directory: str) -> bool:

@@ -6,27 +6,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..system.stamp import is_like_root, marks_root
+from ..system import stamp
 
 
 def project_root(start: Path) -> Path | None:
-    """The directory of the project that a directory belongs to: the top of its repository, else the nearest one with a
-    file of settings or a `setup.py`, else with a licence, a readme or requirements; never the home directory or the root.
-    """
-    start = start.absolute()
-    home = os.path.expanduser("~")
-    homes = (Path(home), Path(os.path.realpath(home)))
-    marked = like = None
-    for directory in (start, *start.parents):
-        if directory in homes or directory == Path(directory.anchor):
-            break
-        if (directory / ".git").exists():
-            return directory
-        if marked is None and marks_root(str(directory)):
-            marked = directory
-        if like is None and is_like_root(str(directory)):
-            like = directory
-    return marked or like
+    """The directory of the project that a directory belongs to, as `stamp.project_root` finds it."""
+    root = stamp.project_root(str(start.absolute()))
+    return Path(root) if root is not None else None
 
 
 def around(paths: Iterable[str]) -> Path:

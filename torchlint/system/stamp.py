@@ -10,6 +10,10 @@ import os
 import stat
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 try:
     from _blake2 import blake2b  # what hashlib gives, without OpenSSL, whose import costs more than a cached run
 except ImportError:  # a Python built without its own hashes
@@ -142,9 +146,38 @@ def marks_root(directory: str) -> bool:
     return set_up and not os.path.exists(os.path.join(directory, "__init__.py"))
 
 
-def is_like_root(directory: str) -> bool:
+def _is_like_root(directory: str) -> bool:
     """Whether a project looks as if it began at a directory, where nothing marks one: it was downloaded without its repository."""
     return any(os.path.exists(os.path.join(directory, sign)) for sign in _ROOT_SIGNS)
+
+
+def upwards(directory: str) -> Iterator[str]:
+    """A directory, by its absolute path, and those that it lies in."""
+    while True:
+        yield directory
+        above = os.path.dirname(directory)
+        if above == directory:
+            return
+        directory = above
+
+
+def project_root(directory: str) -> str | None:
+    """The directory of the project that a directory, by its absolute path, belongs to: the top of its repository, else the nearest
+    one with a file of settings or a `setup.py`, else with a licence, a readme or requirements; never the home directory or the root.
+    """
+    home = os.path.expanduser("~")
+    homes = (home, os.path.realpath(home))
+    marked = like = None
+    for one in upwards(directory):
+        if one in homes or os.path.dirname(one) == one:
+            break
+        if os.path.exists(os.path.join(one, ".git")):
+            return one
+        if marked is None and marks_root(one):
+            marked = one
+        if like is None and _is_like_root(one):
+            like = one
+    return marked or like
 
 
 def _listed(directory: str) -> list[str]:
