@@ -137,7 +137,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 def _given(site: Site, data: ast.expr) -> ast.expr:
     """What is sent: of `np.array([height, width])` the list, which is written out there."""
     made = data if isinstance(data, ast.Call) and len(data.args) == 1 else None
-    if made is None or site.resolve(made.func) not in _ARRAYS or not _is_written_out(made.args[0]):
+    if made is None or site.resolve(made.func) not in _ARRAYS or not _is_written_out(site, made.args[0]):
         return data
     return made.args[0]
 
@@ -172,7 +172,7 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if _is_given(site, data):
         return ""
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
-    listed = value.kind in ("list", "tuple", "size") and (_is_written_out(data) or _is_size(site, data))
+    listed = value.kind in ("list", "tuple", "size") and (_is_written_out(site, data) or _is_size(site, data))
     if number or listed or (not value and (_is_option(site, data) or _is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
@@ -239,7 +239,9 @@ def _places(value: Value) -> str:
     if value.kind != "list" or element is None:
         return ""
     of_array = element.kind == "ndarray" and "number" in element.other_kinds
-    return "list" if element.kind == "number" or of_array else ""
+    # With a slice, None or an ellipsis among its elements it is read as a tuple, and no tensor is made.
+    numbers = element.kind == "number" and "none" not in element.other_kinds
+    return "list" if of_array or (numbers and all(one.kind == "number" for one in value.items or ())) else ""
 
 
 def _is_first(site: Site, node: ast.Subscript, index: ast.expr) -> bool:
@@ -294,11 +296,13 @@ def _stored(site: Site) -> ast.expr | None:
     return target.value if proven else None
 
 
-def _is_written_out(node: ast.expr) -> bool:
+def _is_written_out(site: Site, node: ast.expr) -> bool:
     """A list that stands there, or one that an object or the module holds; what was gathered before has to be sent."""
     if isinstance(node, ast.BinOp):
-        return _is_written_out(node.left) or _is_written_out(node.right)
-    return isinstance(node, ast.List | ast.Tuple | ast.Attribute) or (isinstance(node, ast.Name) and node.id.isupper())
+        return _is_written_out(site, node.left) or _is_written_out(site, node.right)
+    if isinstance(node, ast.Name):  # `X = [encode(one) for one in given]` of a function is no constant
+        return node.id.isupper() and (site.function is site.module.body or not site.function.binds(node.id))
+    return isinstance(node, ast.List | ast.Tuple | ast.Attribute)
 
 
 def _is_size(site: Site, data: ast.expr) -> bool:

@@ -193,7 +193,7 @@ def _stored(values: Evaluator, binding: Stored) -> Value:
             holder = replace(holder, entries=None)
         if isinstance(target.slice, ast.Constant):
             return holder
-    return replace(holder, element=join(holder.element, value) if holder.element else value)
+    return replace(holder, element=join(holder.element, value) if holder.element is not None else value)
 
 
 def _put_into(values: Evaluator, batch: Batch, binding: Stored) -> Batch:

@@ -14,12 +14,11 @@ from .values import (
     LIST,
     NONE,
     NUMBER,
-    PROVEN,
     STR,
     UNKNOWN,
     Dict,
+    Instance,
     Tuple,
-    Unknown,
     Value,
     join_all,
     sequence,
@@ -31,7 +30,7 @@ _GIVES: dict[str, Value] = {
     **dict.fromkeys(("bool", "isinstance", "hasattr", "callable", "issubclass", "any", "all"), BOOL),
     **dict.fromkeys(("str", "repr", "format", "chr", "hex", "input"), STR),
     "range": sequence(INTEGER),
-    "slice": Unknown(PROVEN),
+    "slice": Instance(class_name="slice"),
     "print": NONE,
 }
 """What builtins give, whatever they are given."""

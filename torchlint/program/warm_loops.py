@@ -8,11 +8,12 @@ import re
 from collections.abc import Collection, Sequence
 
 from ..facts import aliases, guards, names, runs
+from ..facts.common_names import MODEL_NAME
 from ..facts.first_time import keeps_results
 from ..facts.flow import Comprehension, Loop
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function
-from ..facts.nodes import names_in
+from ..facts.nodes import names_in, receiver_of
 from ..query.question import question
 from ..system.regex import regex
 from . import families, handed
@@ -45,6 +46,7 @@ _NO_MODELS = frozenset(
     cpu cuda numpy detach clone size dim numel long int float half bool copy_ fill_ zero_""".split()
 )
 """Methods of containers, texts and tensors, by whose names nobody calls a model or one of its layers."""
+_GENERATES = b".generate("
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200
@@ -120,7 +122,7 @@ class WarmLoops:
     def warm_caller(self, function: Function, node: ast.AST) -> Caller | None:
         """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.
 
-        What a function does once beside a loop of its own that runs a model is little next to that; another loop is not.
+        What a function does once beside a loop of its own, or a generation, that runs a model is little next to that; another loop is not.
         Of a place in a comprehension that evaluates, that.
         """
         own = self._comprehension_of(function, node)
@@ -131,7 +133,9 @@ class WarmLoops:
             bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
         )
         found = self._find_caller(function, beside)
-        return None if found is None or guarded(self.project, function, node, None) in guards.RARE else found
+        if found is None or guarded(self.project, function, node, None) in guards.RARE:
+            return None
+        return found if loops or not self._generates(function) else None
 
     @question("warm caller", None)
     def _find_caller(self, function: Function, beside: bool) -> Caller | None:
@@ -162,6 +166,33 @@ class WarmLoops:
             return None, ()
         loop, _ = self._find_above(function)
         return (loop if loop is not None and self._is_over_batches(*loop) else None), ()
+
+    @question("generates", False)
+    def _generates(self, function: Function) -> bool:
+        """Whether a function always starts a generation, many calls of a model: `model.generate(x)`, or a loop of what it calls."""
+        return any(self._starts_generation(function, call) for call in function.flow.calls)
+
+    def _starts_generation(self, function: Function, call: ast.Call) -> bool:
+        if any(one.block is not None or not isinstance(one.node, ast.If) for one in function.flow.guards(call)):
+            return False
+        targets = self.project.targets(function, call)
+        if not targets and names.last(call.func) == "generate":
+            owner = receiver_of(call)
+            named = MODEL_NAME.search(names.last(owner)) is not None
+            return named or self.project.value(function, owner).kind == "module"
+        return any(
+            not self._is_forward(one)
+            and (
+                any(self._counts(one, loop) and self.is_warm(one, loop) for loop in one.own_loops)
+                or (one.module.source.holds(_GENERATES) and self._generates(one))
+            )
+            for one in targets
+        )
+
+    def _counts(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop runs as often as a number or a condition says, and not for each of a few things, or each layer."""
+        counted = counts_up(self.project, function, loop) and not runs.counts_few(function, loop)
+        return isinstance(loop, ast.While) or (counted and not runs.of_few(function, loop))
 
     @question("above", (None, ()))
     def _find_above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
