@@ -5,7 +5,11 @@ from collections.abc import Iterator
 
 from torchlint.facts.legacy_tensors import CONSTRUCTORS, is_new
 from torchlint.facts.nodes import is_constant
+from torchlint.facts.syntax import required, same
 from torchlint.rule import Finding, Site, rule
+
+_TENSORS = frozenset(("torch.Tensor", "torch.autograd.Variable"))
+"""Types that all tensors are of."""
 
 
 @rule(
@@ -101,7 +105,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     if site.name == ".data":
         yield from _data(site)
     elif site.name == "torch.autograd.Variable()":
-        if site.call.args and not site.spread:
+        if site.call.args and not site.spread and not _is_no_tensor(site, site.call.args[0]):
             yield _variable(site)
     elif site.name == "torch.set_default_tensor_type()":
         yield site.finding(
@@ -118,12 +122,29 @@ def _variable(site: Site) -> Finding:
         message = f"`{site.short()}` has not kept autograd off since torch 0.4: use `torch.no_grad()`"
         return site.finding(message, severity="warning")
     asked = site.argument("requires_grad", 1)
-    if asked is None and len(site.call.args) == 1 and is_new(site, site.call.args[0]):
+    makes_leaf = asked is not None and not (isinstance(asked, ast.Constant) and not asked.value)
+    if not makes_leaf and is_new(site, site.call.args[0]):
         return site.finding(f"`{site.short()}` does nothing: what it is given is new and has no history of gradients")
     return site.finding(
-        f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else"
-        if asked is None or (isinstance(asked, ast.Constant) and not asked.value)
-        else f"`{site.short()}` makes a new leaf; `detach().requires_grad_()` says so"
+        f"`{site.short()}` makes a new leaf; `detach().requires_grad_()` says so"
+        if makes_leaf
+        else f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else"
+    )
+
+
+def _is_no_tensor(site: Site, given: ast.expr) -> bool:
+    """Whether tensors left the function before: `if isinstance(x, Variable): return x` in front of `return Variable(x)`."""
+    if not isinstance(given, ast.Name):
+        return False
+    asked = (part for guard in site.flow.guards(given) for part in required(guard.test, guard.true))
+    return any(
+        isinstance(test, ast.Call)
+        and not true
+        and site.resolve(test.func) == "isinstance"
+        and same(test.args[0], given)
+        and site.resolve(test.args[-1]) in _TENSORS
+        and not any(test.lineno <= store.lineno <= given.lineno for store in site.flow.stores.get(given.id, ()))
+        for test, true in asked
     )
 
 
