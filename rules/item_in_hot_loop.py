@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, host_needs, logging_calls, loop_ends, names, type_tested
 from torchlint.facts import host_reads as reads
+from torchlint.facts.syntax import same
 from torchlint.rule import Finding, Site, rule
 
 _STACK = 3
@@ -123,7 +124,7 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if type_tested.is_of_rest(site.function, site.call):
         return  # told where it is given
-    if site.call not in reads.told_reads(site, site.statement):
+    if site.call not in reads.told_reads(site, site.statement) or _is_read_by_guard(site):
         return
     message = f"`{site.short()}` waits for the device {frequency.how_often(site)}"
     together = reads.reads_together(site)
@@ -131,10 +132,29 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         seldom = "show it less often" if _is_shown(site, site.statement.target) else "read it once"
         message += f": keep the sum on the device and {seldom}"
     elif together >= _STACK:
-        message += f", one of {together} reads in this block: `torch.stack(...).tolist()` is one"
+        least = "at least " if reads.may_be_more(site) else ""
+        message += f", one of {least}{together} reads in this block: `torch.stack(...).tolist()` is one"
     elif len(reads.scalar_reads(site, site.statement)) > 1:
         message += ", and so does another read of this statement"
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _is_read_by_guard(site: Site) -> bool:
+    """Whether the condition right in front has read the same, and nothing was queued since: `if x.item() < best: best = x.item()`."""
+    return any(
+        guard.block is not None
+        and _first_of(guard.block) is site.statement
+        and any(isinstance(part, ast.Call) and same(part, site.call) for part in ast.walk(guard.test))
+        for guard in site.flow.guards(site.target)
+    ) and all(same(one, site.call) for one in reads.scalar_reads(site, site.statement))
+
+
+def _first_of(block: tuple[ast.stmt, ...]) -> ast.stmt:
+    """The first statement of a block that runs, inside of `with torch.no_grad():` perhaps."""
+    first = block[0]
+    while isinstance(first, ast.With):
+        first = first.body[0]
+    return first
 
 
 def _is_shown(site: Site, total: ast.expr) -> bool:

@@ -541,6 +541,19 @@ def reads_together(place: Place) -> int:
     )
 
 
+def may_be_more(place: Place) -> bool:
+    """Whether the block of the place has an `item()` of something that nothing is known of: a read, where that is on the device."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "item"
+        and not place.value(node.func.value)
+        and node not in scalar_reads(place, statement)
+        for statement in block(place.flow, place.statement)
+        for node in own_nodes(statement)
+    )
+
+
 def per_element(place: Place, call: ast.Call) -> ast.AST | None:
     """The comprehension, or the inner loop over tensors, that repeats a read once an element."""
     comprehension = place.flow.comprehension(call)
