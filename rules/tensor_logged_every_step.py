@@ -108,8 +108,11 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
 def _warns(site: Site) -> bool:
     """Whether a condition in front of the place is a read of its own: what it warns of is rare."""
-    guards = (guard for guard in site.flow.guards(site.target) if not _is_special_case(guard))
-    return any(True for guard in guards for _ in reads.tested(site, guard.test))
+    tests = [guard.test for guard in site.flow.guards(site.target) if not _is_special_case(guard)]
+    calls = (part for test in tests for part in ast.walk(test) if isinstance(part, ast.Call))
+    return any(True for test in tests for _ in reads.tested(site, test)) or any(
+        reads.scalar_read(site, call) is not None for call in calls
+    )
 
 
 def _is_special_case(guard: Guard) -> bool:

@@ -41,6 +41,7 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     """`if first: ...; first = False`, `if self.ready: return` and then `self.ready = True`: what takes its own condition back.
 
     That may come behind it: `if not self.ready: ...`, and then `self.ready = True`. A flag that is a buffer is written in place.
+    What is asked behind a flag may set it: `if full or queue.all(): full = True`.
     """
     test, true = without_not(guard.test, guard.true)
     name = names.chain(test)
@@ -50,6 +51,9 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     if guard.block is None and isinstance(guard.node, ast.If):
         stores = [*flow.targets.get(".".join(name), ()), *flow.calls_named("copy_"), *flow.calls_named("fill_")]
         statements = [flow.parents[store] for store in stores if store.lineno > guard.node.lineno]
+    asking = flow.parents.get(guard.node) if isinstance(guard.node, ast.BoolOp) else None
+    if isinstance(asking, ast.If) and asking.test is guard.node:
+        return any(store in asking.body for store in _takers(name, true, flow, loop))
     return any(_takes_back(statement, name, true) for statement in statements) or _is_taken_back_later(
         guard, name, true, flow, loop
     )

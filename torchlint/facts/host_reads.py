@@ -543,13 +543,19 @@ def reads_together(place: Place) -> int:
 
 def may_be_more(place: Place) -> bool:
     """Whether the block of the place has an `item()` of something that nothing is known of: a read, where that is on the device."""
+    near = block(place.flow, place.statement)
+    return place.once(
+        ("may be more", near[0], place.hot is not None), lambda: any(_reads_unknown(place, one) for one in near)
+    )
+
+
+def _reads_unknown(place: Place, statement: ast.stmt) -> bool:
     return any(
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "item"
         and not place.value(node.func.value)
         and node not in scalar_reads(place, statement)
-        for statement in block(place.flow, place.statement)
         for node in own_nodes(statement)
     )
 

@@ -89,6 +89,11 @@ def own_steps(subject: Subject, path: str) -> Own:
     module = project.module(path)
     for function in _mentions(module) if module is not None else ():
         _look_at(project, function, loops, own)
+    seldom = _seldom(project, own.steppers)
+    own = own._replace(
+        steppers=[one for one in own.steppers if one not in seldom],
+        framework=[one for one in own.framework if one not in seldom],
+    )
     for klass in module.classes if module is not None and own.framework else ():
         own.framework.extend(map(place_of, updates(project, klass)))
     own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())
@@ -419,6 +424,36 @@ def _left_over(stepping: Sequence[Stepping]) -> set[ast.Call]:
         for call, written, loops in steps
         if loops[:1] not in backward and first.get((written, loops), call.lineno) < call.lineno
     }
+
+
+def _seldom(project: Project, steppers: Sequence[Place]) -> set[Place]:
+    """The functions of a file that seldom take the place of another one that steps: `if now > due: net.step_and_sum_up(batch)`, else `net.step(batch)`."""
+    if len(steppers) < 2:
+        return set()
+    functions = {function_at(project, place): place for place in steppers}
+    return {place for one, place in functions.items() if _stands_in(project, one, functions.keys() - {one})}
+
+
+def _stands_in(project: Project, function: Function, others: Collection[Function]) -> bool:
+    """Whether all calls of a function stand in a rare branch of a condition whose other branch calls one of the others."""
+    sites = list(families.callers(project, function))
+    return bool(sites) and all(_is_rare(project, site) and _is_beside(project, site, others) for site in sites)
+
+
+def _is_rare(project: Project, site: CallSite) -> bool:
+    loop = next(iter(site.function.flow.loops(site.call)), None)
+    return in_training(project, site.function, site.call, loop) in guards.RARE
+
+
+def _is_beside(project: Project, site: CallSite, others: Collection[Function]) -> bool:
+    flow = site.function.flow
+    branches = (
+        guard.node.orelse if guard.true else guard.node.body
+        for guard in flow.guards(site.call)
+        if isinstance(guard.node, ast.If) and guard.block is not None
+    )
+    calls = (call for branch in branches for call in flow.calls if any(contains(one, call) for one in branch))
+    return any(target in others for call in calls for target in project.targets(site.function, call))
 
 
 def _is_only_handed_on(function: Function) -> bool:
