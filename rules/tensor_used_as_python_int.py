@@ -56,8 +56,8 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
     in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), as factors that are numbers
-    (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors that the builtins `max`, `min`, `sorted`,
-    `any` and `all` compare or go through element by element (`max(lengths)`); in step loops and in what they call, in evaluation and generation loops and in
+    (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
+    `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
 
     ## Why is this slow?
@@ -103,7 +103,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     needed = [node for node in _needed(site) if not isinstance(node, ast.Constant)]
     if not needed or not site.may_have_accelerator or site.in_compiled:
         return
-    found = next((node for node in needed if _tensor(site, node) and reads.device_tensor(site, node) is not None), None)
+    found = next((node for node in needed if _is_read(site, node)), None)
     if found is None or not site.accelerator:
         return
     if logging_calls.is_logged(site, found) or reads.scalar_reads(site, site.statement):
@@ -196,6 +196,21 @@ def _compared(site: Site) -> Iterator[ast.expr]:
         yield from given[0].elts
     elif len(given) == 1:
         yield given[0]
+
+
+def _is_read(site: Site, node: ast.expr) -> bool:
+    return (_tensor(site, node) and reads.device_tensor(site, node) is not None) or _is_compared_list(site, node)
+
+
+def _is_compared_list(site: Site, node: ast.expr) -> bool:
+    """Whether `max` and the like compare the device tensors without dimensions of a list: `max(norms)`, `max(p.grad.norm() for p in parameters)`."""
+    if site.name.removesuffix("()") not in _COMPARING or site.call.args != [node] or site.argument("key") is not None:
+        return False
+    held = site.value(node)
+    element = held.element if held.kind == "list" and held.proven and not held.other_kinds else None
+    if element is None or element.kind != "tensor" or element.other_kinds:
+        return False
+    return element.proven and element.scalar and not (element.on_cpu or element.from_loader)
 
 
 def _tensor(site: Site, node: ast.expr) -> bool:
