@@ -46,7 +46,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In preparation of data, for tensors in host memory, in functions that draw (`draw_boxes`), and where a kernel for sequences of all lengths
+    In preparation of data, for tensors in host memory, in functions that draw pictures (`draw_boxes`, on no training step), and where a kernel for sequences of all lengths
     wants the rows that count and where each sequence begins (`F.pad(torch.cumsum(lengths, 0), (1, 0))`). `torch.where(condition, a, b)`, `masked_fill` and
     `x[mask] = number` have a known size and are not reported; nor is what a compiled region traces, which TL204
     reports.
@@ -80,8 +80,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
-    if _DRAWS.search(site.function.name):
-        return  # on the host, where pictures are made
+    if _DRAWS.search(site.function.name) and site.hot is None:
+        return  # on the host, where pictures are made; what is drawn on each step are samples
     if isinstance(site.target, ast.Subscript):
         yield from _masked(site, site.target)
         return
