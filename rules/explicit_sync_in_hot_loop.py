@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import clocks, frequency, names, serving, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Flow, is_elif
+from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
 
@@ -50,7 +51,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Around a timer, or a context manager that is one, where the wait is what makes the time right (with `--preview` an `info`
-    where a training loop itself takes the time of each step without being asked to); behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
+    where a training loop itself, or a context manager or decorator of the project around what it does, takes the time of each step without being asked to); behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
     out-of-memory error; behind a `del` in an evaluation loop, whose memory is wanted by what comes next; where another library's streams are waited for (CuPy, Numba): none of these is reported. In front of a read of the device, which waits for its own stream, it
     is an `info`. Two programs that share a device in turns may need
     `empty_cache()`.
@@ -232,12 +233,37 @@ def _timed(site: Site) -> bool:
 
 
 def _times_each_step(site: Site) -> bool:
-    """Whether a training loop itself takes the time of each step, and nobody has to ask for it: `if device.type == "cuda":` asks for no more."""
-    loop = site.loop() if site.settings.preview and site.hot is not None else None
-    if loop is None or not site.analysis.steps.is_step_loop(site.function, loop):
+    """Whether a training loop itself takes the time of each step, or a timer of the project around what it does there, and nobody
+    has to ask for it: `if device.type == "cuda":` asks for no more."""
+    if not site.settings.preview or site.hot is None:
+        return False
+    loop = site.loop()
+    if loop is None and not _is_of_timer(site):
+        return False
+    if loop is not None and not site.analysis.steps.is_step_loop(site.function, loop):
         return False
     guards = site.flow.guards(site.target, loop)
     return all(frequency.ends_loop(guard) or _asks_for_gpu(site, guard.test) for guard in guards)
+
+
+def _is_of_timer(site: Site) -> bool:
+    """Whether the function is a timer that is always on: a context manager, or what a decorator puts around the function that it is given."""
+    function, around = site.function, site.function.parent
+    if "contextmanager" in function.decorator_names:
+        timer = function
+    elif around is not None and around is not site.module.body and _runs_given(function, around):
+        timer = around
+    else:
+        return False
+    if timer is around and any(True for _ in around.flow.guards(function.node)):
+        return False
+    return not any(any(True for _ in use.function.flow.guards(use.call)) for use in site.callers(timer))
+
+
+def _runs_given(function: Function, around: Function) -> bool:
+    """Whether a function inside of another one calls what that is given: `out = fn(*args)`."""
+    given = (call.func.id for call in function.flow.calls if isinstance(call.func, ast.Name))
+    return any(name in around.positions and not function.binds(name) for name in given)
 
 
 def _asks_for_gpu(site: Site, test: ast.expr) -> bool:
