@@ -25,7 +25,7 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.tensor()` of a list of arrays, of an array that a NumPy call has just made (in loops, forward passes
-    and data loading), of a tensor, in loops and forward passes of a list of tensors, `torch.tensor(numbers)[i].item()` in loops, and
+    and data loading), of a tensor, in loops and forward passes of a list of tensors, or of numbers with one of the device among them (`torch.tensor([hits, n])`), `torch.tensor(numbers)[i].item()` in loops, and
     `torch.stack([torch.tensor(v) for v in values])`.
 
     ## Why is this slow?
@@ -118,7 +118,15 @@ def _is_list_of_tensors(site: Site, given: ast.expr) -> bool:
     if not (site.hot or site.warm or site.in_forward or site.loop()):
         return False
     items = _items(site, given)
+    if isinstance(given, ast.List | ast.Tuple) and any(_is_read(site, item) for item in items):
+        return True
     return bool(items) and all(_is_tensor(site, item) for item in items)
+
+
+def _is_read(site: Site, item: ast.expr) -> bool:
+    """Whether an item that is written out beside numbers is a tensor of the device for certain: `torch.tensor([hits, n])`."""
+    value = site.value(item)
+    return _is_tensor(site, item) and value.device == "accelerator" and value.is_tensor and value.scalar
 
 
 def _rewrapped(site: Site, given: ast.expr) -> ast.expr | None:
