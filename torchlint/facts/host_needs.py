@@ -46,9 +46,19 @@ def _is_written_at_once(place: Place, copy: ast.expr) -> bool:
     reads = (load for name in assigned_in(place.statement) for load in place.flow.loads.get(name, ()))
     inside = (load for load in reads if place.flow.loops(load)[:1] == place.flow.loops(copy)[:1])
     return any(
-        isinstance(call, ast.Call) and names.last(call.func) in _WRITES | _SHOWS
+        isinstance(call, ast.Call) and names.last(call.func) in _WRITES | _SHOWS and not _keeps(place, call)
         for node in (copy, *inside)
         for call in place.flow.expressions(node)
+    )
+
+
+def _keeps(place: Place, call: ast.Call) -> bool:
+    """Whether what is called so is the project's own, and writes and shows nothing there and then: `plot` that puts numbers into a list."""
+    targets = place.project.targets(place.function, call)
+    return bool(targets) and not any(
+        names.last(one.func) in _WRITES | _SHOWS or place.project.targets(target, one)
+        for target in targets
+        for one in target.flow.calls
     )
 
 
