@@ -7,7 +7,7 @@ import itertools
 from typing import Literal, NamedTuple
 
 from ..system.regex import regex
-from . import empties, syntax
+from . import empties, names, syntax
 from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Stored
 from .indices import gets_number, is_number_put, tells_shape
@@ -52,6 +52,9 @@ _OF_ARRAYS = _OF_DATA | {"torch.tensor", "torch.as_tensor"}
 _FILLS = frozenset(("zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"))
 _BY_NUMBERS = _BETWEEN | {"normal_", "uniform_", "random_", "exponential_"}
 """Methods that are given numbers, sizes, and the order of dimensions, and nothing else."""
+
+_CHANGES = frozenset(f"{name}_" for name in "abs add clamp clip cos div exp log mul neg pow sin sqrt sub".split())
+"""Methods that calculate in place, of what has just been made: `torch.randn(n).mul_(0.2)`."""
 
 _SENT_THERE = regex(rb"\.(?:loc|scale|low|high|rate|concentration[01]?)\s*=[^=]")
 """Who draws on the device of a distribution made of numbers sends its parameters there: `self.normal.loc = self.normal.loc.cuda()`."""
@@ -251,7 +254,9 @@ def _parts(place: Place, node: ast.expr) -> list[ast.expr]:
         given = given_to(node)
         if name is None and isinstance(node.func, ast.Attribute) and node.func.attr in _BY_NUMBERS:
             return [node.func.value]
-        if name is None and isinstance(node.func, ast.Attribute) and not _writes(node.func):
+        fresh = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call)
+        changes = fresh and names.last(node.func) in _CHANGES
+        if name is None and isinstance(node.func, ast.Attribute) and (changes or not _writes(node.func)):
             return [node.func.value, *given]
         if name in _REARRANGE:
             return given[:1]
