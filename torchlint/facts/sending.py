@@ -20,7 +20,7 @@ SENDS = regex(
 """What functions are called that send what they are given: `move_to(batch, device)`."""
 _MOVES = frozenset(("to", "cuda", "type_as"))
 _BETWEEN = frozenset(
-    """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand t transpose permute
+    """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand expand_as t transpose permute
     contiguous flatten""".split()
 )
 """Methods between a constructor and its move: `torch.tensor(0).float().cuda()`."""
