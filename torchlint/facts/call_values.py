@@ -14,7 +14,7 @@ from .chosen import choice
 from .elements import element
 from .evaluator import Evaluator, Given
 from .library_calls import library
-from .loader_calls import collated, loader_of, pinned_by_option, told_to_pin, where_samples_are
+from .loader_calls import collated, loader_of, of_tensors, pinned_by_option, told_to_pin, where_samples_are
 from .members import attribute_of, each_class
 from .module import Class, Function, key_of
 from .nodes import NEXT, string
@@ -193,7 +193,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         if value.device == "cpu" and _is_made_elsewhere(values, name, args):
             value = replace(value, device="")
         if value.kind == "loader":
-            value = collated(values, where_samples_are(values, pinned_by_option(values, value, node), args), args)
+            value = where_samples_are(values, pinned_by_option(values, value, node), args)
+            value = of_tensors(values, collated(values, value, args), args)
         return replace(value, made_in=values.function.module) if value.made_by is not None else value
     if name in table.PINNING_LOADERS:
         return where_samples_are(values, loader_of(values, None, name, node, args), args)

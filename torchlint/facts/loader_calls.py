@@ -50,6 +50,21 @@ def where_samples_are(values: Evaluator, loader: Loader, args: Arguments) -> Loa
     return replace(loader, element=replace(loader.element, device=device))
 
 
+def of_tensors(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
+    """A loader that gives tensors, where each sample of its dataset is one and nobody says how they are put together."""
+    dataset = args.keywords.get("dataset", args.first)
+    item = values.world.method(dataset.class_, "__getitem__") if dataset.class_ is not None else None
+    batch = loader.element
+    if item is None or batch is None or batch.kind != "batch" or args.open:
+        return loader
+    if len(args.positional) > 6 or "collate_fn" in args.keywords:
+        return loader
+    sample = values.world.returns(item)
+    if sample.kind != "tensor" or not sample.is_tensor or sample.other_kinds:
+        return loader
+    return replace(loader, element=batches.batch_tensor(batch))
+
+
 def _on_device(sample: Value) -> bool:
     return sample.device == "accelerator" or any(
         map(_on_device, (*(sample.items or ()), *(sample.entries or {}).values()))

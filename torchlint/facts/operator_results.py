@@ -128,6 +128,10 @@ def mixed(*values: Value) -> Device:
     return "cpu" if devices == {"cpu"} else ""
 
 
+_OF_DATA = ("torch.tensor", "torch.as_tensor")
+"""What gives a tensor the type of the numbers that it is given."""
+
+
 def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
     """What a function or method of torch gives; of a method the tensor is the first argument."""
     result = result_of(row, args)
@@ -151,6 +155,9 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         # Of several tensors, `torch.stack((a, b))`, each has to be of that dtype.
         first = values[0].element or (values[0].items or values)[0]
         integer, boolean = integer or first.integer, boolean or _is_boolean(first)
+    elif row.name in _OF_DATA and values and values[0].kind == "list":
+        each = values[0].element
+        boolean = each is not None and each.kind == "number" and each.boolean and not each.other_kinds
     given = args.keywords.get("dtype")
     if given is not None and given.class_name:
         boolean, integer = given.class_name == "torch.bool", given.class_name in INTEGER_DTYPES
