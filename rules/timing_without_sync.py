@@ -10,7 +10,11 @@ _TRAINING = ("backward", "step")
 """What a step of training calls."""
 
 
-@rule("TLM01", shape=[f"{name}(...)" for name in clocks.CLOCKS], fix="suggestion", category="measurement")
+_REPEATS = ("timeit.timeit", "timeit.repeat")
+"""What reads the clock around what it is given to run."""
+
+
+@rule("TLM01", shape=[f"{name}(...)" for name in (*clocks.CLOCKS, *_REPEATS)], fix="suggestion", category="measurement")
 def timing_without_sync(site: Site) -> Iterator[Finding]:
     """Work of the device is timed with the host's clock, without waiting for it.
 
@@ -18,7 +22,8 @@ def timing_without_sync(site: Site) -> Iterator[Finding]:
 
     Finds `time.perf_counter() - start` (and the like) where a model is called, or tensors of the device are computed, since
     `start` was taken, and nothing between waits for the device. So does a timer of the project: a context manager, a decorator,
-    or a class whose methods read the clock (`timer.tic()`, then `timer.toc()`); it is told where it reads the clock.
+    or a class whose methods read the clock (`timer.tic()`, then `timer.toc()`); it is told where it reads the clock. `timeit.timeit(run)` does, too, of a function of the project or
+    a lambda.
 
     ## Why is this slow?
 
@@ -62,6 +67,9 @@ def timing_without_sync(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution>
     - <https://docs.pytorch.org/tutorials/recipes/recipes/benchmark.html>
     """
+    if site.name.removesuffix("()") in _REPEATS:
+        yield from _repeated(site)
+        return
     if not site.accelerator:
         yield from _by_timer(site)
         return
@@ -93,7 +101,8 @@ def timing_without_sync(site: Site) -> Iterator[Finding]:
 def _by_timer(site: Site) -> Iterator[Finding]:
     """Work of the device that a timer of the project times elsewhere: in a block behind `with`, in a function that it decorates."""
     for timed in timers.timed(site, site.call):
-        work = _unfinished(site.at(timed.function, timed.calls[0]), timed) if timed.calls else None
+        told = timed.calls and not _trains(timed)
+        work = _unfinished(site.at(timed.function, timed.calls[0]), timed) if told else None
         if work is not None and not site.project.is_tested(timed.function):
             what = f"{names.last(work.func)}(...)"
             why = site.related(timed.function, work, "this is timed, and nothing waits for it")
@@ -101,10 +110,26 @@ def _by_timer(site: Site) -> Iterator[Finding]:
             return
 
 
+def _repeated(site: Site) -> Iterator[Finding]:
+    """`timeit.timeit(run, number=n)`: what runs there is done over and over, training or not, to be timed."""
+    given = site.argument("stmt", 0)
+    timed = timers.run_by(site, given) if given is not None else None
+    if timed is None or not timed.calls:
+        return
+    work = _unfinished(site.at(timed.function, timed.calls[0]), timed)
+    if work is not None:
+        why = site.related(timed.function, work, "this is timed, and nothing waits for it")
+        text = f"the clock is read while `{names.last(work.func)}(...)` may still be running on the device"
+        yield site.finding(text, related=(why,))
+
+
+def _trains(timed: timers.Timed) -> bool:
+    """Whether a part of a step of training is timed."""
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in _TRAINING for call in timed.calls)
+
+
 def _unfinished(site: Site, timed: timers.Timed) -> ast.Call | None:
-    """The last work for the device that nothing waits for in what is timed; None where it trains, or there is none."""
-    if any(isinstance(call.func, ast.Attribute) and call.func.attr in _TRAINING for call in timed.calls):
-        return None
+    """The last work for the device that nothing waits for in what is timed; None where there is none."""
     if not site.accelerator:
         return None
     work = [call for call in timed.calls if clocks.is_work(site.value, call)]

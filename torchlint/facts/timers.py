@@ -102,6 +102,18 @@ def _decorated(place: Place, decorator: Function, call: ast.Call) -> Iterator[Ti
                     yield Timed(function, function.header_line, _end(function), function.flow.calls)
 
 
+def run_by(place: Place, given: ast.expr) -> Timed | None:
+    """What is run of a function, or of a lambda, that something is given to call; None where that is not known."""
+    if isinstance(given, ast.Lambda):
+        calls = [call for call in place.flow.calls_within(given) if contains(given, call)]
+        return Timed(place.function, given.lineno, given.end_lineno or given.lineno, calls)
+    value = place.value(given)
+    function = value.function if value.kind == "function" else None
+    if function is None or _gives_later(function):
+        return None
+    return Timed(function, function.header_line, _end(function), function.flow.calls)
+
+
 def _gives_later(function: Function) -> bool:
     """Whether a call of a function runs none of it yet: a generator, a coroutine."""
     return isinstance(function.node, ast.AsyncFunctionDef) or any(
