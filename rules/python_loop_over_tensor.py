@@ -189,7 +189,8 @@ def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
     of_length = measured is not bound and isinstance(bound, ast.Call) and site.resolve(bound.func) == "len"
     count = site.value(bound)
     is_extent = count.kind == "number" and count.extent
-    if not is_extent and not (of_length and _is_device_tensor(site, measured)):
+    # How many rows there are may be told by what is only likely a tensor, as a forward is given: the rows are of others.
+    if not is_extent and not (of_length and _may_be_on_device(site.value(measured))):
         return []
     index = loop.target.id
     parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]
@@ -247,7 +248,11 @@ def _is_device_tensor(site: Site, node: ast.expr) -> bool:
 
 
 def _on_device(value: Value) -> bool:
-    return value.is_tensor and not value.on_cpu and not value.parameter and not value.from_loader
+    return value.is_tensor and _may_be_on_device(value)
+
+
+def _may_be_on_device(value: Value) -> bool:
+    return value.kind == "tensor" and not value.on_cpu and not value.parameter and not value.from_loader
 
 
 def _is_plain(loop: ast.For) -> bool:
