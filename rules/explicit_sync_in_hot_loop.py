@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import clocks, frequency, names, serving, syntax
+from torchlint.facts import clocks, frequency, names, serving, syntax, timers
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.facts.module import Function
@@ -91,7 +91,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     level = looped or ("warning" if frequency.in_forward(site) and not site.rare else None)
     served = level is None and serving.is_handler(site.function) and not site.rare
     each = level is None and not served and site.name in _CACHES and _behind_model(site)
-    if served or each:
+    step = _decorated_step(site) if level is None and site.name in _WAITS and site.settings.preview else None
+    if served or each or step is not None:
         level = "info"
     if level is None or site.role in ("benchmark", "test") or site.in_compiled or not site.accelerator:
         return
@@ -99,9 +100,11 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     if waits and _after_another_library(site):
         return
     if waits and _timed(site):
-        if _times_each_step(site):
+        if _times_each_step(site, step or site):
             message = f"`{site.short()}` waits for the device on every training step, to time it: events can be read some steps later"
-            yield site.finding(message, severity="info", related=site.why_hot())
+            yield site.finding(message, severity="info", related=(step or site).why_hot())
+        return
+    if step is not None:
         return
     read = waits and _read_next(site)
     if read and site.name == ".synchronize()":
@@ -232,10 +235,19 @@ def _timed(site: Site) -> bool:
     return any(clocks.is_read_near(one.function.flow, one.call) for one in site.project.calls_of(site.function))
 
 
-def _times_each_step(site: Site) -> bool:
+def _decorated_step(site: Site) -> Site | None:
+    """The begin of a function that runs on each step, which a decorator puts the place around: `@timed` on `def train_step(batch):`."""
+    around = site.function.parent
+    if around is None or around is site.module.body or not _runs_given(site.function, around):
+        return None
+    starts = (site.at(one, one.node.body[0]) for one in timers.decorated(site, around))
+    return next((start for start in starts if start.hot is not None), None)
+
+
+def _times_each_step(site: Site, step: Site) -> bool:
     """Whether a training loop itself takes the time of each step, or a timer of the project around what it does there, and nobody
-    has to ask for it: `if device.type == "cuda":` asks for no more."""
-    if not site.settings.preview or site.hot is None:
+    has to ask for it: `if device.type == "cuda":` asks for no more. `step` is the place that tells how often it runs."""
+    if not site.settings.preview or step.hot is None:
         return False
     loop = site.loop()
     if loop is None and not _is_of_timer(site):

@@ -40,7 +40,8 @@ def _timed(place: Place, end: ast.Call) -> Iterator[Timed]:
             for site in place.callers(function):
                 yield from _behind_with(site.function, site.call)
     elif (inner := _wrapped(place, end)) is not None:
-        yield from _decorated(place, *inner)
+        for function in decorated(place, inner):
+            yield Timed(function, function.header_line, _end(function), function.flow.calls)
     elif function.cls is not None and (starting := _starting(place, function.cls, end)) is not None:
         before = [one for one in function.flow.calls if one is not end and one.lineno <= end.lineno]
         if not _may_wait(place, before):
@@ -69,8 +70,8 @@ def _behind_with(function: Function, made: ast.expr) -> Iterator[Timed]:
         yield Timed(function, block.body[0].lineno, last.end_lineno or last.lineno, calls)
 
 
-def _wrapped(place: Place, end: ast.Call) -> tuple[Function, ast.Call] | None:
-    """The function around that is given another one, and the call of that between the reads: `out = fn(*args)`."""
+def _wrapped(place: Place, end: ast.Call) -> Function | None:
+    """The function around that is given another one, which is called between the reads: `out = fn(*args)`."""
     around = place.function.parent
     if around is None or isinstance(around.node, ast.Module):
         return None
@@ -83,11 +84,11 @@ def _wrapped(place: Place, end: ast.Call) -> tuple[Function, ast.Call] | None:
     ]
     if len(given) != 1 or place.flow.loops(given[0]):
         return None
-    return None if _may_wait(place, [one for one in calls if one is not given[0]]) else (around, given[0])
+    return None if _may_wait(place, [one for one in calls if one is not given[0]]) else around
 
 
-def _decorated(place: Place, decorator: Function, call: ast.Call) -> Iterator[Timed]:
-    """What a decorator times: the functions under `@timed`, and under `@timed("name")` of a function that gives one."""
+def decorated(place: Place, decorator: Function) -> Iterator[Function]:
+    """The functions that a decorator goes around: under `@timed`, and under `@timed("name")` of a function that gives one."""
     factory = decorator.parent
     whole = factory if factory is not None and not isinstance(factory.node, ast.Module) else None
     named = whole or decorator
@@ -99,7 +100,7 @@ def _decorated(place: Place, decorator: Function, call: ast.Call) -> Iterator[Ti
                 if by_call is not (whole is not None) or names.last(name) != named.name or function.parent is None:
                     continue
                 if place.project.value(function.parent, name).function is named and not _gives_later(function):
-                    yield Timed(function, function.header_line, _end(function), function.flow.calls)
+                    yield function
 
 
 def run_by(place: Place, given: ast.expr) -> Timed | None:
