@@ -5,9 +5,18 @@ import functools
 import itertools
 from collections.abc import Iterator
 
-from torchlint.facts import alternatives, evaluation_mode, graph_liveness, names, runs, trainable, training
+from torchlint.facts import (
+    alternatives,
+    beside_training,
+    evaluation_mode,
+    graph_liveness,
+    names,
+    runs,
+    trainable,
+    training,
+)
 from torchlint.facts.common_names import MODEL_NAME
-from torchlint.facts.flow import Loop
+from torchlint.facts.flow import Loop, contains
 from torchlint.facts.frozen import freezes_itself, is_frozen
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import steps
@@ -58,8 +67,10 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()` or an `argmax`,
     through arithmetic, lists and other models, too: a target network whose values are detached before the loss.
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
+    In a function that trains as well, what a model gives behind `model.eval()` counts where the rest of that block asks for no gradients and nobody
+    reads it later.
     With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
-    methods, too.
+    methods, and in methods that loops call, too.
     In a script, outside of loops too, what is read at once: `model(x).argmax(1).eq(y).float().mean().item()` (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
 
@@ -198,6 +209,10 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         around = next(reversed([None, *site.flow.loops(other)]))
         if other.lineno <= call.lineno or around in told or not evaluation_mode.runs(site, other, model):
             continue
+        if trains and _is_unused_beside(site, other, model):
+            yield _wasted(site.at(site.function, other))
+            told.add(around)
+            continue
         loops = _is_evaluation(site, other, model)
         alone = _repeated(site, other) and (not trains or _only_evaluates(site, other))
         if site.analysis.steps.hot(site.function, other):
@@ -222,6 +237,16 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         yield from _in_functions(site, model)
     if not told and site.settings.preview:
         yield from _elsewhere(site, model)
+
+
+def _is_unused_beside(site: Site, call: ast.Call, model: Model) -> bool:
+    """Whether a function that trains runs the model, again and again, between `eval()` and what trains next, for values that nobody trains on."""
+    within = beside_training.evaluated(site, site.call, model)
+    if not any(contains(statement, call) for statement in within) or not evaluation_mode.is_itself(call, model):
+        return False
+    if site.flow.loops(call) != site.flow.loops(site.call) or not _repeated(site, call):
+        return False
+    return not _off(site, call) and beside_training.is_unused(site, call, within)
 
 
 def _is_evaluation(site: Site, call: ast.Call, model: Model) -> bool:

@@ -18,6 +18,9 @@ _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "b
 """Methods of a module that give the module again."""
 _PART = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|forward)$")
 
+_RUN_GIVEN = frozenset(("monai.inferers.sliding_window_inference", "monai.inferers.utils.sliding_window_inference"))
+"""Functions of libraries that run the model that they are given, with autograd as they find it."""
+
 _TRAINS = regex(r"(?i)train|backward|optim|^fit|^step$")
 """What is called where a model is trained."""
 
@@ -83,7 +86,7 @@ def _switches(place: Place, function: Function, model: Model) -> bool:
 
 def runs(place: Place, call: ast.Call, model: Model) -> bool:
     """Whether a call runs the model: itself, as the argument of a function of the project that does, or in a method beside it."""
-    if is_itself(call, model):
+    if is_itself(call, model) or _is_run_outside(place, place.function, call, model):
         return True
     called = chain(call.func)
     if is_part(place, call, model):
@@ -109,7 +112,17 @@ def _runs_own(place: Place, method: Function, part: Model) -> bool:
     if not method.is_method or training.asks(method) or place.analysis.context.function_off(method):
         return False
     model = [method.own_name, *part]
-    return any(chain(inner.func) == model and _may_record(place, method, inner) for inner in method.flow.calls)
+    return any(
+        (chain(inner.func) == model or _is_run_outside(place, method, inner, model))
+        and _may_record(place, method, inner)
+        for inner in method.flow.calls
+    )
+
+
+def _is_run_outside(place: Place, function: Function, call: ast.Call, model: Model) -> bool:
+    """`sliding_window_inference(x, size, 4, model)`"""
+    given = any(chain(one) == model for one in given_to(call))
+    return given and place.project.resolve(function, call.func) in _RUN_GIVEN
 
 
 def _may_record(place: Place, function: Function, run: ast.Call) -> bool:
@@ -169,10 +182,16 @@ def keepers(place: Place, klass: Class, model: Model) -> Iterator[str]:
 
 
 def runs_kept(place: Place, method: Function, call: ast.Call, name: str) -> bool:
-    """Whether a loop of a method runs what an attribute holds, or a part of it, with autograd on."""
+    """Whether a loop of a method, or one that calls it, runs what an attribute holds, or a part of it, with autograd on."""
     called = chain(call.func)
     if called is None or called[:2] != [method.own_name, name] or len(called) > 3:
         return False
-    if not call.args or (len(called) == 3 and not _PART.search(called[2])) or not method.flow.loops(call):
+    if not call.args or (len(called) == 3 and not _PART.search(called[2])):
         return False
-    return _may_record(place, method, call)
+    return (bool(method.flow.loops(call)) or _is_looped(place, method)) and _may_record(place, method, call)
+
+
+def _is_looped(place: Place, method: Function) -> bool:
+    """Whether a loop of the project, outside of tests, calls a method."""
+    callers = (one for one in place.callers(method) if not place.project.is_tested(one.function))
+    return any(one.function.flow.loops(one.call) for one in callers)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ..text.source import Words
+from ..torch_api.operators import operator
 from . import syntax
 from .flow import Flow, Loop, contains
 from .module import Function
@@ -92,9 +93,27 @@ def _only_appends(place: Place, statement: ast.AST, node: ast.AST) -> bool:
 def _is_dead_target(place: Place, target: ast.expr, value: ast.expr, seen: set[ast.AST]) -> bool:
     if isinstance(target, ast.Tuple):
         return all(_is_dead_target(place, element, value, seen) for element in target.elts)
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+        name = target.value.id  # `values[live] = net(x)`: whoever reads what that is written into
+        return _is_new(place, name) and _is_dead_name(place, name, place.flow.loads.get(name, ()), seen)
     if not isinstance(target, ast.Name):
         return False
     return _is_dead_name(place, target.id, readers(place.function, target.id, value), seen)
+
+
+def _is_new(place: Place, name: str) -> bool:
+    """Whether all that a name is assigned is memory that a factory makes there: `torch.zeros(n).cuda()`."""
+    made = [place.flow.parents.get(store) for store in place.flow.stores.get(name, ())]
+    return bool(made) and all(isinstance(one, ast.Assign) and _makes_memory(place, one.value) for one in made)
+
+
+def _makes_memory(place: Place, value: ast.expr) -> bool:
+    while (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call)
+    ):
+        value = value.func.value
+    row = operator(place.resolve(value.func) or "") if isinstance(value, ast.Call) else None
+    return row is not None and row.device in ("factory", "like") and not row.alias
 
 
 def _is_dead_name(place: Place, name: str, reads: Iterable[ast.Name], seen: set[ast.AST]) -> bool:

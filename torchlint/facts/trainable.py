@@ -145,8 +145,8 @@ def _sources_of(place: Place, name: str) -> Iterator[ast.Call]:
 
 
 def _given(place: Place, name: str) -> Iterator[ast.expr]:
-    """The values that a name is given by assignments, and what the list of that name is given."""
-    for store in place.flow.stores.get(name, ()):
+    """The values that a name is given by assignments, or parts of it, `x[i] = net(y)`, and what the list of that name is given."""
+    for store in (*place.flow.stores.get(name, ()), *place.flow.stored_in.get(name, ())):
         statement = place.flow.statement(store)
         if isinstance(statement, ast.Assign):
             yield statement.value

@@ -1,0 +1,80 @@
+"""What a model gives behind `model.eval()` in a function that trains as well, where nothing trains on it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from . import graph_liveness, syntax, training
+from .common_names import MODEL_NAME
+from .flow import contains
+from .names import chain, last
+from .nodes import elements
+from .place import Place
+from .uses import readers
+
+_PASSES_ON = ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Dict | ast.Subscript | ast.Attribute | ast.keyword
+_PASSES_ON |= ast.Starred | ast.FormattedValue | ast.JoinedStr | ast.IfExp | ast.Slice
+"""What holds or is made of what stands in it, and keeps it nowhere."""
+
+
+def evaluated(place: Place, switch: ast.Call, model: list[str]) -> Sequence[ast.stmt]:
+    """The statements behind `model.eval()` up to the end of its block, or to what trains the model again; none where they ask for gradients."""
+    block = syntax.block(place.flow, place.flow.statement(switch))
+    found: list[ast.stmt] = []
+    for statement in block[block.index(place.flow.statement(switch)) + 1 :]:
+        if any(chain(call.func) == [*model, "train"] for call in place.flow.calls_within(statement)):
+            break
+        if training.asks(place.function, statement):
+            return ()
+        found.append(statement)
+    return found
+
+
+def is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt]) -> bool:
+    """Whether what becomes of a value in some statements keeps its graph for nobody: no read behind them, no attribute, no list, no caller."""
+    return _is_unused(place, value, within, set())
+
+
+def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen: set[ast.expr]) -> bool:
+    if value in seen or graph_liveness.is_dead(place, value):
+        return True
+    seen.add(value)
+    if not any(contains(statement, value) for statement in within):
+        return False
+    for child, parent in place.flow.upwards(value):
+        if isinstance(parent, ast.Call) and child is not parent.func and not _only_reads(place, parent):
+            return False
+        if isinstance(parent, ast.Assign):
+            names = [name for target in parent.targets for name in elements(target)]
+            return all(_is_unread(place, name, parent.value, within, seen) for name in names)
+        if isinstance(parent, ast.stmt):
+            return isinstance(parent, ast.Expr)
+        if not isinstance(parent, ast.Call | _PASSES_ON):
+            return False
+    return False
+
+
+def _is_unread(
+    place: Place, target: ast.expr, value: ast.expr, within: Collection[ast.stmt], seen: set[ast.expr]
+) -> bool:
+    """Whether all reads of a name that may find a value keep its graph for nobody, either."""
+    if not isinstance(target, ast.Name) or target.id in place.flow.globals:
+        return False
+    if any(target.id in inner.flow.loads for inner in place.function.nested.values()):
+        return False
+    reads = readers(place.function, target.id, value)
+    return all(_is_unused(place, read, within, seen) for read in reads)
+
+
+def _only_reads(place: Place, call: ast.Call) -> bool:
+    """Whether a call keeps what it is given nowhere and does not train on it: what is not known may, where it is a method."""
+    func = call.func
+    targets = training.run_by(place, place.function, call)
+    if targets:
+        return not any(map(training.trains, targets))
+    if isinstance(func, ast.Name) or place.resolve(func) is not None or MODEL_NAME.search(last(func)):
+        return True
+    return place.value(func).kind == "module" or (
+        isinstance(func, ast.Attribute) and place.value(func.value).kind in ("tensor", "module")
+    )
