@@ -28,9 +28,10 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function given as `collate_fn`, moves to an
     accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
-    samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; arrays that a loop within
-    a step sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`; and loops over the
-    samples of a batch inside that over the loader (`for image, label in samples: image.to(device)`, info).
+    samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; arrays and samples of a dataset that a loop within
+    a step sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`, or a comprehension to join them,
+    `torch.stack([torch.tensor(x).to(device) for x in xs])`; and loops over the
+    samples of a batch inside that over the loader, or in what that calls (`for image, label in samples: image.to(device)`, info).
     The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()` (info).
 
     ## Why is this slow?
@@ -87,7 +88,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         yield from _rows(site, moved)
         return
     where = _loading(site)
-    if not where and (samples.is_field_of_each(site, moved) or samples.is_sent_one_by_one(site, moved)):
+    forms = (samples.is_field_of_each, samples.is_sent_one_by_one, samples.is_joined_one_by_one)
+    if not where and any(is_one(site, moved) for is_one in forms):
         yield from _samples(site)
         return
     rows = samples.each_of(site, moved)

@@ -7,13 +7,16 @@ import ast
 from .bindings import Assigned
 from .flow import contains
 from .names import chain, last
-from .nodes import elements, indices, root_of
+from .nodes import elements, indices, names_in, root_of
 from .place import Place
 from .runs import of_few
 
 _OF_ARRAYS = frozenset(("tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor"))
 """What makes a tensor of an array."""
 _GATHERS = ast.ListComp | ast.GeneratorExp
+_JOINS = frozenset(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "vstack", "hstack"))
+_JOINS |= {"torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.pack_sequence"}
+"""What makes one tensor of many."""
 
 
 def is_field_of_each(place: Place, field: ast.expr) -> bool:
@@ -105,9 +108,9 @@ def _were_moved(place: Place, rows: ast.expr) -> bool:
 
 
 def is_part_of_sample(place: Place, node: ast.expr) -> bool:
-    """Whether an inner loop over a batch takes a value out of it: `for image, label in samples`, `for row in images`."""
+    """Whether an inner loop, or one of a function that a loop calls, over a batch takes a value out of it: `for image, label in samples`, `for row in images`."""
     loop = place.loop()
-    if not isinstance(loop, ast.For) or len(place.flow.loops(node)) < 2:
+    if not isinstance(loop, ast.For) or (len(place.flow.loops(node)) < 2 and _is_of_batches(place, loop)):
         return False
     root = root_of(node, ast.Attribute, ast.Call)
     if root is None or place.flow.comprehension(node) is not None:
@@ -126,25 +129,61 @@ def is_sent_one_by_one(place: Place, array: ast.expr) -> bool:
     taker, loop = place.flow.parents.get(place.target), place.loop()
     if not isinstance(taker, ast.Call) or last(taker.func) != "append" or not isinstance(loop, ast.For):
         return False
-    hot = place.hot
-    if (
-        loop in (hot.loop if hot is not None else None, place.warm)
-        or of_few(place.function, loop)
-        or _is_short(place, loop)
-    ):
+    if _is_of_batches(place, loop) or of_few(place.function, loop) or _is_short(place, loop):
         return False
-    while (
-        isinstance(array, ast.Call) and isinstance(array.func, ast.Attribute) and isinstance(array.func.value, ast.Call)
-    ):
-        array = array.func.value  # `torch.from_numpy(x).float()`
-    if not isinstance(array, ast.Call) or len(array.args) != 1:
+    if _is_of_dataset(place, array):
+        return True
+    made = _made_of_array(array)
+    if made is None or len(made.args) != 1:
         return False
-    given = place.value(array.args[0])
+    given = place.value(made.args[0])
     known = given.kind == "ndarray" and not given.other_kinds
-    return last(array.func) == "from_numpy" or (known and last(array.func) in _OF_ARRAYS)
+    return last(made.func) == "from_numpy" or (known and last(made.func) in _OF_ARRAYS)
 
 
-def _is_short(place: Place, loop: ast.For) -> bool:
+def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
+    """`torch.stack([torch.tensor(x).to(device) for x in xs])` of arrays or lists: a copy of what is joined would do."""
+    around, made = place.flow.comprehension(place.target), _made_of_array(array)
+    if not isinstance(around, _GATHERS) or len(around.generators) != 1 or made is None or not made.args:
+        return False
+    if around.elt is not place.target or last(made.func) not in _OF_ARRAYS | {"from_numpy"}:
+        return False
+    taker = place.flow.parents.get(around)
+    if not isinstance(taker, ast.Call) or place.resolve(taker.func) not in _JOINS:
+        return False
+    each = around.generators[0]
+    if isinstance(each.iter, ast.Tuple | ast.List) or _is_short(place, each):
+        return False
+    return place.value(made.args[0]).kind != "tensor" and not names_in(each.target).isdisjoint(names_in(made.args[0]))
+
+
+def _is_of_batches(place: Place, loop: ast.For) -> bool:
+    """Whether a loop is the one that trains or evaluates around the place, which goes through batches."""
+    hot = place.hot
+    return loop in (hot.loop if hot is not None and hot.function is place.function else None, place.warm)
+
+
+def _is_of_dataset(place: Place, sample: ast.expr) -> bool:
+    """`dataset[i]`, and a part of it: `dataset[i][0]`"""
+    while isinstance(sample, ast.Subscript):
+        sample = sample.value
+        if place.value(sample).kind == "dataset":
+            return True
+    return False
+
+
+def _made_of_array(tensor: ast.expr) -> ast.Call | None:
+    """The call at the root of `torch.from_numpy(x).float()`, a method of no call."""
+    while (
+        isinstance(tensor, ast.Call)
+        and isinstance(tensor.func, ast.Attribute)
+        and isinstance(tensor.func.value, ast.Call)
+    ):
+        tensor = tensor.func.value
+    return tensor if isinstance(tensor, ast.Call) else None
+
+
+def _is_short(place: Place, loop: ast.For | ast.comprehension) -> bool:
     """`for i in range(3)`"""
     over = loop.iter if isinstance(loop.iter, ast.Call) and place.resolve(loop.iter.func) == "range" else None
     return over is not None and all(isinstance(place.value(bound).const, int) for bound in over.args)
