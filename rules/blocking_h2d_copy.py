@@ -10,6 +10,7 @@ from torchlint.facts.flow import contains
 from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.nodes import is_constant, keyword_of, names_in
 from torchlint.facts.told import Cast
+from torchlint.facts.uses import assigned
 from torchlint.facts.values import Batch, Tensor
 from torchlint.rule import Finding, Site, chain, plain, rule
 
@@ -39,6 +40,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     an option of that name decides (`pin_memory=args.pin_memory`) whose default is not known, or one that turns the GPU on
     (`pin_memory=use_cuda`), it is an `info`, with `--preview` alone where the option is off by default; there what
     `create_loader(data, pin_memory=args.pin_memory)` gives counts as a loader, too, whoever defines it.
+    A tensor that a step pins itself, for that copy alone, counts too: `x.pin_memory().to(device)`.
     A cast in front of the move (`labels.long().to(device)`) takes what it casts out of pinned memory: there the move has to come first.
 
     ## Why is this slow?
@@ -103,6 +105,16 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         # Whatever wraps the loader: its author takes the batch for pinned.
         yield site.finding(_oversight(site, other), related=site.why_hot())
         return
+    if (
+        batch.kind == "tensor"
+        and batch.pinned
+        and not batch.from_loader
+        and _is_pinned_for_it(site)
+        and _moves_to_device(site)
+    ):
+        message = f"`{site.short()}` copies a pinned tensor and waits for it on every step"
+        yield site.finding(message, related=site.why_hot())
+        return
     if batch.kind not in ("tensor", "batch") or not (batch.from_loader or _is_taken(site, batch)) or batch.managed:
         return
     if batch.device == "accelerator" or not _moves_to_device(site):
@@ -121,6 +133,16 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
             return  # nothing is pinned as the program is run
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _is_pinned_for_it(site: Site) -> bool:
+    """Whether the tensor is pinned for this copy, as often as that runs: `x.pin_memory().to(device)`; what is pinned once may be filled again."""
+    assert isinstance(site.call.func, ast.Attribute)
+    node: ast.expr | None = site.call.func.value
+    if isinstance(node, ast.Name):
+        node = assigned(site.function, node)
+    pins = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "pin_memory"
+    return pins and node is not None and site.flow.loops(node) == site.flow.loops(site.call)
 
 
 def _is_handed(site: Site) -> bool:

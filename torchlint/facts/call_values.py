@@ -17,7 +17,7 @@ from .library_calls import library
 from .loader_calls import collated, loader_of, of_tensors, pinned_by_option, told_to_pin, where_samples_are
 from .members import attribute_of, each_class
 from .module import Class, Function, key_of
-from .nodes import NEXT, string
+from .nodes import NEXT, names_in, string
 from .promises import promised
 from .values import (
     LIKELY,
@@ -133,11 +133,15 @@ def _result_of(
 
 
 def _of_lambda(values: Evaluator, function: ast.Lambda, args: Arguments) -> Value:
-    """What a lambda gives that hands on what it is given, `lambda x: x`, or iterates over it, `lambda x: tqdm(x)`.
+    """What a lambda gives that hands on what it is given, `lambda x: x`, iterates over it, `lambda x: tqdm(x)`, or makes a loader.
 
     Of a tensor, also what its methods make of it: `lambda x: x.reshape(-1)`.
     """
     parameters, body = function.args.args, function.body
+    if isinstance(body, ast.Call) and function in values.function.flow.parents:
+        told = {name for keyword in body.keywords for name in names_in(keyword.value)}
+        if told.isdisjoint(one.arg for one in parameters) and (made := values.expr(body)).kind == "loader":
+            return made
     if len(parameters) != 1 or len(args.positional) != 1:
         return UNKNOWN
     if isinstance(body, ast.Call) and body.args and names.last(body.func) in table.ITERATION_WRAPPERS:
