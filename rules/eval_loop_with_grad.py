@@ -209,7 +209,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         around = next(reversed([None, *site.flow.loops(other)]))
         if other.lineno <= call.lineno or around in told or not evaluation_mode.runs(site, other, model):
             continue
-        if trains and _is_unused_beside(site, other, model):
+        if _is_unused_beside(site, other, model, trains=trains):
             yield _wasted(site.at(site.function, other))
             told.add(around)
             continue
@@ -239,11 +239,15 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         yield from _elsewhere(site, model)
 
 
-def _is_unused_beside(site: Site, call: ast.Call, model: Model) -> bool:
-    """Whether a function that trains runs the model, again and again, between `eval()` and what trains next, for values that nobody trains on."""
+def _is_unused_beside(site: Site, call: ast.Call, model: Model, *, trains: bool) -> bool:
+    """Whether a function that trains, or that each step calls, runs the model between `eval()` and what trains next, for values that nobody trains on."""
     within = beside_training.evaluated(site, site.call, model)
-    if not any(contains(statement, call) for statement in within) or not evaluation_mode.is_itself(call, model):
+    if not any(contains(statement, call) for statement in within):
         return False
+    if not (evaluation_mode.is_itself(call, model) or evaluation_mode.is_part(site, call, model)):
+        return False
+    if not trains and not site.analysis.steps.hot(site.function, call):
+        return False  # of an evaluation by itself more is told
     if site.flow.loops(call) != site.flow.loops(site.call) or not _repeated(site, call):
         return False
     return not _off(site, call) and beside_training.is_unused(site, call, within)

@@ -32,7 +32,10 @@ def evaluated(place: Place, switch: ast.Call, model: list[str]) -> Sequence[ast.
 
 
 def is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt]) -> bool:
-    """Whether what becomes of a value in some statements keeps its graph for nobody: no read behind them, no attribute, no list, no caller."""
+    """Whether what becomes of a value in some statements keeps its graph for nobody: no read behind them, no attribute, no list.
+
+    What they return has to have callers that are known, of which none trains on it.
+    """
     return _is_unused(place, value, within, set())
 
 
@@ -48,6 +51,9 @@ def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen
         if isinstance(parent, ast.Assign):
             names = [name for target in parent.targets for name in elements(target)]
             return all(_is_unread(place, name, parent.value, within, seen) for name in names)
+        if isinstance(parent, ast.Return):
+            known = place.project.call_sites(place.function)
+            return bool(known) and not training.is_trained_on(place, place.function)
         if isinstance(parent, ast.stmt):
             return isinstance(parent, ast.Expr)
         if not isinstance(parent, ast.Call | _PASSES_ON):
