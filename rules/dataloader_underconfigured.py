@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import names
+from torchlint.facts.argparse_defaults import by_default
 from torchlint.facts.loader_calls import Handed, handed_on
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import names_in
@@ -129,19 +130,29 @@ def _missing(site: Site) -> Iterator[str]:
         yield "no `num_workers`"
     elif workers is not None and _is(workers, 0) and not _in_memory(site) and not _is_explained(site):
         yield "`num_workers=0`"
+    elif site.settings.preview and _is_by_default(site, "num_workers", 0) and not _in_memory(site):
+        yield "`num_workers=0` by default"
     pinned = _option(site, "pin_memory", 7)
-    if (
-        not _joins_graphs(site)
-        and _has_accelerator(site)
-        and not _of_indices(site)
-        and not _gives_arrays(site)
-        and (pinned is None or (_is(pinned, False) and not _may_have_reason(site)))
-    ):
-        yield _UNPINNED
+    if not _joins_graphs(site) and _has_accelerator(site) and not _of_indices(site) and not _gives_arrays(site):
+        if pinned is None or (_is(pinned, False) and not _may_have_reason(site)):
+            yield _UNPINNED
+        elif site.settings.preview and _is_by_default(site, "pin_memory", False):
+            yield "`pin_memory=False` by default"
     several = workers is not None and isinstance(workers.const, int) and workers.const > 0
     kept = _option(site, "persistent_workers", -1)
     if site.settings.preview and several and (kept is None or _is(kept, False)) and _in_epochs(site):
         yield "no `persistent_workers=True`"
+
+
+def _is_by_default(site: Site, name: str, default: object) -> bool:
+    """Whether an option of the command line decides, `num_workers=args.workers`, with that default, and the program sets it nowhere."""
+    given = site.argument(name, -1)
+    if not isinstance(given, ast.Attribute) or site.value(given) or _is_tested(site, given):
+        return False
+    found = by_default(site.project, given.attr)
+    if type(found) is not type(default) or found != default:
+        return False
+    return not site.project.any_holds(rb"\.%s *=(?!=)" % given.attr.encode(), word=given.attr.encode())
 
 
 def _is_explained(site: Site) -> bool:

@@ -67,8 +67,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()` or an `argmax`,
     through arithmetic, lists and other models, too: a target network whose values are detached before the loss.
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
-    In a function that trains as well, what a model gives behind `model.eval()` counts where the rest of that block asks for no gradients and nobody
-    reads it later.
+    In a function that trains as well, or that each step calls, what a model gives behind `model.eval()` counts where the rest of that block
+    asks for no gradients and nobody trains on it later.
     With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
     methods, and in methods that loops call, too.
     In a script, outside of loops too, what is read at once: `model(x).argmax(1).eq(y).float().mean().item()` (info).

@@ -36,10 +36,15 @@ class _Project(Protocol):
 
 def is_off(project: _Project, attribute: str) -> bool:
     """Whether the program has an option of that name, which is off unless somebody turns it on."""
+    return by_default(project, attribute) is False
+
+
+def by_default(project: _Project, attribute: str) -> object:
+    """What the program's option of that name is when nobody gives it; None where it has none, or several with different defaults."""
     name = b"[-_]".join(map(re.escape, attribute.encode().split(b"_")))
     files = project.holders(rb"""add_argument\((?:[^()]*,)?\s*['"]--%s['"]""" % name, word=b"add_argument")
     defaults = [argparse_defaults(module).get(attribute) for module in project.modules(sorted(files))]
-    return bool(defaults) and all(default is False for default in defaults)
+    return defaults[0] if len(set(map(repr, defaults))) == 1 else None
 
 
 def unchanging(module: Module) -> Mapping[str, bool]:
