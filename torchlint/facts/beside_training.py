@@ -52,13 +52,19 @@ def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen
             names = [name for target in parent.targets for name in elements(target)]
             return all(_is_unread(place, name, parent.value, within, seen) for name in names)
         if isinstance(parent, ast.Return):
-            known = place.project.call_sites(place.function)
-            return bool(known) and not training.is_trained_on(place, place.function)
+            return _is_called_here_alone(place) and not training.is_trained_on(place, place.function)
         if isinstance(parent, ast.stmt):
             return isinstance(parent, ast.Expr)
         if not isinstance(parent, ast.Call | _PASSES_ON):
             return False
     return False
+
+
+def _is_called_here_alone(place: Place) -> bool:
+    """Whether calls of the place's function are known, and it is no method that a framework calls as well."""
+    klass = place.function.cls
+    bases = [chain(base) for base in klass.bases] if klass is not None else []
+    return all(base == ["object"] for base in bases) and bool(place.project.call_sites(place.function))
 
 
 def _is_unread(
