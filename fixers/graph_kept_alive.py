@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import names, related, training
+from torchlint.facts import kept_by_objects, names, related, training
 from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
@@ -15,7 +15,7 @@ _COLLECTS = regex(rb"def (?:append|__i?add__|__radd__)\(")
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     assert isinstance(finding.told, Kept)
-    holder = site.part("holder")
+    holder = kept_by_objects.container(site.part("holder"))
     if _is_own(site, holder) or _is_trained_on(site, holder):
         return None
     stored = [part for name in ("first", "stored") if isinstance(part := site.match.caught.get(name), ast.expr)]
@@ -26,7 +26,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 def _with_history(site: Site, node: ast.expr, name: str) -> Iterator[ast.expr]:
     """The tensors in an expression that carry the graph of a name or a call: the expression, elements of it, else that itself."""
-    names = [part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Call) and ast.unparse(part) == name]
+    names = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name | ast.Call | ast.Subscript) and ast.unparse(part) == name
+    ]
     if any(isinstance(part, ast.Call) and site.value(part).other_kinds for part in names):
         return  # it may give nothing
     if isinstance(node, ast.Tuple | ast.List):
@@ -53,17 +57,6 @@ def _is_trained_on(site: Site, holder: ast.expr) -> bool:
         returned = any(isinstance(around, ast.Return) for load in loads for around in flow.ancestors(load))
         return returned and training.is_trained_on(site, site.function)
     name = names.last(holder)
-    return site.once(("trained on", site.module, name), lambda: _is_read_for_training(site, name))
-
-
-def _is_read_for_training(site: Site, name: str) -> bool:
-    """Whether a backward pass starts at an attribute of that name somewhere in the file."""
-    for function in site.module.functions:
-        reads = [
-            node
-            for node in function.flow.nodes
-            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
-        ]
-        if reads and training.starts_backward(site, function, reads):
-            return True
-    return False
+    return site.once(
+        ("trained on", site.module, name), lambda: kept_by_objects.is_trained_on_in(site, site.module, name)
+    )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import backward_passes, common_names, graph_liveness, kept_by_objects, names, syntax, training
+from torchlint.facts import backward_passes, common_names, graph_liveness, kept_by_objects, names, trainable, training
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.nodes import root_of
 from torchlint.facts.told import Kept
@@ -46,7 +46,10 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     `mean` or `losses` outlives the step; a loss that a function gives after it has run the backward pass itself counts as
     well: `loss = agent.learn(batch)`, `losses.append(agent.learn(batch))`. So does what a method that a step calls adds to
     its object, `self.total += loss`, and what an object of the project adds up without to cut it off: `meter.update(loss)`.
-    The graph of such a loss is used up: what is kept of it serves nobody.
+    What is kept may have a key (`totals[key] += term` for the terms of `sum(terms.values())`, `self.parts["kl"].append(kl)`),
+    and the backward pass may be run by who gets the loss: the callers of a `forward` or another method, or the Trainer of
+    transformers. The graph of such a loss is used up: what is kept of it serves nobody. Nor does what a `forward` adds to its
+    module, where nothing takes it away and nobody trains on it.
 
     ## Why is this slow?
 
@@ -94,11 +97,11 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     hot = site.hot
     if hot is None or site.grad_off or site.role == "test":
         return
-    holder, stored = site.part("holder"), site.part("stored")
+    holder, stored = kept_by_objects.container(site.part("holder")), site.part("stored")
     if isinstance(site.target, ast.Assign) and chain(holder) is None:
         return
     loop = hot.loop if hot.function is site.function else None
-    if loop is None and syntax.own_attribute(site.function, holder) is None:
+    if loop is None and kept_by_objects.attribute_of(site.function, holder) is None:
         return
     loss = _history(site, stored, loop)
     if loss is None or (site.pattern in _METERS and not kept_by_objects.keeps_given(site, site.call, stored, hot)):
@@ -118,13 +121,23 @@ def _history(site: Site, stored: ast.expr, loop: Loop | None) -> ast.expr | None
     It has a name, or is what a call gives that has run the backward pass.
     """
     for node in ast.walk(stored):
-        if isinstance(node, ast.Name):
-            used_up = graph_liveness.reaches(site, node, stored) and backward_passes.is_used_up(site, node, loop)
-            if used_up and not graph_liveness.is_cut(site, node.id, loop):
+        if isinstance(node, ast.Call):
+            if _is_used_up(site, node, stored):
                 return node
-        elif isinstance(node, ast.Call) and _is_used_up(site, node, stored):
-            return node
+        elif isinstance(node, ast.Name | ast.Subscript) and graph_liveness.reaches(site, node, stored):
+            if loop is not None and backward_passes.is_of_sum(site, node, loop):
+                return node
+            if isinstance(node, ast.Name) and _is_of_loss(site, node, loop):
+                return node
     return None
+
+
+def _is_of_loss(site: Site, name: ast.Name, loop: Loop | None) -> bool:
+    """Whether the loop, or the method, runs the backward pass of what a name has a share in, or a forward has made it by its layers."""
+    if graph_liveness.is_cut(site, name.id, loop):
+        return False
+    by_layers = loop is None and site.in_forward and site.value(name).grad and bool(trainable.sources(site, name))
+    return by_layers or backward_passes.is_used_up(site, name, loop)
 
 
 def _is_used_up(site: Site, call: ast.Call, stored: ast.expr) -> bool:
@@ -135,11 +148,11 @@ def _is_used_up(site: Site, call: ast.Call, stored: ast.expr) -> bool:
 def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:
     """Whether what holds the value was there before the step and is there after it."""
     if loop is None:
-        attribute = syntax.own_attribute(site.function, holder)
-        own_list = not isinstance(site.target, ast.Call) or site.value(holder).kind == "list"
+        attribute = kept_by_objects.attribute_of(site.function, holder)
+        own_list = not isinstance(site.target, ast.Call) or _is_list(site)
         if attribute is None or site.hot is None or not (own_list or site.pattern in _METERS):
             return False
-        return kept_by_objects.outlives_steps(site, attribute, site.hot, of_any_kind=site.pattern in _METERS)
+        return kept_by_objects.outlives_steps(site, attribute.attr, site.hot, of_any_kind=site.pattern in _METERS)
     root, parts = root_of(holder), chain(holder)
     if root is None:
         return False
@@ -159,6 +172,12 @@ def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:
             continue  # `if step % 100 == 0: total = 0.0`
         return False
     return True
+
+
+def _is_list(site: Site) -> bool:
+    """Whether something is appended to a list: of what is kept by a key, `self.parts["kl"]`, what the attribute is made by tells."""
+    holder = site.part("holder")
+    return site.value(holder).kind == "list" or not isinstance(holder, ast.Attribute)
 
 
 def _at_update(site: Site, store: ast.AST, loop: Loop) -> bool:
@@ -183,6 +202,7 @@ def _adds_to(statement: ast.stmt, name: str) -> bool:
 
 def _differentiated(site: Site, holder: ast.expr) -> bool:
     """Whether the function runs a backward pass on what it holds, or hands it to something that might."""
+    holder = kept_by_objects.attribute_of(site.function, holder) or holder
     root = root_of(holder)
     assert root is not None
     if root.id == "self":
@@ -190,6 +210,8 @@ def _differentiated(site: Site, holder: ast.expr) -> bool:
             return False
         if f"{site.text(holder)}.backward".encode() in site.source.data:
             return True
+        if not training.trains(site.function):  # the backward pass runs elsewhere
+            return kept_by_objects.is_trained_on(site, holder.attr)
         reads = [
             node for node in site.flow.nodes if isinstance(node, ast.Attribute) and _is_other_read(site, node, holder)
         ]

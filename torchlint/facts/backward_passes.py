@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
+from . import training
 from .common_names import LOSS_NAME
+from .derived import Derived
 from .flow import Loop, contains
 from .module import Function
 from .names import chain, last
@@ -27,6 +30,55 @@ def is_used_up(place: Place, name: ast.Name, loop: Loop | None) -> bool:
     if name.id in terms and LOSS_NAME.search(name.id) and not _is_without_graph(place, name.id):
         return True
     return place.value(name).grad and name.id in given | terms
+
+
+def is_of_sum(place: Place, part: ast.Name | ast.Subscript, loop: Loop) -> bool:
+    """Whether something is read from a dictionary whose values a loop sums up to run the backward pass of the sum: `terms["kl"]`, `term` of `for key, term in terms.items()`."""
+    losses = place.once(("backward passes", loop), lambda: _losses(place, loop))
+    if not losses or not place.value(part).grad:
+        return False
+    held = part.value if isinstance(part, ast.Subscript) else _gone_through(place, part)
+    summed = place.once(("summed by key", loop), lambda: frozenset(_summed(place, loop, losses)))
+    return isinstance(held, ast.Name) and held.id in summed
+
+
+def _gone_through(place: Place, name: ast.Name) -> ast.expr | None:
+    """The dictionary whose values a `for` binds a name to: `terms` of `for key, term in terms.items()`."""
+    stores = place.flow.stores.get(name.id, ())
+    store = stores[0] if len(stores) == 1 else None
+    bound = place.flow.statement(store) if store is not None else None
+    if not (
+        isinstance(bound, ast.For) and isinstance(bound.iter, ast.Call) and isinstance(bound.iter.func, ast.Attribute)
+    ):
+        return None
+    target, view = bound.target, bound.iter.func
+    if view.attr == "items" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target = target.elts[1]
+    elif view.attr != "values":
+        return None
+    return view.value if target is store else None
+
+
+def _summed(place: Place, loop: Loop, losses: frozenset[str]) -> Iterator[str]:
+    """The dictionaries whose values the losses of a loop are sums of: `terms["rec"] + 0.1 * terms["kl"]`, `sum(terms.values())`."""
+    for loss in losses:
+        for store in place.flow.stores.get(loss, ()):
+            statement = place.flow.statement(store)
+            if contains(loop, store) and isinstance(statement, ast.Assign | ast.AugAssign):
+                yield from _summed_in(statement.value)
+
+
+def _summed_in(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.BinOp(left=left, right=right):
+            yield from _summed_in(left)
+            yield from _summed_in(right)
+        case ast.Subscript(value=ast.Name(id=held)):
+            yield held
+        case ast.Call(
+            func=ast.Name(id="sum"), args=[ast.Call(func=ast.Attribute(attr="values", value=ast.Name(id=held)))]
+        ):
+            yield held
 
 
 def _is_without_graph(place: Place, name: str) -> bool:
@@ -77,22 +129,77 @@ def _losses(place: Place, loop: Loop | None) -> frozenset[str]:
     passed = (
         name for call in calls for name in (*_passed_back(call), *_handed_over(place, call), *_given_back(place, call))
     )
-    return frozenset((*passed, *(_left_to_trainer(place) if loop is None else ())))
+    return frozenset((*passed, *(_left_to_others(place) if loop is None else ())))
 
 
-def _left_to_trainer(place: Place) -> Iterator[str]:
-    """The loss that a LightningModule's step gives its trainer, which runs the backward pass: `return loss`, `return {"loss": loss}`."""
+def _left_to_others(place: Place) -> Iterator[str]:
+    """The loss that a function gives its trainer or its callers, which run the backward pass: `return loss`, `return {"loss": loss}`."""
     function = place.function
-    if function.name != "training_step" or function.cls is None:
+    trainer = _LEAVES.get(function.name) if function.cls is not None else None
+    bases = (base for one in place.project.ancestry(function.cls) for base in one.bases) if trainer is not None else ()
+    if any(last(base) == trainer for base in bases):
+        for given in _returned(function):
+            yield from _loss_in(given)
+    elif not training.trains(function):
+        yield from _left_to_callers(place)
+
+
+def _left_to_callers(place: Place) -> Iterator[str]:
+    """The names of what a function gives its callers, which run the backward pass, and of the terms of it: `total` and `part` of `total = total + part`."""
+    function = place.function
+    sites = [
+        site
+        for site in place.analysis.context.calls(function)
+        if training.starts_backward(place, site.function, [site.call])
+    ]
+    if not sites:
         return
-    bases = (base for one in place.project.ancestry(function.cls) for base in one.bases)
-    if not any(last(base) == "LightningModule" for base in bases):
-        return
-    for given in _returned(function):
-        if isinstance(given, ast.Dict):
-            given = next((v for k, v in zip(given.keys, given.values, strict=True) if is_constant(k, "loss")), None)
-        if isinstance(given, ast.Name):
-            yield given.id
+    with_graph = [
+        read
+        for name in function.positions
+        if _is_given_graph(place, sites, name)
+        for read in place.flow.loads.get(name, ())
+    ]
+    made = Derived(place.flow, with_graph)
+    for given in filter(None, _returned(function)):
+        named = list(terms_of(given))
+        for name in {*named, *(term for one in named for term in _terms_of_name(place, one))}:
+            if any(place.value(read).grad or made.holds(read) for read in place.flow.loads.get(name, ())):
+                yield name
+
+
+def _is_given_graph(place: Place, sites: list[Any], name: str) -> bool:
+    """Whether all calls of the place's function give a parameter a tensor with its graph."""
+    given = [place.function.argument(site.call, name) for site in sites]
+    return all(
+        one is not None and place.project.value(site.function, one).grad for site, one in zip(sites, given, strict=True)
+    )
+
+
+def _terms_of_name(place: Place, name: str) -> Iterator[str]:
+    """The names in the arithmetic by which a name is assigned."""
+    for store in place.flow.stores.get(name, ()):
+        statement = place.flow.statement(store)
+        if isinstance(statement, ast.Assign | ast.AugAssign):
+            yield from terms_of(statement.value)
+
+
+_LEAVES = {"training_step": "LightningModule", "compute_loss": "Trainer"}
+"""Methods of classes of libraries that leave the backward pass to them: Lightning's, and the Trainer of transformers."""
+
+
+def _loss_in(given: ast.expr | None) -> Iterator[str]:
+    """The name of the loss in what is given to a trainer: `loss`, `{"loss": loss}`, `(loss, outputs) if return_outputs else loss`."""
+    match given:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=[first, *_]):
+            yield from _loss_in(first)
+        case ast.IfExp(body=one, orelse=other):
+            yield from _loss_in(one)
+            yield from _loss_in(other)
+        case ast.Dict(keys=keys, values=values):
+            yield from _loss_in(next((v for k, v in zip(keys, values, strict=True) if is_constant(k, "loss")), None))
 
 
 def _keeps_graph(call: ast.Call) -> bool:

@@ -198,6 +198,22 @@ def reaches(place: Place, name: ast.expr, stored: ast.expr) -> bool:
     return value.kind == "tensor" and value.proven
 
 
+def passes_on(function: Function, read: ast.Name, whole: ast.expr) -> bool:
+    """Whether the graph of what a name holds, if it has one, gets to the whole expression: by arithmetic and methods of tensors."""
+    for child, parent in function.flow.upwards(read):
+        if child is whole:
+            return True
+        if isinstance(parent, ast.Attribute):
+            name = f"torch.Tensor.{parent.attr}"
+            if parent.attr in _CUTS or operator(name) is None or carries_no_graph(name):
+                return False
+        elif not (
+            isinstance(parent, ast.BinOp | ast.UnaryOp) or (isinstance(parent, ast.Call) and parent.func is child)
+        ):
+            return False
+    return False
+
+
 def is_cut(place: Place, name: str, loop: Loop | None) -> bool:
     """Whether a loop, or the function, binds a name to something without history, `loss = loss.item()`, or to what a function makes of it."""
     for store in place.flow.stores.get(name, ()):

@@ -6,10 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from ..system.stamp import as_bytes
-from . import names, syntax
+from . import names, syntax, training
 from .backward_passes import terms_of
 from .flow import contains
+from .graph_liveness import passes_on
 from .module import Class, Function, Module
+from .nearby import nodes_on
+from .nodes import names_in
 from .place import Place, StepLoop
 
 _EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
@@ -17,6 +20,28 @@ _EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
 _ASKING = frozenset(("isinstance", "hasattr", "is_tensor"))
 _PLAIN = frozenset(("list", "float", "int", "tensor", "zeros", "zeros_like"))
 """What makes a number, a list, or a tensor of numbers."""
+_FEW_FILES = 30
+"""So many files may name an attribute that is looked for in all of them."""
+_BY_KEY = frozenset(("dict", "defaultdict", "OrderedDict"))
+_VIEWS = frozenset(("items", "values", "get", "setdefault"))
+"""Methods of a dictionary that give what it holds."""
+_ATTRIBUTES: frozenset[type[ast.AST]] = frozenset((ast.Attribute,))
+
+
+def container(holder: ast.expr) -> ast.expr:
+    """The dictionary whose list something is put into, `parts` of `parts.setdefault(key, [])`; else what holds it itself."""
+    match holder:
+        case ast.Call(func=ast.Attribute(attr="setdefault", value=within)):
+            return within
+    return holder
+
+
+def attribute_of(function: Function, holder: ast.expr) -> ast.Attribute | None:
+    """The attribute of its object that a method keeps something in, itself or by a key: `self.parts` of `self.parts["kl"]`."""
+    holder = container(holder)
+    while isinstance(holder, ast.Subscript):
+        holder = holder.value
+    return holder if isinstance(holder, ast.Attribute) and syntax.own_attribute(function, holder) is not None else None
 
 
 def keeps_given(place: Place, call: ast.Call, given: ast.expr, hot: StepLoop) -> bool:
@@ -52,11 +77,12 @@ def _added_to(method: Function, read: ast.Name) -> str | None:
     statement = method.flow.statement(read)
     match statement:
         case ast.AugAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
-            attribute = syntax.own_attribute(method, target)
-            adds = attribute is not None and _adds(method, statement, attribute) and read.id in terms_of(value)
-            return attribute if adds else None
+            kept = attribute_of(method, target)
+            adds = kept is not None and _adds(method, statement, kept.attr) and passes_on(method, read, value)
+            return kept.attr if kept is not None and adds else None
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append", value=holder), args=[one])) if one is read:
-            return syntax.own_attribute(method, holder)
+            kept = attribute_of(method, holder)
+            return kept.attr if kept is not None else None
     return None
 
 
@@ -73,9 +99,12 @@ def outlives_steps(place: Place, attribute: str, hot: StepLoop, *, of_any_kind: 
     begun = [one for each in kin for one in beginnings(each, attribute)]
     if any(method.name != "__init__" and _is_on_step(place, method, node) for method, node in begun):
         return False
-    if not (of_any_kind or all(isinstance(node.ctx, ast.Load) or _is_plain(method, node) for method, node in begun)):
+    if not (of_any_kind or all(_is_plain(method, node) for method, node in begun)):
         return False
-    if any(_is_set_from_outside(module, attribute) for module in (place.function.module, hot.function.module)):
+    near = (place.function.module, hot.function.module)
+    if any(
+        _is_begun_outside(place, module, attribute) for module in dict.fromkeys((*near, *_naming(place, attribute)))
+    ):
         return False
     made = (call for each in kin for call in constructions(place, each))
     return not any(_is_on_step(place, function, call) for function, call in made)
@@ -86,11 +115,35 @@ def beginnings(klass: Class, attribute: str) -> Iterator[tuple[Function, ast.Att
     for method, target in klass.stores.get(attribute, ()):
         if not _adds(method, method.flow.statement(target), attribute):
             yield method, target
-    for method, read in syntax.own_uses(klass, attribute):
-        parent = method.flow.parents.get(read)
-        emptied = isinstance(parent, ast.Attribute) and parent.attr in _EMPTIES
-        if emptied or (isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load)):
-            yield method, read
+    yield from ((method, read) for method, read in syntax.own_uses(klass, attribute) if _is_emptied(method, read))
+
+
+def _is_emptied(function: Function, held: ast.expr, named_too: bool = True) -> bool:
+    """Whether something is taken out of what an expression holds, or put in its place: `held.clear()`, `held[key] = []`, `for one in held.values(): one.clear()`."""
+    flow = function.flow
+    node: ast.AST = held
+    for child, parent in flow.upwards(held):
+        match parent:
+            case ast.Attribute(attr=attr) if attr in _EMPTIES:
+                return True
+            case ast.Subscript(value=value) if value is child and not isinstance(parent.ctx, ast.Load):
+                return not isinstance(flow.parents.get(parent), ast.AugAssign)
+            case ast.Attribute(attr=attr) if attr in _VIEWS:
+                continue
+            case ast.Call(func=func) if func is child and child is not held:
+                node = parent
+            case ast.Subscript(value=value) if value is child:
+                node = parent
+            case _:
+                break
+    around = flow.parents.get(node) if named_too else None
+    if isinstance(around, ast.For) and around.iter is node:
+        named = names_in(around.target)
+    elif isinstance(around, ast.Assign) and isinstance(around.targets[0], ast.Name):
+        named = {around.targets[0].id}
+    else:
+        return False
+    return any(_is_emptied(function, load, False) for name in named for load in flow.loads.get(name, ()))
 
 
 def _adds(method: Function, statement: ast.stmt, attribute: str) -> bool:
@@ -103,12 +156,69 @@ def _adds(method: Function, statement: ast.stmt, attribute: str) -> bool:
     return isinstance(value, ast.BinOp) and f"{method.own_name}.{attribute}" in terms_of(value)
 
 
+def _naming(place: Place, attribute: str) -> list[Module]:
+    """The files that name an attribute, of whatever object; nothing where these are many."""
+    paths = place.project.holders(rb"\.%s\b" % as_bytes(attribute), word=as_bytes(f".{attribute}"))
+    return list(filter(None, map(place.project.module, sorted(paths)))) if len(paths) <= _FEW_FILES else []
+
+
+def is_trained_on(place: Place, attribute: str) -> bool:
+    """Whether a backward pass starts somewhere in the project at an attribute of that name; where many files name it, it may."""
+    modules = _naming(place, attribute)
+    return not modules or any(is_trained_on_in(place, module, attribute) for module in modules)
+
+
+def is_trained_on_in(place: Place, module: Module, attribute: str) -> bool:
+    """The same of one file."""
+    reads: dict[Function, list[ast.expr]] = {}
+    for function, node in _uses_of(module, attribute):
+        if isinstance(node.ctx, ast.Load) and not _grows(function, node):
+            reads.setdefault(function, []).append(node)
+    return any(training.starts_backward(place, function, nodes) for function, nodes in reads.items())
+
+
+def _grows(function: Function, read: ast.Attribute) -> bool:
+    """Whether a statement does no more than add to the attribute that it reads: `self.total = self.total + x`, `self.all.append(x)`."""
+    statement = function.flow.statement(read)
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append", value=holder))):
+            return attribute_of(function, holder) is read
+        case ast.AugAssign(target=target):
+            return contains(target, read)
+    return syntax.own_attribute(function, read) is not None and _adds(function, statement, read.attr)
+
+
+def _uses_of(module: Module, attribute: str) -> Iterator[tuple[Function, ast.Attribute]]:
+    """Where a file names an attribute, of whatever object."""
+    for function, lines in module.functions_at(module.lines_holding(attribute)).items():
+        for node, _ in nodes_on(function, lines, _ATTRIBUTES):
+            if isinstance(node, ast.Attribute) and node.attr == attribute:
+                yield function, node
+
+
 def _is_plain(method: Function, node: ast.Attribute) -> bool:
-    """Whether an attribute is given a number, a list, or a tensor that is filled: `self.losses = []`, and no `deque(maxlen=100)`."""
-    made = syntax.given_to_target(method.flow, node)
-    if isinstance(made, ast.Call):
-        return names.last(made.func) in _PLAIN
-    return isinstance(made, ast.Constant | ast.List | ast.Dict)
+    """Whether an attribute, or a key of it, is given a number, a list, or a tensor that is filled: `self.losses = []`, and no `deque(maxlen=100)`."""
+    if not isinstance(node.ctx, ast.Load):
+        return _is_plain_value(syntax.given_to_target(method.flow, node))
+    parent = method.flow.parents.get(node)
+    if not isinstance(parent, ast.Subscript) or not isinstance(parent.ctx, ast.Store):
+        return True
+    return _is_plain_value(syntax.given_to_target(method.flow, parent))
+
+
+def _is_plain_value(made: ast.expr | None) -> bool:
+    match made:
+        case ast.Constant() | ast.List():
+            return True
+        case ast.Dict(values=values):
+            return all(map(_is_plain_value, values))
+        case ast.DictComp(value=value):
+            return _is_plain_value(value)
+        case ast.Call(func=func, args=args) if names.last(func) in _BY_KEY:
+            return all(names.last(one) in _PLAIN for one in args)
+        case ast.Call(func=func):
+            return names.last(func) in _PLAIN
+    return False
 
 
 def _is_on_step(place: Place, function: Function, node: ast.AST) -> bool:
@@ -127,15 +237,15 @@ def _is_in_step_loop(place: Place, function: Function, node: ast.AST) -> bool:
     return any(contains(loop, node) for loop in place.analysis.steps.loops_of(function))
 
 
-def _is_set_from_outside(module: Module, attribute: str) -> bool:
-    """Whether a function of a file sets an attribute of that name of an object that is not its own: `meter.total = 0`."""
-    word = as_bytes(f".{attribute}")
-    return any(
-        name.endswith(f".{attribute}") and name != f"{function.own_name}.{attribute}"
-        for function in (module.body, *module.functions)
-        if module.source.holds(word)
-        for name in function.flow.targets
-    )
+def _is_begun_outside(place: Place, module: Module, attribute: str) -> bool:
+    """Whether a function of a file sets an attribute of that name of an object that is not its own, or empties it on a step: `meter.total = 0`."""
+    for function, node in _uses_of(module, attribute):
+        if syntax.own_attribute(function, node) is None:
+            if not isinstance(node.ctx, ast.Load):
+                return True
+            if _is_emptied(function, node) and _is_on_step(place, function, node):
+                return True
+    return False
 
 
 def constructions(place: Place, klass: Class) -> Iterator[tuple[Function, ast.Call]]:

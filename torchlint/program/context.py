@@ -109,13 +109,13 @@ class Context:
             return False
         coming = [
             site
-            for site in self._calls(function)
+            for site in self.calls(function)
             if not alternatives.excluded(_said_by(function, site.call, said), said)
         ]
         modes = {self._off_at(site.function, site.call) for site in coming}
         return True in modes and False not in modes
 
-    def _calls(self, function: Function) -> Iterator[CallSite]:
+    def calls(self, function: Function) -> Iterator[CallSite]:
         """Where a function may be called, a `forward` by calls of its module."""
         yield from self.project.calls_of(function)
         yield from handed.calls_by_others(self.project, function)
@@ -175,7 +175,7 @@ class Context:
             return True
         modes = set[bool | None]()
         by_tests = []
-        for site in self._calls(function):
+        for site in self.calls(function):
             if self.project.is_tested(site.function):
                 by_tests.append(site)  # what a program does decides, where it calls the function as well
                 continue
