@@ -37,7 +37,8 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
 
     Finds `set_detect_anomaly(True)`, `detect_anomaly()`, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
     environment variables `CUDA_LAUNCH_BLOCKING=1`, `TRITON_INTERPRET=1`, `TORCH_DISTRIBUTED_DEBUG=DETAIL` and
-    `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, where no condition stands around them.
+    `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, where no condition stands around them. An option that is on by default
+    (`set_detect_anomaly(config.debug)` with `debug: bool = True`) counts as well.
 
     ## Why is this slow?
 
@@ -81,12 +82,13 @@ def _call(site: Site) -> tuple[str, str] | None:
     last = name.rpartition(".")[2]
     given = site.argument("mode", 0) or site.argument("debug_mode") or site.argument("enabled")
     if last in ("set_detect_anomaly", "set_sync_debug_mode"):
-        value = given.value if isinstance(given, ast.Constant) else None
+        value = site.value(given).const if given is not None else None
         if value in (None, False, 0, "default") or _turned_off(site, last):
             return None
     elif last.startswith("emit") and given is not None:
         return None
-    return f"`{site.short()}`", _CALLS[name]
+    by_default = given is not None and not isinstance(given, ast.Constant)
+    return f"`{site.short()}`, by default," if by_default else f"`{site.short()}`", _CALLS[name]
 
 
 def _turned_off(site: Site, last: str) -> bool:

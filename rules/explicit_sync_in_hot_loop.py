@@ -7,12 +7,15 @@ from torchlint.facts import clocks, frequency, names, serving, syntax, timers
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
 
 _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelerator")
 _WAITS = {f"{module}.synchronize()" for module in _MODULES}
 _CACHES = {f"{module}.empty_cache()" for module in _MODULES} | {"torch.accelerator.memory.empty_cache()"}
+_GIVES_BACK = "waits for the device and gives its cached memory back to the driver"
+_OPTIONS = [f"transformers.{kind}TrainingArguments(...)" for kind in ("", "Seq2Seq")]
 _IN_A_WAIT = frozenset(("synchronize", "is_available", "device_count", "hasattr", "isinstance", "range"))
 """What a function calls that waits for the devices, and does nothing else."""
 _ASKED = frozenset(("blocking", "cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
@@ -24,7 +27,7 @@ _NEAR = 3
 
 @rule(
     "TL112",
-    shape=[*plain(*_WAITS), *plain(*_CACHES), "$x.synchronize(...)", "gc.collect(...)"],
+    shape=[*plain(*_WAITS), *plain(*_CACHES), "$x.synchronize(...)", "gc.collect(...)", *_OPTIONS],
     fix="suggestion",
     impact="medium",
     category="sync",
@@ -37,7 +40,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`, `torch.cuda.empty_cache()` and
-    `gc.collect()` in step loops and in what they call, in `forward` and attention processors, and, as an `info`, in
+    `gc.collect()` in step loops and in what they call, an option of transformers' Trainer that empties the cache on every
+    step (`torch_empty_cache_steps=1`), in `forward` and attention processors, and, as an `info`, in
     evaluation and generation loops: there the cache and garbage with `--preview` alone. Behind an option of the program it is an `info` too, and so is it in a function that
     a web framework, Triton Inference Server or Gradio calls for each request, or in which a class that inherits from one of
     another library empties the cache each time its model has run.
@@ -83,6 +87,13 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management>
     - <https://docs.pytorch.org/docs/stable/generated/torch.cuda.synchronize.html>
     """
+    if site.name.endswith("TrainingArguments()"):
+        steps = site.argument("torch_empty_cache_steps")
+        if steps is not None and is_constant(steps, 1) and site.role != "test":
+            yield site.finding(
+                f"`torch_empty_cache_steps=1` {_GIVES_BACK} on every training step", at=steps, provable=False
+            )
+        return
     if site.name == ".synchronize()" and not site.receiver.class_name.startswith("torch.cuda."):
         return
     if site.name == "gc.collect()" and site.source.holds(b"keras") and not site.source.holds(b"torch"):
@@ -198,7 +209,7 @@ def _cost(site: Site) -> str:
     if site.name == "gc.collect()":
         return "walks every Python object while the device waits for work"
     if site.name in _CACHES:
-        return "waits for the device and gives its cached memory back to the driver"
+        return _GIVES_BACK
     return "waits for the device"
 
 

@@ -362,7 +362,7 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return operations.batch_method(base, attr, args)
     if base.kind == "module":
         value = module_calls.module_method(base, attr, node, args)
-        if attr in ("items", "values") and base.entries is not None:
+        if attr in ("items", "values") and (base.entries is not None or base.class_name == "torch.nn.ModuleDict"):
             each = base.element or ModuleValue(LIKELY)
             return sequence(each if attr == "values" else Tuple(items=(STR, each)))
         if value is not None and not (base.class_ and values.world.method(base.class_, attr)):

@@ -132,7 +132,7 @@ def _told(project: Project, function: Function, test: ast.expr, true: bool) -> g
 
 @question("told", "")
 def _asked_of(project: Project, function: Function, call: ast.Call | ast.Attribute, true: bool) -> guards.Meaning:
-    targets = project.targets(function, call) if isinstance(call, ast.Call) else _properties(project, function, call)
+    targets = project.targets(function, call) if isinstance(call, ast.Call) else property_of(project, function, call)
     asked = targets[0] if len(targets) == 1 else None
     node = asked.node if asked is not None else None
     if asked is None or not isinstance(node, ast.FunctionDef):
@@ -146,7 +146,7 @@ def _asked_of(project: Project, function: Function, call: ast.Call | ast.Attribu
     return guards.meaning(Guard(given, true, None, node), asked.flow, lambda n: project.value(asked, n))
 
 
-def _properties(project: Project, function: Function, asked: ast.Attribute) -> Sequence[Function]:
+def property_of(project: Project, function: Function, asked: ast.Attribute) -> Sequence[Function]:
     """The property of another object that an attribute is: `accumulator.ready`."""
     owner = project.value(function, asked.value).class_
     found = project.method(owner, asked.attr) if owner is not None else None

@@ -227,6 +227,10 @@ def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: 
     if not project.may_be_own(function, call) or project.resolve(function, call.func) is not None:
         return False
     value = project.value(function, receiver)
+    if value.kind == "tensor" and not value.proven and isinstance(call.func, ast.Attribute):
+        return (
+            operator(f"torch.Tensor.{call.func.attr}") is None
+        )  # so that it is none, as parameters of a forward mostly are
     return not value or (value.kind == "module" and value.class_ is None and not value.classes and not value.class_name)
 
 
@@ -263,6 +267,49 @@ def of_one_family(project: Project, name: str) -> list[Function]:
     if not _is_telling(name):
         return []
     return _among(project, name, MOST_HEIRS, ("family", name), lambda paths: _family(project, name, paths))
+
+
+def fired(project: Project, call: ast.Call, targets: Collection[Function]) -> list[Function]:
+    """The methods that a call names by a word, where what it runs looks them up: `self.fire("on_step")` behind `getattr(callback, name)(self)`."""
+    given = (target.argument(call, name) for target in targets for name in _looked_up(target))
+    words = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    found = [method for word in words for method in of_one_family(project, word)]
+    return [method for method in found if not _is_wrapped(project, method)]
+
+
+def _looked_up(function: Function) -> list[str]:
+    """The parameters by which a function looks up what it calls."""
+    if not function.positions or not function.module.source.holds(b"getattr("):
+        return []
+    looked = [(call, call.args[1]) for call in function.flow.calls_named("getattr") if len(call.args) > 1]
+    named = [by.id for call, by in looked if isinstance(by, ast.Name) and _is_called(function, call)]
+    return [name for name in named if name in function.positions]
+
+
+def _is_called(function: Function, looked: ast.Call) -> bool:
+    """`getattr(callback, name)(self)`, or `method = getattr(callback, name, None)` and `method(self)`"""
+    if syntax.called(function.flow, looked) is not None:
+        return True
+    target = syntax.target(function.flow, looked)
+    loads = function.flow.loads.get(target.id, ()) if isinstance(target, ast.Name) else ()
+    return any(syntax.called(function.flow, load) is not None for load in loads)
+
+
+def _is_wrapped(project: Project, method: Function) -> bool:
+    """Whether all objects of a method's class are given to another of its family, which decides when it runs: `Throttled(Printer(), 50)`."""
+    klass = method.cls
+    if klass is None:
+        return False
+    paths = (klass.module.path, *project.named_by(klass.module, klass.name)[:MAX_SITES])
+    modules = filter(None, (project.module_for_name(path, klass.name) for path in paths))
+    made = [one for module in modules for one in calls_named(module, klass.name)]
+    return bool(made) and all(_is_given_to_kin(project, function, call, klass) for function, call in made)
+
+
+def _is_given_to_kin(project: Project, function: Function, call: ast.Call, klass: Class) -> bool:
+    taker = function.flow.argument_of(call)
+    classes = project.value(function, taker.func).any_class if isinstance(taker, ast.Call) else ()
+    return any(project.root(one) == project.root(klass) for one in classes)
 
 
 def of_one_kind(project: Project, name: str, kind: str) -> list[Function]:

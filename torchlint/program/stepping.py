@@ -17,7 +17,7 @@ from ..query.question import question
 from ..system.regex import regex
 from . import families, handed, hooks
 from .calling import CallSite
-from .conditions import in_training
+from .conditions import in_training, property_of
 from .frameworks import runs_on_steps
 from .loops import brings_batches, is_once_in, makes_what_it_runs, only_iterates, over_runs
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of, told_place
@@ -133,6 +133,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     found: list[Called] = []
     for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
         targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
+        targets += families.fired(project, call, targets)
         targets = [one for one in targets if not keeps_results(one)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
@@ -146,7 +147,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         ]
         called += [Called(target, weight == "weak") for target in handed_on]
         found += [one for one in called if one.function != asked.function]
-    for node, getter in _properties(function):
+    for node, getter in (*_properties(function), *_properties_of_others(project, function)):
         if loop is None or not asked.inside or loop in function.flow.loops(node):
             weight = in_training(project, function, node, loop)
             if weight not in guards.RARE:
@@ -491,6 +492,28 @@ def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
             getter = getters[node.attr]
             if isinstance(node.value, ast.Name) and node.value.id == own and getter is not function:
                 yield node, getter
+
+
+@question("properties of others", [])
+def _properties_of_others(project: Project, function: Function) -> list[tuple[ast.Attribute, Function]]:
+    """The properties of other objects that a function reads, each with the function that runs then: `model.penalty`.
+
+    What a property keeps for its object it mostly makes once: `if self._net is None: self._net = build()`.
+    """
+    found: list[tuple[ast.Attribute, Function]] = []
+    for node in function.flow.nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and project.definers(node.attr):
+            called = isinstance(around := function.flow.parents.get(node), ast.Call) and around.func is node
+            if not called and names.chain(node.value) != [function.own_name]:
+                getters = property_of(project, function, node)
+                found += ((node, getter) for getter in getters if not _keeps_something(getter))
+    return found
+
+
+def _keeps_something(getter: Function) -> bool:
+    """Whether a property stores something in its object."""
+    own = f"{getter.own_name}."
+    return keeps_results(getter) or any(name.startswith(own) for name in (*getter.flow.targets, *getter.flow.stored_in))
 
 
 def _mentions(module: Module) -> Iterable[Function]:
