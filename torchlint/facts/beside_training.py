@@ -19,11 +19,16 @@ _PASSES_ON |= ast.Starred | ast.FormattedValue | ast.JoinedStr | ast.IfExp | ast
 
 
 def evaluated(place: Place, switch: ast.Call, model: list[str]) -> Sequence[ast.stmt]:
-    """The statements behind `model.eval()` up to the end of its block, or to what trains the model again; none where they ask for gradients."""
+    """The statements behind `model.eval()` up to the end of its block, or to what switches the model again; none where they ask for gradients."""
+    return place.once(("evaluated", switch), lambda: _evaluated(place, switch, model))
+
+
+def _evaluated(place: Place, switch: ast.Call, model: list[str]) -> Sequence[ast.stmt]:
+    switches = [*model, "train"], [*model, "eval"]
     block = syntax.block(place.flow, place.flow.statement(switch))
     found: list[ast.stmt] = []
     for statement in block[block.index(place.flow.statement(switch)) + 1 :]:
-        if any(chain(call.func) == [*model, "train"] for call in place.flow.calls_within(statement)):
+        if any(chain(call.func) in switches for call in place.flow.calls_within(statement)):
             break
         if training.asks(place.function, statement):
             return ()

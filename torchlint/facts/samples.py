@@ -143,10 +143,11 @@ def is_sent_one_by_one(place: Place, array: ast.expr) -> bool:
 
 def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
     """`torch.stack([torch.tensor(x).to(device) for x in xs])` of arrays or lists: a copy of what is joined would do."""
-    around, made = place.flow.comprehension(place.target), _made_of_array(array)
-    if not isinstance(around, _GATHERS) or len(around.generators) != 1 or made is None or not made.args:
+    around = place.flow.comprehension(place.target)
+    if not isinstance(around, _GATHERS) or len(around.generators) != 1 or around.elt is not place.target:
         return False
-    if around.elt is not place.target or last(made.func) not in _OF_ARRAYS | {"from_numpy"}:
+    made = _made_of_array(array)
+    if made is None or not made.args or last(made.func) not in _OF_ARRAYS | {"from_numpy"}:
         return False
     taker = place.flow.parents.get(around)
     if not isinstance(taker, ast.Call) or place.resolve(taker.func) not in _JOINS:
