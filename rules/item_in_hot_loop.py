@@ -134,7 +134,7 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     elif together >= _STACK:
         least = "at least " if reads.may_be_more(site) else ""
         message += f", one of {least}{together} reads in this block: `torch.stack(...).tolist()` is one"
-    elif len(reads.scalar_reads(site, site.statement)) > 1:
+    elif reads.at_once(site, site.statement) > 1:
         message += ", and so does another read of this statement"
     yield site.finding(message, severity=level, related=site.why_hot())
 

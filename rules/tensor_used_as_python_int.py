@@ -144,9 +144,12 @@ def _needed(site: Site) -> Iterator[ast.expr]:
 
 
 def _beside_number(site: Site) -> Iterator[ast.expr]:
-    """The bound of `x.clamp(0, t)`: beside a number a tensor becomes one; alone, or beside a tensor, it stays on the device."""
+    """The bound of `x.clamp(0, t)` in a loop: beside a number a tensor becomes one; alone, or beside a tensor, it stays on the device.
+
+    In a forward by itself a bound is mostly a size, `width - 1`, which may be annotated as a tensor and given as a list.
+    """
     method = site.name.startswith(".")
-    if method and not site.receiver.is_tensor:
+    if (method and not site.receiver.is_tensor) or not (site.hot or site.warm):
         return
     bounds = [site.argument(name, at + (not method)) for at, name in enumerate(("min", "max"))]
     for bound, other in (bounds, reversed(bounds)):

@@ -537,8 +537,16 @@ def reads_together(place: Place) -> int:
     near = block(place.flow, place.statement)
     return place.once(
         ("reads_together", near[0], place.hot is not None),
-        lambda: sum(len(scalar_reads(place, statement)) for statement in near),
+        lambda: sum(at_once(place, statement) for statement in near),
     )
+
+
+def at_once(place: Place, statement: ast.stmt) -> int:
+    """How many scalar reads one run of a statement does: of the two sides of a conditional expression it reads one."""
+    reads = scalar_reads(place, statement)
+    either = [node for node in own_nodes(statement) if isinstance(node, ast.IfExp)] if len(reads) > 1 else []
+    chosen = [one for one in either if any(contains(one.body, read) for read in reads)]
+    return sum(not any(contains(one.orelse, read) for one in chosen) for read in reads)
 
 
 def may_be_more(place: Place) -> bool:

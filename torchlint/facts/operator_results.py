@@ -158,6 +158,12 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
     elif row.name in _OF_DATA and values and values[0].kind == "list":
         each = values[0].element
         boolean = each is not None and each.kind == "number" and each.boolean and not each.other_kinds
+    elif row.name == "torch.arange":
+        bounds = [
+            *args.positional,
+            *(args.keywords[name] for name in ("start", "end", "step") if name in args.keywords),
+        ]
+        integer = bool(bounds) and all(one.kind == "number" and one.integer and not one.other_kinds for one in bounds)
     given = args.keywords.get("dtype")
     if given is not None and given.class_name:
         boolean, integer = given.class_name == "torch.bool", given.class_name in INTEGER_DTYPES

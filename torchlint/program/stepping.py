@@ -133,8 +133,8 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     found: list[Called] = []
     for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
         targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
-        targets += families.fired(project, call, targets)
-        targets = [one for one in targets if not keeps_results(one)]
+        fired = families.fired(project, call, targets)
+        targets = [one for one in (*targets, *fired) if not keeps_results(one)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
         if weight in guards.RARE or "dummy" in names.last(call.func).lower():
