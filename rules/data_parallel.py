@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint.facts import evaluation_mode, frequency, syntax, training, wrapped_models
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.names import last
-from torchlint.facts.nodes import argument_of, keyword_of
+from torchlint.facts.nodes import argument_of, keyword_of, spreads
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -50,7 +50,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
     A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)` or `np.expand_dims(x, 0)`
-    alone is not reported.
+    alone is not reported, nor is one in a file whose loaders all give one sample at a time.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
     `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
@@ -84,7 +84,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
         if site.name.removesuffix("()") in _REPLICATE:
             yield from _replicated(site)
             return
-        if _takes_one(site):
+        if _takes_one(site) or _loads_one(site):
             return
         if _one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site):
             return
@@ -225,6 +225,19 @@ def _takes_one(site: Site) -> bool:
     if not calls or not all(isinstance(user, ast.Attribute) and user.attr in _TAKEN_OFF for user in others):
         return False
     return all(call.args and _is_of_one(flow, call.args[0]) for flow, call in calls)
+
+
+def _loads_one(site: Site) -> bool:
+    """Whether the loaders of the file, if there are any, all give one sample at a time."""
+    loaders = [call for function in site.module.functions for call in function.flow.calls_named("DataLoader")]
+    return bool(loaders) and all(map(_is_one_each, loaders))
+
+
+def _is_one_each(loader: ast.Call) -> bool:
+    if spreads(loader) or argument_of(loader, "batch_sampler", 4) is not None:
+        return False
+    size = argument_of(loader, "batch_size", 1)
+    return size is None or (isinstance(size, ast.Constant) and size.value == 1)
 
 
 def _reads(site: Site) -> Iterator[tuple[Flow, ast.expr]]:

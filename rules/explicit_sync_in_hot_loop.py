@@ -7,7 +7,6 @@ from torchlint.facts import clocks, frequency, names, serving, syntax, timers
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
 
@@ -89,7 +88,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     """
     if site.name.endswith("TrainingArguments()"):
         steps = site.argument("torch_empty_cache_steps")
-        if steps is not None and is_constant(steps, 1) and site.role != "test":
+        if isinstance(steps, ast.Constant) and steps.value == 1 and site.role != "test":
             yield site.finding(
                 f"`torch_empty_cache_steps=1` {_GIVES_BACK} on every training step", at=steps, provable=False
             )
