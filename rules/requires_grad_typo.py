@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, Value, rule
 
 _TYPOS = ("require_grad", "required_grad", "requires_grads", "requires_grad_")
 _STORES = (("", "$_"), ("$_ = ", "$_"), ("", "$_ = $_"))
@@ -33,7 +33,8 @@ def requires_grad_typo(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Objects of classes that define such an attribute themselves are not reported.
+    Objects of classes that define such an attribute themselves are not reported. Of a tensor that the function has just made, which
+    requires no gradients anyhow, `False` is an `info`.
 
     ## Bad
 
@@ -74,4 +75,22 @@ def requires_grad_typo(site: Site) -> Iterator[Finding]:
         if target.attr == "requires_grad_"
         else "sets an attribute that torch does not know"
     )
+    if _has_none(site, owner):
+        yield site.finding(f"`{site.short()}` {what}, and a new tensor requires no gradients", severity="info")
+        return
     yield site.finding(f"`{site.short()}` {what}: the tensor stays as it was")
+
+
+def _has_none(site: Site, owner: Value) -> bool:
+    """Whether what is not to have gradients has none: `pe = torch.zeros(n, d).float(); pe.require_grad = False`."""
+    statement, made = site.statement, owner.made_by
+    given = statement.value if isinstance(statement, ast.Assign) else None
+    return (
+        isinstance(given, ast.Constant)
+        and given.value is False
+        and owner.is_tensor
+        and not owner.parameter
+        and isinstance(made, ast.Call)
+        and made in site.flow.parents
+        and not any(keyword.arg == "requires_grad" for keyword in made.keywords)
+    )
