@@ -315,7 +315,7 @@ def test_the_cuda_of_an_environment(project: Path, lines: str, high: tuple[int, 
     assert high == (found.high if found is not None else None)
 
 
-@pytest.mark.parametrize("name", ["INSTALL.md", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL", "docs/INSTALL.md",
+@pytest.mark.parametrize("name", ["INSTALL.md", "README.MD", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL", "docs/INSTALL.md",
                                   "doc/installation.md", "readme/INSTALL.md",
                                   "TRAINING.md", "USAGE.md", "tutorial.rst"])  # fmt: skip
 def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Path, name: str) -> None:

@@ -493,7 +493,7 @@ _READERS: dict[str, Reader] = {
     r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|requirements?\.ya?ml": _environment,
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
-    r"(?i:README|(?:docs?/|readme/)?install(?:ation)?|training|tutorial|usage)(?:\.(?:md|rst|txt))?": _told,
+    r"(?i:(?:README|(?:docs?/|readme/)?install(?:ation)?|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
     r"Dockerfile": _nothing,
 }
 _PINNING = (_requirements, _environment)
