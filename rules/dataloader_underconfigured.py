@@ -130,13 +130,13 @@ def _missing(site: Site) -> Iterator[str]:
         yield "no `num_workers`"
     elif workers is not None and _is(workers, 0) and not _in_memory(site) and not _is_explained(site):
         yield "`num_workers=0`"
-    elif site.settings.preview and _is_by_default(site, "num_workers", 0) and not _in_memory(site):
+    elif site.settings.preview and _is_by_default(site, "num_workers", 5, 0) and not _in_memory(site):
         yield "`num_workers=0` by default"
     pinned = _option(site, "pin_memory", 7)
     if not _joins_graphs(site) and _has_accelerator(site) and not _of_indices(site) and not _gives_arrays(site):
         if pinned is None or (_is(pinned, False) and not _may_have_reason(site)):
             yield _UNPINNED
-        elif site.settings.preview and _is_by_default(site, "pin_memory", False):
+        elif site.settings.preview and _is_by_default(site, "pin_memory", 7, False):
             yield "`pin_memory=False` by default"
     several = workers is not None and isinstance(workers.const, int) and workers.const > 0
     kept = _option(site, "persistent_workers", -1)
@@ -144,9 +144,9 @@ def _missing(site: Site) -> Iterator[str]:
         yield "no `persistent_workers=True`"
 
 
-def _is_by_default(site: Site, name: str, default: object) -> bool:
+def _is_by_default(site: Site, name: str, position: int, default: object) -> bool:
     """Whether an option of the command line decides, `num_workers=args.workers`, with that default, and the program sets it nowhere."""
-    given = site.argument(name, -1)
+    given = site.argument(name, position)
     if not isinstance(given, ast.Attribute) or site.value(given) or _is_tested(site, given):
         return False
     found = by_default(site.project, given.attr)

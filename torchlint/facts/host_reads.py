@@ -543,10 +543,12 @@ def reads_together(place: Place) -> int:
 
 def at_once(place: Place, statement: ast.stmt) -> int:
     """How many scalar reads one run of a statement does: of the two sides of a conditional expression it reads one."""
-    reads = scalar_reads(place, statement)
+    reads = set(scalar_reads(place, statement))
     either = [node for node in own_nodes(statement) if isinstance(node, ast.IfExp)] if len(reads) > 1 else []
-    chosen = [one for one in either if any(contains(one.body, read) for read in reads)]
-    return sum(not any(contains(one.orelse, read) for one in chosen) for read in reads)
+    for one in either:
+        if not reads.isdisjoint(ast.walk(one.body)):
+            reads.difference_update(ast.walk(one.orelse))
+    return len(reads)
 
 
 def may_be_more(place: Place) -> bool:

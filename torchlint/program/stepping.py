@@ -502,11 +502,13 @@ def _properties_of_others(project: Project, function: Function) -> list[tuple[as
     """
     found: list[tuple[ast.Attribute, Function]] = []
     for node in function.flow.nodes:
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and project.definers(node.attr):
-            called = isinstance(around := function.flow.parents.get(node), ast.Call) and around.func is node
-            if not called and names.chain(node.value) != [function.own_name]:
-                getters = property_of(project, function, node)
-                found += ((node, getter) for getter in getters if not _keeps_something(getter))
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        around = function.flow.parents.get(node)
+        is_called = isinstance(around, ast.Call) and around.func is node
+        if not is_called and names.chain(node.value) != [function.own_name] and project.definers(node.attr):
+            getters = property_of(project, function, node)
+            found += ((node, getter) for getter in getters if not _keeps_something(getter))
     return found
 
 
