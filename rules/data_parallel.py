@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchlint.facts import evaluation_mode, frequency, syntax, training, wrapped_models
 from torchlint.facts.flow import Flow, contains
+from torchlint.facts.module import Module
 from torchlint.facts.names import last
-from torchlint.facts.nodes import argument_of, keyword_of, spreads
+from torchlint.facts.nodes import argument_of, keyword_of
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -50,7 +51,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
     A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)` or `np.expand_dims(x, 0)`
-    alone is not reported, nor is one in a file whose loaders all give one sample at a time.
+    alone is not reported, nor is one in a file whose loaders all have `batch_size=1`.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
     `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
@@ -228,16 +229,14 @@ def _takes_one(site: Site) -> bool:
 
 
 def _loads_one(site: Site) -> bool:
-    """Whether the loaders of the file, if there are any, all give one sample at a time."""
-    loaders = [call for function in site.module.functions for call in function.flow.calls_named("DataLoader")]
-    return bool(loaders) and all(map(_is_one_each, loaders))
+    """Whether the loaders of the file, if there are any, all say that they give one sample at a time."""
+    return site.once(("loads one", site.module), lambda: _are_of_one(site.module))
 
 
-def _is_one_each(loader: ast.Call) -> bool:
-    if spreads(loader) or argument_of(loader, "batch_sampler", 4) is not None:
-        return False
-    size = argument_of(loader, "batch_size", 1)
-    return size is None or (isinstance(size, ast.Constant) and size.value == 1)
+def _are_of_one(module: Module) -> bool:
+    loaders = [call for function in module.functions for call in function.flow.calls_named("DataLoader")]
+    sizes = [argument_of(loader, "batch_size", 1) for loader in loaders]
+    return bool(sizes) and all(isinstance(size, ast.Constant) and size.value == 1 for size in sizes)
 
 
 def _reads(site: Site) -> Iterator[tuple[Flow, ast.expr]]:
