@@ -6,6 +6,7 @@ import ast
 import pickle
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -85,11 +86,26 @@ def test_async_of_old_torch_is_read_as_non_blocking() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["run(async=True)", "x.start(async=True)", "cuda(async=True)", "x.cuda(async=True); async = 1"]
+    "text",
+    [
+        "run(async=True)",
+        "x.start(async=True)",
+        "cuda(async=True)",
+        "x.cuda(async=True); async = 1",
+        "x.cuda(async=True, non_blocking=True)",
+    ],
 )
 def test_async_of_other_calls_is_an_error_of_syntax(text: str) -> None:
     with pytest.raises(SourceError, match="invalid syntax"):
         Source.of("a.py", text.encode()).parse()
+
+
+def test_nothing_is_said_of_escapes_where_torch_is_old() -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        Source.of("a.py", b"x = y.cuda(async=True)\nname = '\\d'\n").parse()
+
+    assert [] == said
 
 
 @pytest.mark.parametrize("name", ["utf-8", "UTF8", "utf_8", "utf-8-unix", "utf-8-sig"])

@@ -314,14 +314,11 @@ class Source:
 
     def parse(self) -> ast.Module:
         """The file as `ast`, whose lines and columns are those of `data`. Raises SourceError if it can't be parsed."""
-        text = self.data.decode()  # a string: for bytes a coding cookie would be obeyed again
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # invalid escapes and the like are the business of other linters
-                return parsed(text)
+                return _parsed_as_ever(self.data.decode())  # a string: for bytes a coding cookie would be obeyed again
         except SyntaxError as error:
-            if (tree := of_old_torch(text)) is not None:
-                return tree
             message = f"{error.msg} (Python {sys.version_info[0]}.{sys.version_info[1]})"
             for start, old in _PYTHON_2.items():
                 if error.msg.startswith(start):
@@ -351,8 +348,19 @@ class Source:
         self.parse()
 
 
-def of_old_torch(text: str) -> ast.Module | None:
-    """The tree of a text that calls torch as before 0.4, `x.cuda(async=True)`, with today's name of that argument; None of others.
+def _parsed_as_ever(text: str) -> ast.Module:
+    """The tree of a text, of one that calls torch as before 0.4 too: `x.cuda(async=True)`. Raises what `parsed` does."""
+    try:
+        return parsed(text)
+    except SyntaxError:
+        tree = _of_old_torch(text)
+        if tree is None:
+            raise
+        return tree
+
+
+def _of_old_torch(text: str) -> ast.Module | None:
+    """The tree of a text with an argument `async` of torch, under today's name of that; None of others.
 
     Python has `async` as a keyword since 3.7, so such a text does not parse.
     """
@@ -362,13 +370,13 @@ def of_old_torch(text: str) -> ast.Module | None:
         tree = parsed(ASYNC.sub(rf"\g<1>{_ASYNC_AS_LONG}", text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    for node in ast.walk(tree):
-        for keyword in node.keywords if isinstance(node, ast.Call) else ():
-            if keyword.arg == _ASYNC_AS_LONG:
-                assert isinstance(node, ast.Call)
-                if not isinstance(node.func, ast.Attribute) or node.func.attr not in TOOK_ASYNC:
-                    return None
-                keyword.arg = NON_BLOCKING
+    for call in ast.walk(tree):
+        given = [keyword.arg for keyword in call.keywords] if isinstance(call, ast.Call) else []
+        if not isinstance(call, ast.Call) or _ASYNC_AS_LONG not in given:
+            continue
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in TOOK_ASYNC or NON_BLOCKING in given:
+            return None
+        call.keywords[given.index(_ASYNC_AS_LONG)].arg = NON_BLOCKING
     return tree
 
 
