@@ -247,10 +247,10 @@ def _timed(site: Site) -> bool:
 
 def _decorated_step(site: Site) -> Site | None:
     """The begin of a function that runs on each step, which a decorator puts the place around: `@timed` on `def train_step(batch):`."""
-    around = site.function.parent
-    if around is None or around is site.module.body or not _runs_given(site.function, around):
+    decorator = _decorator(site.function)
+    if decorator is None:
         return None
-    starts = (site.at(one, one.node.body[0]) for one in timers.decorated(site, around))
+    starts = (site.at(one, one.node.body[0]) for one in timers.decorated(site, decorator))
     return next((start for start in starts if start.hot is not None), None)
 
 
@@ -270,22 +270,20 @@ def _times_each_step(site: Site, step: Site) -> bool:
 
 def _is_of_timer(site: Site) -> bool:
     """Whether the function is a timer that is always on: a context manager, or what a decorator puts around the function that it is given."""
-    function, around = site.function, site.function.parent
-    if "contextmanager" in function.decorator_names:
-        timer = function
-    elif around is not None and around is not site.module.body and _runs_given(function, around):
-        timer = around
-    else:
-        return False
-    if timer is around and any(True for _ in around.flow.guards(function.node)):
+    function = site.function
+    timer = function if "contextmanager" in function.decorator_names else _decorator(function)
+    if timer is None or (timer is not function and any(True for _ in timer.flow.guards(function.node))):
         return False
     return not any(any(True for _ in use.function.flow.guards(use.call)) for use in site.callers(timer))
 
 
-def _runs_given(function: Function, around: Function) -> bool:
-    """Whether a function inside of another one calls what that is given: `out = fn(*args)`."""
-    given = (call.func.id for call in function.flow.calls if isinstance(call.func, ast.Name))
-    return any(name in around.positions and not function.binds(name) for name in given)
+def _decorator(inner: Function) -> Function | None:
+    """The function around another one that calls what it is given, `out = fn(*args)`; None where there is none."""
+    around = inner.parent
+    if around is None or around is inner.module.body:
+        return None
+    given = (call.func.id for call in inner.flow.calls if isinstance(call.func, ast.Name))
+    return around if any(name in around.positions and not inner.binds(name) for name in given) else None
 
 
 def _asks_for_gpu(site: Site, test: ast.expr) -> bool:

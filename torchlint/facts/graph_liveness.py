@@ -11,7 +11,7 @@ from . import syntax
 from .flow import Flow, Loop, contains
 from .module import Function
 from .names import chain
-from .nodes import callee, elements, names_in, steps
+from .nodes import callee, elements, made_first, names_in, steps
 from .operator_calls import carries_no_graph
 from .place import Place
 from .uses import readers
@@ -108,10 +108,7 @@ def _is_new(place: Place, name: str) -> bool:
 
 
 def _makes_memory(place: Place, value: ast.expr) -> bool:
-    while (
-        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call)
-    ):
-        value = value.func.value
+    value = made_first(value)
     row = operator(place.resolve(value.func) or "") if isinstance(value, ast.Call) else None
     return row is not None and row.device in ("factory", "like") and not row.alias
 

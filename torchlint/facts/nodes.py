@@ -176,6 +176,13 @@ def steps(node: ast.expr | None) -> Iterator[ast.expr]:
         node = inner or (node.value if isinstance(node, ast.Attribute | ast.Subscript) else None)
 
 
+def made_first(node: ast.expr) -> ast.expr:
+    """The call at the root of methods of its result: `torch.zeros(n)` of `torch.zeros(n).float().cuda()`; other expressions as they are."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+        node = node.func.value
+    return node
+
+
 def receiver_of(call: ast.Call) -> ast.expr:
     """`x` of `x.f(...)`; of other calls, what is called."""
     return call.func.value if isinstance(call.func, ast.Attribute) else call.func

@@ -7,7 +7,7 @@ import ast
 from .bindings import Assigned
 from .flow import contains
 from .names import chain, last
-from .nodes import elements, indices, names_in, root_of
+from .nodes import elements, indices, made_first, names_in, root_of
 from .place import Place
 from .runs import of_few
 
@@ -133,8 +133,8 @@ def is_sent_one_by_one(place: Place, array: ast.expr) -> bool:
         return False
     if _is_of_dataset(place, array):
         return True
-    made = _made_of_array(array)
-    if made is None or len(made.args) != 1:
+    made = made_first(array)
+    if not isinstance(made, ast.Call) or len(made.args) != 1:
         return False
     given = place.value(made.args[0])
     known = given.kind == "ndarray" and not given.other_kinds
@@ -146,8 +146,8 @@ def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
     around = place.flow.comprehension(place.target)
     if not isinstance(around, _GATHERS) or len(around.generators) != 1 or around.elt is not place.target:
         return False
-    made = _made_of_array(array)
-    if made is None or not made.args or last(made.func) not in _OF_ARRAYS | {"from_numpy"}:
+    made = made_first(array)
+    if not isinstance(made, ast.Call) or not made.args or last(made.func) not in _OF_ARRAYS | {"from_numpy"}:
         return False
     taker = place.flow.parents.get(around)
     if not isinstance(taker, ast.Call) or place.resolve(taker.func) not in _JOINS:
@@ -171,17 +171,6 @@ def _is_of_dataset(place: Place, sample: ast.expr) -> bool:
         if place.value(sample).kind == "dataset":
             return True
     return False
-
-
-def _made_of_array(tensor: ast.expr) -> ast.Call | None:
-    """The call at the root of `torch.from_numpy(x).float()`, a method of no call."""
-    while (
-        isinstance(tensor, ast.Call)
-        and isinstance(tensor.func, ast.Attribute)
-        and isinstance(tensor.func.value, ast.Call)
-    ):
-        tensor = tensor.func.value
-    return tensor if isinstance(tensor, ast.Call) else None
 
 
 def _is_short(place: Place, loop: ast.For | ast.comprehension) -> bool:

@@ -228,9 +228,8 @@ def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: 
         return False
     value = project.value(function, receiver)
     if value.kind == "tensor" and not value.proven and isinstance(call.func, ast.Attribute):
-        return (
-            operator(f"torch.Tensor.{call.func.attr}") is None
-        )  # so that it is none, as parameters of a forward mostly are
+        # A parameter of a forward is only likely a tensor: what calls a method that no tensor has is none.
+        return operator(f"torch.Tensor.{call.func.attr}") is None
     return not value or (value.kind == "module" and value.class_ is None and not value.classes and not value.class_name)
 
 
