@@ -6,7 +6,11 @@ import ast
 import re
 
 from ..system.regex import regex
+from ..text.source import Words
 from . import names
+
+PACKS = Words(b"pack_padded_sequence", b"pack_sequence", b"PackedSequence")
+"""What a file holds that has packed sequences."""
 
 # Names that people give to models and losses; what calling one gives is likely a tensor.
 MODEL_NAME = regex(

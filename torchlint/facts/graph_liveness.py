@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from ..text.source import Words
 from ..torch_api.operators import operator
 from . import syntax
+from .common_names import PACKS
 from .flow import Flow, Loop, contains
 from .module import Function
 from .names import chain
@@ -23,7 +23,6 @@ _CUTS = frozenset(("detach", "detach_", "data", "grad"))
 """What gives a tensor without history where it is read or called."""
 _MAY_CARRY = frozenset(("tensor", "unknown", "list", "tuple"))
 """The kinds of values that may carry a graph."""
-_PACKS = Words(b"pack_padded_sequence", b"pack_sequence", b"PackedSequence")
 _NUMBERS = frozenset(("float", "int", "bool", "len"))
 """Functions of Python that give a number of what they are given."""
 
@@ -40,7 +39,7 @@ def _is_dead(place: Place, node: ast.expr, seen: set[ast.AST]) -> bool:
     seen.add(node)
     for child, parent in place.flow.upwards(node):
         match parent:
-            case ast.Attribute(attr="data") if place.function.module.source.holds(_PACKS):
+            case ast.Attribute(attr="data") if place.function.module.source.holds(PACKS):
                 return False  # the field of that name of a packed sequence has its graph
             case ast.Attribute(attr=attr) if attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}"):
                 return True

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
-from . import arguments, names
+from . import arguments, common_names, names
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import severity
@@ -54,7 +54,9 @@ def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr |
     """The same, whatever the program runs on."""
     while True:
         value = place.value(node)
-        if value.kind != "tensor" or value.from_loader or (not value.device and _of_batch(place, node)):
+        if value.kind != "tensor" or value.from_loader:
+            return None
+        if not value.device and (_of_batch(place, node) or _counts_packed(place, node)):
             return None
         if not value.on_cpu:
             if value.certainty < certainty or (not value.device and sent_later(place.flow, node)):
@@ -105,6 +107,16 @@ def _near_accelerator(place: Place) -> bool:
         return True
     caller = place.warm_caller if place.role != "test" else None
     return caller is not None and place.at(*caller).accelerator
+
+
+def _counts_packed(place: Place, node: ast.expr) -> bool:
+    """Whether these are the `batch_sizes` of a packed sequence, or one of them: they are on the host, wherever the sequence is.
+
+    https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.rnn.PackedSequence.html
+    """
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return names.last(node) == "batch_sizes" and place.function.module.source.holds(common_names.PACKS)
 
 
 def _of_batch(place: Place, node: ast.expr) -> bool:

@@ -26,6 +26,10 @@ _DRAWS = {
 }
 NUMPY_REDUCES = frozenset("mean sum min max amin amax std var median prod argmax argmin average any all".split())
 """What gives one number of all elements, where no axis is given."""
+_OF_MATRICES = frozenset(
+    f"numpy.{name}" for name in "linalg.det linalg.norm linalg.cond linalg.matrix_rank trace dot inner vdot".split()
+)
+"""What gives a number of one matrix, or of two vectors, and an array of many."""
 
 
 def numpy_call(name: str, args: Arguments) -> Value:
@@ -41,6 +45,8 @@ def numpy_call(name: str, args: Arguments) -> Value:
         return NUMBER
     if name == "numpy.nonzero" or (name == "numpy.where" and len(args) == 1 and not args.open):
         return Tuple(element=NDARRAY)  # of each axis the places
+    if name in _OF_MATRICES:
+        return ARRAY_OR_NUMBER
     if last in ("load", "savez", "save", "savez_compressed"):
         return UNKNOWN
     if (
