@@ -78,11 +78,16 @@ def test_codecs_that_bring_newer_syntax_are_utf8(name: str) -> None:
 
 
 def test_async_of_old_torch_is_read_as_non_blocking() -> None:
-    tree = Source.of("a.py", b"y = y.cuda( async =True, device=0)\nx.copy_(y, async=flag) or z\n").parse()
+    text = (
+        b"y = y.cuda( async =True, device=0)\nx.copy_(y, async=flag) or z\nx.cuda(  # why\n    # so\n    async=True)\n"
+    )
+    tree = Source.of("a.py", text).parse()
 
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     arguments = [(keyword.arg, keyword.lineno, keyword.col_offset) for call in calls for keyword in call.keywords]
-    assert [("non_blocking", 1, 12), ("device", 1, 25), ("non_blocking", 2, 11)] == arguments
+    assert [
+        ("non_blocking", 1, 12), ("device", 1, 25), ("non_blocking", 5, 4), ("non_blocking", 2, 11)
+    ] == arguments  # fmt: skip
 
 
 @pytest.mark.parametrize(

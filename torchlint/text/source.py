@@ -24,8 +24,8 @@ NOTEBOOK = ".ipynb"
 _LONG = regex(r"0[xob][\da-f_]{2000}", re.IGNORECASE)
 _LARGEST = 1 << 2000
 """What stands for larger numbers: Python writes no number of more than 4300 digits, though it reads them in hexadecimal."""
-ASYNC = regex(r"([(,]\s*)async(?=\s*=[^=])")
-"""An argument named `async`."""
+ASYNC = regex(r"([(,](?:\s|#[^\n]*\n)*)async(?=\s*=[^=])")
+"""An argument named `async`, behind comments perhaps."""
 _ASYNC_AS_LONG = "a5ync"
 """A name as long as `async`, so that all lines and columns stay."""
 TOOK_ASYNC = ("copy_", "cuda", "type")
