@@ -14,6 +14,8 @@ from .values import Value
 
 _MOST = 40
 """Of more callers none is asked."""
+_STEPS = 400
+"""What leads further is not known: two calls of each function in a chain of twenty are a million ways."""
 Outcome = Iterator[bool | None]
 """For each way: True for a maker of that kind, None for None, False for anything else."""
 
@@ -63,16 +65,29 @@ class Makers:
         self._accepts = accepts
         self._open: set[tuple[Function, str]] = set()
         """What is being asked: a function that hands on to itself what it got adds nothing."""
+        self._steps = 0
 
     def holds(self, function: Function, maker: ast.expr) -> bool:
         """Whether an expression that is called is one."""
         self._open.clear()
+        self._steps = 0
         is_any = False
         for one in self._ways(function, maker, function.bindings.reach):
             if one is not True:
                 return False
             is_any = True
         return is_any
+
+    def _once(self, function: Function, what: str, ways: Outcome) -> Outcome:
+        """The ways of something that a function is given, keeps or returns; none where they lead back to it."""
+        key = (function, what)
+        self._steps += 1
+        if self._steps > _STEPS:
+            yield False
+        elif key not in self._open:
+            self._open.add(key)
+            yield from ways
+            self._open.discard(key)
 
     def _ways(self, function: Function, node: ast.expr, reach: Reach) -> Outcome:
         match node:
@@ -106,7 +121,7 @@ class Makers:
             yield from self._kept(function, kept)
         elif isinstance(node, ast.Name) and (scope := _scope(function, node.id)) is not function.module.body:
             is_given = node.id in scope.positions and (scope is function or node.id not in scope.flow.stores)
-            yield from self._passed(scope, node.id) if is_given else (False,)
+            yield from self._once(scope, node.id, self._passed(scope, node.id)) if is_given else (False,)
         else:
             yield self._accepts(self._code.value(function, node))
 
@@ -129,10 +144,6 @@ class Makers:
 
     def _passed(self, function: Function, name: str) -> Outcome:
         """What all calls of a function give for a parameter, or its default for those that give none."""
-        key = (function, name)
-        if key in self._open:
-            return
-        self._open.add(key)
         for site in self._code.all_runs_of(function, _MOST) or (None,):
             call = (site.given or site.call) if site is not None else None
             given = function.argument(call, name) if call is not None else None
@@ -143,7 +154,6 @@ class Makers:
                 yield False
             else:
                 yield from self._ways(function, default, function.bindings.reach)
-        self._open.discard(key)
 
     def _returned(self, function: Function, call: ast.Call, reach: Reach) -> Outcome:
         """What a call gives: `partial(nn.BatchNorm2d, affine=True)`, or a function of the project on all its paths."""
@@ -155,16 +165,14 @@ class Makers:
         if factory is None or not isinstance(factory.node, ast.FunctionDef) or factory.decorators:
             yield False
             return
-        key = (factory, "")
-        if key in self._open:
-            return
-        self._open.add(key)
+        yield from self._once(factory, "", self._results(factory))
+
+    def _results(self, factory: Function) -> Outcome:
         yield from (False for _ in factory.bindings.yielded)
         for returned in factory.bindings.returned:
             yield from self._bound(factory, returned) if returned is not None else (None,)
         if factory.bindings.reaches_end:
             yield None
-        self._open.discard(key)
 
     def _kept(self, function: Function, name: str) -> Outcome:
         """What the constructor keeps as an attribute, where nobody else sets it."""
@@ -175,7 +183,10 @@ class Makers:
             return
         method, target = stores[0]
         given = given_to_target(method.flow, target) if method.name == "__init__" else None
-        yield from self._ways(method, given, method.bindings.reach) if given is not None else (False,)
+        if given is None or (method, f".{name}") in self._open:
+            yield False  # what it is before that, perhaps in the class
+        else:
+            yield from self._once(method, f".{name}", self._ways(method, given, method.bindings.reach))
 
     def _is_set_by_heirs(self, klass: Class, name: str) -> bool:
         """Whether a subclass may set an attribute: of too many, none is looked at."""
