@@ -158,10 +158,14 @@ def _first_of(block: tuple[ast.stmt, ...]) -> ast.stmt:
 
 
 def _is_shown(site: Site, total: ast.expr) -> bool:
-    """Whether the loop reads a sum again on each iteration: `bar.set_postfix(loss=total / (i + 1))`."""
+    """Whether the loop reads a sum again on each iteration: `bar.set_postfix(loss=total / (i + 1))`.
+
+    `mean += (x.item() - mean) / i` reads its own sum, and shows it to nobody.
+    """
     loop = site.loop()
     loads = site.flow.loads.get(total.id, ()) if isinstance(total, ast.Name) else ()
-    inside = (site.at(site.function, load) for load in loads if loop is not None and loop in site.flow.loops(load))
+    others = (load for load in loads if site.flow.statement(load) is not site.statement)
+    inside = (site.at(site.function, load) for load in others if loop is not None and loop in site.flow.loops(load))
     return any(one.hot is not None or one.warm is not None for one in inside)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from ..query.database import Database
 from . import fixed_options, names, operations, operator_results
@@ -10,7 +11,7 @@ from . import torch_table as table
 from .binding_values import BINDINGS
 from .call_values import CASTS, call
 from .elements import element, subscript
-from .evaluator import Evaluator, Given, Reader, World
+from .evaluator import Evaluator, Reader, World
 from .members import attribute
 from .module import Function
 from .nodes import string
@@ -169,6 +170,6 @@ EXPRESSIONS: dict[type[ast.expr], Reader] = {
 }
 
 
-def evaluator(function: Function, world: World, database: Database, given: Given = ()) -> Evaluator:
-    """The values in one function; `given` are tensors that the parameters are, for one call among many."""
+def evaluator(function: Function, world: World, database: Database, given: Mapping[str, Value]) -> Evaluator:
+    """The values in one function; `given` is what parameters are for one call, or one object, among many."""
     return Evaluator(function, world, database, EXPRESSIONS, BINDINGS, given)

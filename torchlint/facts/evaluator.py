@@ -63,6 +63,7 @@ class World(Protocol):
     def keywords(self, function: Function) -> Value: ...
     def positional_rest(self, function: Function) -> Value: ...
     def attribute(self, klass: Class, name: str) -> Value: ...
+    def attribute_of(self, owner: Value, name: str) -> Value: ...
     def method(self, klass: Class, name: str) -> Function | None: ...
     def of_heirs(self, klass: Class, name: str, most: int = ...) -> list[Function]: ...
     def of_modules(self, name: str) -> list[Function]: ...
@@ -89,17 +90,17 @@ class Evaluator:
         database: Database,
         expressions: Mapping[type[ast.expr], Reader],
         bindings: Mapping[type[Binding], Reader],
-        given: Given = (),
+        given: Mapping[str, Value],
     ) -> None:
         """`expressions` and `bindings` tell who reads one of each kind.
 
-        `given` are tensors that the parameters are, for one call among many.
+        `given` is what parameters are for one call, or one object, among many.
         """
         self._expressions = expressions
         self._bindings = bindings
         self._call = expressions[ast.Call]
         self.function = function
-        self.given_tensors = dict(given)
+        self.given = given
         self.world = world
         self.bindings = function.bindings
         self.reach = self.bindings.reach
@@ -282,8 +283,8 @@ class Evaluator:
         return ImportedName(class_name=name)
 
     def parameter(self, name: str) -> Value:
-        if name in self.given_tensors:
-            return tensor(self.given_tensors[name])
+        if name in self.given:
+            return self.given[name]
         function, parameter = self.function, self.parameters[name]
         if name == function.own_name and function.cls is not None:
             if "classmethod" in function.decorator_names:

@@ -66,6 +66,8 @@ _RANKS = frozenset(
 _EPOCH_BEFORE = regex(r"^_?(last|prev|previous|old)_epoch$")
 _WEAK = frozenset(("sync_gradients",))
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
+_TRAINING = frozenset(("training", "is_training", "isTrain", "is_train", "return_loss"))
+_EVALUATING = frozenset(("test", "test_only", "eval_only"))
 _MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
 _CLOCKS = frozenset(
     """time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now time perf_counter timer""".split()
@@ -152,8 +154,7 @@ def evaluates(test: ast.expr, true: bool) -> bool:
         return evaluates(test.operand, not true)
     if isinstance(test, ast.BoolOp):
         return isinstance(test.op, ast.And) == true and any(evaluates(one, true) for one in test.values)
-    last = names.last(test)
-    return last in (("test", "test_only", "eval_only") if true else ("training", "is_training", "return_loss"))
+    return names.last(test) in (_EVALUATING if true else _TRAINING)
 
 
 class _Reading:

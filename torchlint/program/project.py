@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..facts import left_on_host, names, syntax, type_tested
@@ -17,10 +17,24 @@ from ..facts.module import Class, Function, Module
 from ..facts.nodes import spreads
 from ..facts.roles import is_own_trial
 from ..facts.torch_table import TOKEN_CALLS
-from ..facts.values import DICT, LIKELY, TENSOR, TUPLE, UNKNOWN, Dict, Tensor, Tuple, Value, constant, join_all, replace
+from ..facts.values import (
+    DICT,
+    LIKELY,
+    TENSOR,
+    TUPLE,
+    UNKNOWN,
+    Dict,
+    Tensor,
+    Tuple,
+    Value,
+    constant,
+    join_all,
+    replace,
+    tensor,
+)
 from ..query.question import question
 from ..settings.home import Home
-from . import attributes, handed, hooks, objects, results, supers
+from . import attributes, handed, hooks, objects, of_object, results, supers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions, knows_heirs
 from .definitions import GENERIC, Definitions
@@ -62,7 +76,7 @@ class Project(Definitions):
         """The values of a function."""
         found = self._evaluators.get(function)
         if found is None:
-            found = self._evaluators[function] = evaluator(function, self, self._database)
+            found = self._evaluators[function] = evaluator(function, self, self._database, {})
         return found
 
     def value(self, function: Function, node: ast.expr) -> Value:
@@ -107,9 +121,8 @@ class Project(Definitions):
     def _return_of(self, function: Function, tensors: Given) -> Value:
         if isinstance(function.node, ast.AsyncFunctionDef | ast.Module) or function.is_abstract:
             return UNKNOWN
-        self.evaluator(function)  # which notes that the function is looked into
         # What is read counts for the question itself: these values are nobody else's.
-        return results.given(evaluator(function, self, self._database, tensors), ())
+        return results.given(self.evaluator_given(function, {name: tensor(device) for name, device in tensors}), ())
 
     def _made_real(self, method: Function) -> list[Function]:
         """What subclasses define in place of an abstract method; nothing where there are too many."""
@@ -138,6 +151,16 @@ class Project(Definitions):
             or hooks.given(self, function, name)
             or self._given_for_token(function, name)
         )
+
+    def calls_near(self, function: Function, path: str) -> Sequence[CallSite]:
+        """The calls of a method; those of one file where there are too many."""
+        return self._givers(function, MAX_GIVERS) or self.sites_in(path, function)
+
+    def passed(self, sites: Iterable[CallSite], function: Function, name: str) -> Value | None:
+        """What some calls give for a parameter; None where none of them gives anything, or a test alone does."""
+        given = [(site, value) for site in sites if (value := self._passed(site, function, name)) is not None]
+        given = [(site, value) for site, value in given if not self._tries(site)]
+        return self._joined(given) if given else None
 
     def _givers(self, function: Function, most: int) -> Sequence[CallSite]:
         """The calls of a function, by another name where there is none by its own; nothing where they are too many."""
@@ -354,6 +377,15 @@ class Project(Definitions):
 
     def _attribute(self, klass: Class, name: str) -> Value:
         return attributes.stored(self, klass, name)
+
+    def attribute_of(self, owner: Value, name: str) -> Value:
+        """What `owner.name` is by what is called on that object; unknown where it is not known where it was made."""
+        return of_object.attribute(self, owner, name)
+
+    def evaluator_given(self, function: Function, given: Mapping[str, Value]) -> Evaluator:
+        """The values of a function where its parameters are known; they are kept by nobody else."""
+        self.evaluator(function)  # which notes that the function is looked into
+        return evaluator(function, self, self._database, given)
 
     @question("declared", UNKNOWN, by="_ask")
     def declared(self, klass: Class, name: str) -> Value:
