@@ -7,9 +7,9 @@ from torchlint.facts import layers, names, syntax
 from torchlint.facts.makers import Makers, is_handed
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant
+from torchlint.facts.sequences import Sequences
 from torchlint.rule import Finding, Site, Value, rule
 
-_SEQUENTIAL = "torch.nn.Sequential"
 _DEPTH = 4
 """Through how many calls a word is followed."""
 _MOST = 40
@@ -37,7 +37,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds convolutions and linear layers with a bias that are followed directly by a `BatchNorm`, `SyncBatchNorm` or
-    `InstanceNorm`: next to each other in an `nn.Sequential`, in a list that is spread into one, or as
+    `InstanceNorm`: next to each other in an `nn.Sequential` or a class of such, in a list that is spread into one, also
+    by whom a function gives it to, added one after the other (`append`, `+=`, `add_module`), or as
     `self.norm(self.conv(x))` in the methods of a class. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
     So does one that is handed on, `norm_layer(n)`, where all calls in the project, the default where one of them gives nothing,
@@ -119,32 +120,10 @@ def _has_bias(site: Site) -> bool:
 
 def _norm_behind(site: Site) -> ast.expr | None:
     """The call that builds or applies the norm behind the layer that the site builds; None where there is none."""
-    return _next_in_sequence(site) or _applied(site)
-
-
-# nn.Sequential(conv, norm)
-
-
-def _next_in_sequence(site: Site) -> ast.expr | None:
-    flow = site.flow
-    item = _reweighted(site)
-    parent = flow.parents.get(item)
-    if isinstance(parent, ast.Tuple) and len(parent.elts) == 2 and parent.elts[1] is item:
-        # ("conv", nn.Conv2d(...)) of an OrderedDict
-        item, parent = parent, flow.parents.get(parent)
-    siblings: list[ast.expr] = []
-    if isinstance(parent, ast.Call) and item in parent.args and site.resolve(parent.func) == _SEQUENTIAL:
-        siblings = parent.args
-    elif isinstance(parent, ast.List | ast.Tuple) and _becomes_sequence(site, parent):
-        siblings = parent.elts
-    elif _is_append(parent):
-        return _next_append(site, item)
-    if item not in siblings or item is siblings[-1]:
-        return None
-    behind = siblings[siblings.index(item) + 1]
-    if isinstance(behind, ast.Tuple) and len(behind.elts) == 2:
-        behind = behind.elts[1]
-    return behind if _is_norm(site, site.function, behind) else None
+    behind = Sequences(site.project, lambda statement: _chosen(site, statement)).behind(
+        site.function, _reweighted(site)
+    )
+    return behind if behind is not None and _is_norm(site, site.function, behind) else _applied(site)
 
 
 def _reweighted(site: Site) -> ast.expr:
@@ -152,82 +131,6 @@ def _reweighted(site: Site) -> ast.expr:
     around = site.flow.parents.get(site.call)
     wraps = isinstance(around, ast.Call) and around.args == [site.call] and names.last(around.func) in _REWEIGHTED
     return around if wraps and isinstance(around, ast.expr) else site.call
-
-
-def _becomes_sequence(site: Site, items: ast.expr) -> bool:
-    """`nn.Sequential(*[...])`, `nn.Sequential(OrderedDict([...]))`, or a list that is spread into one later."""
-    parent = site.flow.parents.get(items)
-    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add):
-        return _becomes_sequence(site, parent)  # `[conv, norm] + others`
-    if isinstance(parent, ast.List):
-        return _becomes_sequences(site, parent)
-    if isinstance(parent, ast.Starred):
-        call = site.flow.parents.get(parent)
-        return isinstance(call, ast.Call) and site.resolve(call.func) == _SEQUENTIAL
-    if isinstance(parent, ast.Call) and (site.resolve(parent.func) or "").endswith("OrderedDict"):
-        call = site.flow.parents.get(parent)
-        return isinstance(call, ast.Call) and site.resolve(call.func) == _SEQUENTIAL
-    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-        return _spread(site, parent.targets[0])
-    if isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Add):
-        return _spread(site, parent.target)
-    return isinstance(parent, ast.Call) and _extends(parent) is not None and _spread(site, _extends(parent))
-
-
-def _becomes_sequences(site: Site, lists: ast.List) -> bool:
-    """Whether each list of a list is spread into an `nn.Sequential`: `nn.Sequential(*one) for one in lists`."""
-    parent = site.flow.parents.get(lists)
-    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
-    if isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Add):
-        target = parent.target
-    if not isinstance(target, ast.Name):
-        return False
-    return any(_spreads_each(site, load) for load in site.flow.loads.get(target.id, ()))
-
-
-def _spreads_each(site: Site, lists: ast.expr) -> bool:
-    """`for one in lists: nn.Sequential(*one)`, `nn.Sequential(*lists[n])`, `others += lists[n]`."""
-    parent = site.flow.parents.get(lists)
-    if isinstance(parent, ast.For | ast.comprehension):
-        return _spread(site, parent.target)
-    return (
-        isinstance(parent, ast.Subscript)
-        and not isinstance(parent.slice, ast.Slice)
-        and _becomes_sequence(site, parent)
-    )
-
-
-def _extends(call: ast.Call) -> ast.expr | None:
-    func = call.func
-    return func.value if isinstance(func, ast.Attribute) and func.attr == "extend" else None
-
-
-def _spread(site: Site, name: ast.expr | None) -> bool:
-    """Whether the function writes `nn.Sequential(*name)`."""
-    if not isinstance(name, ast.Name):
-        return False
-    for load in site.flow.loads.get(name.id, ()):
-        parent = site.flow.parents.get(load)
-        call = site.flow.parents.get(parent) if isinstance(parent, ast.Starred) else None
-        if isinstance(call, ast.Call) and site.resolve(call.func) == _SEQUENTIAL:
-            return True
-    return False
-
-
-def _is_append(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
-
-
-def _next_append(site: Site, item: ast.expr) -> ast.expr | None:
-    """`layers.append(conv)`, and the next statement is `layers.append(norm)`."""
-    call, behind = site.flow.parents.get(item), _chosen(site, syntax.following(site.flow, site.statement))
-    if not isinstance(behind, ast.Expr) or not isinstance(behind.value, ast.Call) or not isinstance(call, ast.Call):
-        return None
-    if site.statement is not site.flow.parents.get(call) or not syntax.same(call.func, behind.value.func):
-        return None
-    assert isinstance(call.func, ast.Attribute)
-    norm = behind.value.args[0] if len(behind.value.args) == 1 else None
-    return norm if norm is not None and _spread(site, call.func.value) and _is_norm(site, site.function, norm) else None
 
 
 def _chosen(site: Site, statement: ast.stmt | None) -> ast.stmt | None:

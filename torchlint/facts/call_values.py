@@ -441,7 +441,7 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
     if common_names.MODEL_NAME.search(attr):
         return module_calls.called_by_name(attr)
     if module_calls.is_loss(attr, args):
-        return module_calls.likely_module_result()
+        return module_calls.likely_loss(args)
     if attr == "setup_dataloaders" or (attr == "prepare" and len(args.positional) > 1):
         return operations.accelerator_method(attr, args)
     if attr in CASTS and not base and base.device:
@@ -502,7 +502,7 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
         if callee.class_ is None and not callee.class_name.startswith("torch.") and callee.class_name:
             # A library's model: a tensor, or an output object whose fields are tensors.
             return Tensor(LIKELY, device=callee.device, grad=True)
-        return module_calls.module_result(callee)
+        return module_calls.module_result(callee, args)
     if callee.kind == "name":
         return _by_name(values, callee.class_name, node, args.beside(callee.entries))
     if callee.kind == "instance" and callee.any_class:
@@ -516,7 +516,7 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
     if not callee and common_names.MODEL_NAME.search(name.removesuffix("s") if several else name):
         return module_calls.called_by_name(name)
     if not callee.proven and any(module_calls.is_loss(one, args) for one in (name, _said_of(function))):
-        return module_calls.likely_module_result()
+        return module_calls.likely_loss(args)
     return UNKNOWN
 
 

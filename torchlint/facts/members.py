@@ -74,8 +74,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         return operations.tensor_attribute(base, attr)
     if kind in ("instance", "module", "class") and base.class_ is not None:
         found = values.world.attribute(base.class_, attr)
-        if kind == "instance" and base.made_by is not None and found.other_kinds - {"none"}:
-            found = values.world.attribute_of(base, attr) or found
+        if kind == "instance" and found.other_kinds - {"none"}:
+            found = values.world.attribute_of(base, attr)
         if found:
             # A module's parts move with it.
             return (

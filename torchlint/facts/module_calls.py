@@ -18,6 +18,7 @@ from .values import (
     STR,
     TENSOR,
     UNKNOWN,
+    Device,
     Dict,
     FunctionValue,
     ModuleValue,
@@ -60,7 +61,7 @@ def module_method(base: ModuleValue, attr: str, node: ast.Call, args: Arguments)
     return _GIVES.get(attr)
 
 
-def module_result(base: ModuleValue) -> Value:
+def module_result(base: ModuleValue, args: Arguments) -> Value:
     """What calling a module of torch, or one we can't see into, gives."""
     likely = Tensor(LIKELY, device=base.device, grad=True)
     row = operator(f"{base.class_name}.forward")
@@ -69,8 +70,14 @@ def module_result(base: ModuleValue) -> Value:
         return likely
     value = replace(made(result, base.device, True), certainty=base.certainty)
     if base.class_name.endswith("Loss") and value.kind == "tensor":
-        return replace(value, scalar=_is_reduced(base.made_by), device="")
+        return replace(value, scalar=_is_reduced(base.made_by), device=_of_loss(args))
     return value
+
+
+def _of_loss(args: Arguments) -> Device:
+    """Where a loss is computed: on the host where all that it is given is there, else it is not known."""
+    given = (*args.positional, *args.keywords.values())
+    return "cpu" if given and not args.open and all(one.on_cpu for one in given) else ""
 
 
 def _is_reduced(origin: ast.expr | None) -> bool:
@@ -105,6 +112,11 @@ def called_by_name(name: str) -> Value:
 def is_loss(name: str, args: Arguments) -> bool:
     """Whether something that is named like a loss is called with a model's output: it computes one, whoever made it."""
     return bool(LOSS_NAME.search(name)) and any(one.grad for one in args.positional)
+
+
+def likely_loss(args: Arguments) -> Value:
+    """What such a call likely gives."""
+    return replace(likely_module_result(), device=_of_loss(args))
 
 
 def likely_module_result() -> Value:

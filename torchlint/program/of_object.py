@@ -77,10 +77,12 @@ class _OfObject:
 
 
 def attribute(code: Code, owner: Value, name: str) -> Value:
-    """What `owner.name` is by what is called on the object that a call made; unknown where that call is not known."""
+    """What `owner.name` is by what is called on the object that a call made; what objects of its class hold where that call is not known."""
     klass, call, module = owner.class_, owner.made_by, owner.made_in
-    if klass is None or call is None or module is None:
+    if klass is None:
         return UNKNOWN
+    if call is None or module is None:
+        return code.attribute(klass, name)
     return _attribute(code, module.function_at(call.lineno), call, klass, name)
 
 

@@ -379,7 +379,7 @@ class Project(Definitions):
         return attributes.stored(self, klass, name)
 
     def attribute_of(self, owner: Value, name: str) -> Value:
-        """What `owner.name` is by what is called on that object; unknown where it is not known where it was made."""
+        """What `owner.name` is by what is called on that object, where it is known where it was made."""
         return of_object.attribute(self, owner, name)
 
     def evaluator_given(self, function: Function, given: Mapping[str, Value]) -> Evaluator:
