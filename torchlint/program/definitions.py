@@ -292,9 +292,25 @@ class Definitions(Texts):
 
     def of_heirs(self, klass: Class, name: str, most: int = MOST_HEIRS) -> list[Function]:
         """The methods of a name in the subclasses of a class; none where there are more than that."""
-        heirs = self.subclasses(klass) if self.definers(name) else []
+        definers = self.definers(name)
+        if not definers or self._files_of_heirs(klass.name).isdisjoint(definers):
+            return []  # before the files of all subclasses are parsed
+        heirs = self.subclasses(klass)
         found = [heir.methods[name] for heir in heirs if name in heir.methods]
         return found if len(found) <= most else []
+
+    @question("files of heirs", frozenset())
+    def _files_of_heirs(self, name: str) -> frozenset[str]:
+        """The files with classes that may inherit from one of that name, as far as `subclasses` would look for them."""
+        seen, todo = {name}, [name]
+        found: set[str] = set()
+        while todo:
+            for path, heir in self.heirs(todo.pop()):
+                found.add(path)
+                if heir not in seen:
+                    seen.add(heir)
+                    todo.append(heir)
+        return frozenset(found)
 
     def method(self, klass: Class, name: str) -> Function | None:
         """A method of a class or of its bases in the project."""
