@@ -16,13 +16,20 @@ _WRAPPERS = (
     "pytorch_lightning.strategies.DDPStrategy",
     "lightning.fabric.strategies.DDPStrategy",
 )
+_ARGUMENTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
+_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 _TRAINS = regex(rb"(?i)train|backward|optim|\.fit\(|\.step\(")
 _EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
 
 
 @rule(
     "TL802",
-    shape=[*(f"{name}(..., find_unused_parameters=True)" for name in _WRAPPERS), f"{_DDP}(...)"],
+    shape=[
+        *(f"{name}(..., find_unused_parameters=True)" for name in _WRAPPERS),
+        *(f"{name}(..., ddp_find_unused_parameters=True)" for name in _ARGUMENTS),
+        *(f'{name}(..., strategy="ddp_find_unused_parameters_true")' for name in _TRAINERS),
+        f"{_DDP}(...)",
+    ],
     severity="info",
     impact="low",
     category="distributed",
@@ -35,7 +42,8 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds the literal `find_unused_parameters=True` for `DistributedDataParallel`, in accelerate's
-    `DistributedDataParallelKwargs`, and in lightning's `DDPStrategy`.
+    `DistributedDataParallelKwargs`, and in lightning's `DDPStrategy`; the same in the `TrainingArguments` of transformers
+    (`ddp_find_unused_parameters=True`), and as the `strategy` of Lightning's `Trainer`.
 
     ## Why is this slow?
 
@@ -76,9 +84,25 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
         return
     if "find_unused_parameters" in site.pattern and not is_constant(site.argument("static_graph"), True):
         yield site.finding(
-            f"`{site.short()}` walks the graph for unused parameters on every step; leave it out where all are used, "
-            "or set `static_graph=True` where the same ones are unused each time"
+            f"`{_option_of(site)}` walks the graph for unused parameters on every step; {_instead(site)}"
         )
+
+
+def _option_of(site: Site) -> str:
+    """What asks for it: of a trainer, which has many arguments, the one that does."""
+    name = site.name.removesuffix("()")
+    if name in _TRAINERS:
+        return "ddp_find_unused_parameters_true"
+    return "ddp_find_unused_parameters=True" if name in _ARGUMENTS else site.short()
+
+
+def _instead(site: Site) -> str:
+    name = site.name.removesuffix("()")
+    if name in _TRAINERS:
+        return '`strategy="ddp"` does not, where all are used'
+    if name in _ARGUMENTS:
+        return "say `False` where all are used"
+    return "leave it out where all are used, or set `static_graph=True` where the same ones are unused each time"
 
 
 def _is_for_deepspeed(site: Site) -> bool:

@@ -23,19 +23,30 @@ _CALLS = {
     "torch.autograd.profiler.emit_nvtx": "every operation is annotated",
     "torch.autograd.profiler.emit_itt": "every operation is annotated",
 }
+_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 _SETS = ("os.environ[$name] = $value", "os.environ.setdefault($name, $value)", "os.putenv($name, $value)")
 _ON_PURPOSE = regex(r"determin|debug|seed|reproduc|profil|trace|detect|anomal|check", re.IGNORECASE)
 _REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.MULTILINE)
 """A program that asks for the same bits on every run as a whole: slow on purpose."""
 
 
-@rule("TL504", shape=[*(f"{name}(...)" for name in _CALLS), *_SETS], fix="suggestion", impact="high", category="memory")
+@rule(
+    "TL504",
+    shape=[
+        *(f"{name}(...)" for name in _CALLS),
+        *(f"{name}(..., detect_anomaly=True)" for name in _TRAINERS),
+        *_SETS,
+    ],
+    fix="suggestion",
+    impact="high",
+    category="memory",
+)
 def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     """A switch for debugging is on for the whole run.
 
     ## What it does
 
-    Finds `set_detect_anomaly(True)`, `detect_anomaly()`, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
+    Finds `set_detect_anomaly(True)`, `detect_anomaly()`, `detect_anomaly=True` of Lightning's `Trainer`, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
     environment variables `CUDA_LAUNCH_BLOCKING=1`, `TRITON_INTERPRET=1`, `TORCH_DISTRIBUTED_DEBUG=DETAIL` and
     `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, where no condition stands around them. An option that is on by default
     (`set_detect_anomaly(config.debug)` with `debug: bool = True`) counts as well.
@@ -79,6 +90,8 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
 
 def _call(site: Site) -> tuple[str, str] | None:
     name = site.name.removesuffix("()")
+    if name in _TRAINERS:
+        return "`detect_anomaly=True`", _CALLS["torch.autograd.detect_anomaly"]
     last = name.rpartition(".")[2]
     given = site.argument("mode", 0) or site.argument("debug_mode") or site.argument("enabled")
     if last in ("set_detect_anomaly", "set_sync_debug_mode"):
