@@ -6,7 +6,7 @@ from torchlint.facts import api_table, syntax
 from torchlint.facts.deprecated_table import NAMES, Entry, Keyword, Missing
 from torchlint.facts.number_first import Given, roles_of
 from torchlint.facts.told import Argument
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, call_node, older_torch, operand, substituted
 
 _ACTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
@@ -16,6 +16,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if isinstance(finding.told, Argument):
         entry = finding.told.entry
         return _required(site, entry) if isinstance(entry, Missing) else _keyword(site, entry, finding.told.given)
+    if site.name == ".get_lr()":
+        note = "the rate in use is given, not the one that would be computed next"
+        return Fix("Use `get_last_lr`", (_renamed_method(site, "get_last_lr"),), "unsafe", note)
+    if site.name == ".step()":
+        return None
     if isinstance(site.target, ast.Call) and (roles := roles_of(site.name, len(site.call.args))) is not None:
         return _numbers_last(site, roles)
     renamed = NAMES[site.name]
@@ -24,6 +29,13 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     note = older_torch(site, renamed.renamed_in) or _risk(site, renamed)
     return Fix(f"Use `{renamed.rename}`", edits, "unsafe" if note else "safe", note)
+
+
+def _renamed_method(site: Site, name: str) -> Edit:
+    """The edit that calls another method of the same object."""
+    end = site.source.end_of(site.call.func)
+    assert isinstance(site.call.func, ast.Attribute)
+    return Edit(end - len(site.call.func.attr), end, name.encode())
 
 
 def _risk(site: Site, renamed: Entry) -> str:

@@ -3,18 +3,25 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import api_table
-from torchlint.facts.deprecated_table import KEYWORDS, NAMES, NON_BLOCKING
+from torchlint.facts.deprecated_table import NAMES, NON_BLOCKING, Keyword
+from torchlint.facts.told import Argument
 from torchlint.rule import Edit, Finding, Fix, Site
-from torchlint.rule.rewrite import call_node, older_torch, substituted
+from torchlint.rule.rewrite import Place, call_node, older_torch, operand, substituted
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name == ".data":
         return _item(site)
+    if site.name == ".next()":
+        text = f"next({operand(site, site.part('x'), Place.ARGUMENT)})"
+        return Fix("Use `next`", (site.tree.replace(site.node, text),), "unsafe", "the program raised before")
     if site.name.startswith("."):
         return _renamed(site)
-    if site.name.endswith("()"):
-        return _without_keyword(site)
+    if isinstance(finding.told, Argument):
+        keyword, given = finding.told
+        return _without_keyword(site, keyword, given) if isinstance(keyword, Keyword) and given is not None else None
+    if site.name not in NAMES:
+        return None
     entry = NAMES[site.name]
     edits = substituted(site, entry)
     if edits is None:
@@ -41,22 +48,19 @@ def _renamed(site: Site) -> Fix | None:
     return Fix(f"Use `{NON_BLOCKING}`", (edit,), "unsafe", "the file could not be read before")
 
 
-def _without_keyword(site: Site) -> Fix | None:
-    gone = KEYWORDS[site.name.removesuffix("()")]
-    for index, given in enumerate(site.call.keywords):
-        entry = gone.get(given.arg or "")
-        if (
-            entry is not None
-            and site.torch is not None
-            and api_table.gone(entry.name, site.torch) is not None
-            and isinstance(given.value, ast.Constant | ast.Name | ast.Attribute)
-        ):
-            call = call_node(site)
-            edit = site.tree.remove_argument(call, call.args[len(site.call.args) + index])
-            return Fix(
-                f"Leave `{given.arg}` out", (edit,), "unsafe", _note(site, entry.name, f"`{given.arg}` is ignored")
-            )
-    return None
+def _without_keyword(site: Site, entry: Keyword, given: ast.keyword) -> Fix | None:
+    """Leave the argument out, or give it the name that means the same."""
+    call = call_node(site)
+    arg = call.args[len(site.call.args) + site.call.keywords.index(given)]
+    if entry.rename:
+        if arg.keyword is None or site.spread or site.argument(entry.rename) is not None:
+            return None  # both names may be given
+        edit = site.tree.replace(arg.keyword, entry.rename)
+        return Fix(f"Name it `{entry.rename}`", (edit,), "unsafe", _note(site, entry.name, "nothing changes"))
+    if not isinstance(given.value, ast.Constant | ast.Name | ast.Attribute):
+        return None
+    edit = site.tree.remove_argument(call, arg)
+    return Fix(f"Leave `{given.arg}` out", (edit,), "unsafe", _note(site, entry.name, f"`{given.arg}` is ignored"))
 
 
 def _note(site: Site, name: str, older: str) -> str:

@@ -3,8 +3,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import api_table, names, syntax
-from torchlint.facts.deprecated_table import KEYWORDS, NAMES, REQUIRED, Entry, Keyword, since, warns_since
+from torchlint.facts import api_table, syntax
+from torchlint.facts.deprecated_table import (
+    COMPUTED,
+    KEYWORDS,
+    LAST_RATE,
+    NAMES,
+    REDUCTIONS,
+    REQUIRED,
+    STEPPED,
+    Entry,
+    Keyword,
+    since,
+    warns_since,
+)
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.number_first import SHAPES, Given, roles_of
 from torchlint.facts.told import Argument
@@ -24,7 +36,15 @@ _NUMBERS_BEHIND = (1, 5)
 
 @rule(
     "TL903",
-    shape=[*NAMES, *(f"{name}(...)" for name in (*KEYWORDS, *REQUIRED)), *SHAPES],
+    shape=[
+        *NAMES,
+        *(f"{name}(...)" for name in (*KEYWORDS, *REQUIRED)),
+        *(f"$x.__init__(..., {name}=$given)" for name in REDUCTIONS),
+        "$x.get_lr()",
+        "$x.step($epoch)",
+        "$x.step(epoch=$epoch)",
+        *SHAPES,
+    ],
     severity="info",
     fix="safe",
     category="migration",
@@ -40,6 +60,8 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     and about a hundred others. Also those of `add`, `sub`, `addcmul`, `addcdiv`, `addmm`, `addmv`, `addr`, `addbmm` and
     `baddbmm`, and of their like in place, whose numbers stand before the tensors, as until torch 1.5:
     `m.mul_(b).add_(1 - b, grad)`, of which optimizers written by hand are full.
+    Of torchvision it knows `pretrained=` of the models, which newer ones call `weights=`. Of schedulers of torch it tells
+    `get_lr()` outside of them, which computes the rate anew instead of telling it, and `step(epoch)`.
     Which versions warn is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
     What that version does not have any more is TL902's.
 
@@ -80,6 +102,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     says nothing of torch, if a release of the last three years does not have it. It is also unsafe for `torch.cholesky`,
     whose errors differ, for a `torch.qr` whose result is kept as a whole, for `NLLLoss2d`, and for `functional_call` with
     parameters that are not known to be a dictionary.
+    `scheduler.get_lr()` becomes `get_last_lr()`, which is unsafe: behind a step that changes the rate they differ.
     An argument without effect is left out where it has none in any torch that the project allows.
     Names whose successor differs are reported without a fix.
     A number goes behind the tensors, by keyword: torch calls the same kernel. That is unsafe where only the name and the
@@ -98,8 +121,12 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     if isinstance(site.target, ast.Call) and (roles := roles_of(site.name, len(site.call.args))) is not None:
         yield from _number_first(site, roles)
         return
+    if site.name in (".get_lr()", ".step()"):
+        yield from _of_scheduler(site)
+        return
     if site.name.endswith("()"):
-        yield from _arguments(site, site.name.removesuffix("()"))
+        name = _inherited(site) if site.name == ".__init__()" else site.name.removesuffix("()")
+        yield from _arguments(site, name)
         return
     entry = NAMES[site.name]
     assert isinstance(site.target, ast.expr)
@@ -108,9 +135,35 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     if (call is None and not entry.attribute) or syntax.from_shim(site.function, site.target) or warned is None:
         return
     yield site.finding(
-        f"`{site.text()}` is deprecated{since(warned)} and warns; use {entry.instead}{_from(site, entry)}",
+        f"`{site.text()}` is deprecated{since(warned, site.name)} and warns; use {entry.instead}{_from(site, entry)}",
         at=call if call is not None and not entry.attribute else site.target,
     )
+
+
+def _of_scheduler(site: Site) -> Iterator[Finding]:
+    """`scheduler.get_lr()`, which computes the rate of the next step, and `scheduler.step(epoch)`."""
+    if site.torch is None or site.torch.high <= LAST_RATE:
+        return
+    owner = site.value(site.part("x"))
+    if owner.kind != "scheduler" or not owner.proven:
+        return
+    if site.name == ".get_lr()" and owner.class_name in COMPUTED:
+        yield site.finding(
+            f"`{site.short()}` is for the scheduler itself and warns since torch 1.4: it computes the rate anew, which may be "
+            "another than the one in use; use `get_last_lr()`"
+        )
+    elif site.name == ".step()" and owner.class_name in STEPPED and not is_constant(site.part("epoch"), None):
+        yield site.finding(
+            f"the epoch in `{site.short()}` is deprecated since torch 1.4 and warns; call `step()` once an epoch, "
+            "behind the optimizer's steps"
+        )
+
+
+def _inherited(site: Site) -> str:
+    """The class of torch whose constructor `super().__init__(...)` runs; "" where that is not known."""
+    klass = site.function.cls
+    own = klass is not None and site.function.name == "__init__" and syntax.is_super(site.part("x"))
+    return site.project.constructor_of_torch(klass) if own and klass is not None else ""
 
 
 def _arguments(site: Site, name: str) -> Iterator[Finding]:
@@ -122,17 +175,20 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
             and (warned := _warned(site, entry.name)) is not None
             and not is_constant(given.value, None)
             and not _is_default(site, entry, given.value)
+            and not syntax.has_twin(site.flow, site.call, entry.successor or entry.rename)
         ):
             yield site.finding(
-                f"`{given.arg}` of `{func}` is deprecated{since(warned)} and warns; use {entry.instead}",
+                f"`{given.arg}` of `{func}` is deprecated{since(warned, site.name)} and warns; use {entry.instead}",
                 at=given,
                 told=Argument(entry, given),
             )
     missing = REQUIRED.get(name)
     if missing is None or site.spread or site.argument(missing.keyword, missing.position) is not None:
         return
-    if (warned := _warned(site, missing.name)) is not None and not _has_twin(site, missing.keyword):
-        message = f"`{func}` without `{missing.keyword}` is deprecated{since(warned)} and warns"
+    if (warned := _warned(site, missing.name)) is not None and not syntax.has_twin(
+        site.flow, site.call, missing.keyword
+    ):
+        message = f"`{func}` without `{missing.keyword}` is deprecated{since(warned, site.name)} and warns"
         there = site.from_torch(api_table.there(f"{missing.function}({missing.keyword})")) if missing.given else ""
         message += f"; it takes it{there}" if there else ""
         yield site.finding(message, told=Argument(missing))
@@ -142,15 +198,6 @@ def _is_default(site: Site, entry: Keyword, given: ast.expr) -> bool:
     """Whether an argument is the value that torch does not warn of, as it stands there or as a parameter has it by default."""
     node = site.function.defaults.get(given.id) if isinstance(given, ast.Name) else given
     return entry.unwarned is not None and isinstance(node, ast.Constant) and node.value == entry.unwarned
-
-
-def _has_twin(site: Site, keyword: str) -> bool:
-    """Whether another branch gives the argument to the same function: this one is for a torch that does not know it."""
-    assert isinstance(site.call.func, ast.Attribute | ast.Name)
-    return any(
-        any(given.arg == keyword for given in other.keywords) and syntax.exclusive(site.flow, site.call, other)
-        for other in site.flow.calls_named(names.last(site.call.func))
-    )
 
 
 def _number_first(site: Site, roles: Given) -> Iterator[Finding]:

@@ -4,18 +4,26 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import api_table, syntax
-from torchlint.facts.deprecated_table import KEYWORDS, NAMES, NON_BLOCKING, TOOK_ASYNC, since
+from torchlint.facts.deprecated_table import KEYWORDS, LOADER_NEXT, NAMES, NON_BLOCKING, REQUIRED, TOOK_ASYNC, since
+from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
 
 _RAISES = (0, 5)
 """The first torch in which a tensor of no dimensions has no element 0."""
 
 _NAMED_NON_BLOCKING = (0, 4)
+_LOADER = "torch.utils.data.DataLoader"
 
 
 @rule(
     "TL902",
-    shape=[*NAMES, *(f"{name}(...)" for name in KEYWORDS), "$x.data[0]", *(f"$x.{name}(...)" for name in TOOK_ASYNC)],
+    shape=[
+        *NAMES,
+        *(f"{name}(...)" for name in (*KEYWORDS, *REQUIRED)),
+        "$x.data[0]",
+        "$x.next()",
+        *(f"$x.{name}(...)" for name in TOOK_ASYNC),
+    ],
     severity="error",
     fix="unsafe",
     numbers="exact",
@@ -27,7 +35,9 @@ def removed_api(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Looks names and arguments up in a table of what is gone: `torch.solve`, `torch.symeig`, `torch.rfft`,
-    `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and others.
+    `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and others;
+    of torchvision `transforms.Scale`, `range=` of `save_image` and `make_grid`, `resample=`, `model_urls`. A call of
+    `torch.stft` without `return_complex` counts as well, and `batches.next()` of what `iter` gives for a `DataLoader`.
     Which versions have it is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
     Also `loss.data[0]` of what is known to be a single value, which was its number before torch 0.4, and `x.cuda(async=True)`,
     which was called `non_blocking` then: Python 3.7 and later can't read it. Such a file is linted as if it said `non_blocking`.
@@ -57,8 +67,9 @@ def removed_api(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Where another name takes the same arguments it is written instead, and `verbose` is left out.
-    `loss.data[0]` becomes `loss.item()`, and `async=` becomes `non_blocking=`.
+    Where another name takes the same arguments, or another argument means the same, it is written instead, and `verbose` is
+    left out.
+    `loss.data[0]` becomes `loss.item()`, `batches.next()` becomes `next(batches)`, and `async=` becomes `non_blocking=`.
     All fixes are unsafe: a program that raised runs on, and with `verbose=True` nobody prints the rate. Where the project also
     allows a torch that has the old name, the note says so.
 
@@ -67,11 +78,16 @@ def removed_api(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/linalg.html
     - https://github.com/pytorch/pytorch/pull/70988
     - https://github.com/pytorch/pytorch/pull/147301
+    - https://docs.pytorch.org/docs/stable/generated/torch.stft.html
+    - https://github.com/pytorch/vision/releases/tag/v0.14.0
     """
     if site.shim:
         return
     if site.name == ".data":
         yield from _first_of_one(site)
+        return
+    if site.name == ".next()":
+        yield from _next(site)
         return
     if site.name.startswith("."):
         yield from _async(site)
@@ -86,16 +102,35 @@ def removed_api(site: Site) -> Iterator[Finding]:
         return
     call = syntax.called(site.flow, site.target)
     yield site.finding(
-        f"`{site.text()}` is gone{since(gone)}; use {entry.instead}", at=call if call is not None else site.target
+        f"`{site.text()}` is gone{since(gone, site.name)}; use {entry.instead}",
+        at=call if call is not None else site.target,
     )
 
 
 def _arguments(site: Site, name: str) -> Iterator[Finding]:
+    missing = REQUIRED.get(name)
+    if (
+        missing is not None
+        and not site.spread
+        and site.argument(missing.keyword, missing.position) is None
+        and (gone := _gone(site, missing.name)) is not None
+        and not syntax.has_twin(site.flow, site.call, missing.keyword)
+    ):
+        yield site.finding(
+            f"`{site.text(site.call.func)}` of what is not complex raises without `{missing.keyword}`{since(gone, name)}"
+        )
     for given in site.call.keywords:
-        entry = KEYWORDS[name].get(given.arg or "")
-        if entry is not None and (gone := _gone(site, entry.name)) is not None:
+        entry = KEYWORDS.get(name, {}).get(given.arg or "")
+        if (
+            entry is not None
+            and (gone := _gone(site, entry.name)) is not None
+            and not syntax.has_twin(site.flow, site.call, entry.successor or entry.rename)
+        ):
+            func = site.text(site.call.func)
             yield site.finding(
-                f"`{site.text(site.call.func)}` does not take `{given.arg}`{since(gone)}; use {entry.instead}", at=given
+                f"`{func}` does not take `{given.arg}`{since(gone, site.name)}; use {entry.instead}",
+                at=given,
+                told=Argument(entry, given),
             )
 
 
@@ -108,6 +143,16 @@ def _async(site: Site) -> Iterator[Finding]:
                 f"`{site.short()}` can't be read by Python 3.7 and later; the argument is called `{NON_BLOCKING}` since torch 0.4",
                 at=given,
             )
+
+
+def _next(site: Site) -> Iterator[Finding]:
+    """`batches.next()` of what `iter(loader)` gives: Python 2's name, which loaders of torch had up to 1.12."""
+    owner = site.value(site.part("x"))
+    loader = owner.kind == "loader" and owner.proven and not owner.managed and owner.class_name == _LOADER
+    if loader and (gone := _gone(site, LOADER_NEXT)) is not None:
+        yield site.finding(
+            f"the iterator of a loader has no `next`{since(gone)}; use `next({site.short(site.part('x'))})`"
+        )
 
 
 def _first_of_one(site: Site) -> Iterator[Finding]:

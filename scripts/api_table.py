@@ -159,6 +159,7 @@ CALLS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "torch._export.capture_pre_autograd_graph": lambda: (torch.nn.ReLU(), (ONES,)),
     **dict.fromkeys(("torch.meshgrid", "torch.nn.functional.pairwise_distance"), lambda: (ONES, ONES)),
     "torch.cross": lambda: (torch.ones(2, 3), torch.ones(2, 3)),
+    "torch.stft": lambda: (torch.ones(8), 4, None, None, torch.ones(4)),
     **dict.fromkeys([f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin")], lambda: (ONES,)),
     "torch.utils.checkpoint.checkpoint": lambda: (torch.sin, _parameter()),
     "torch.utils.checkpoint.checkpoint_sequential": lambda: ([torch.nn.ReLU()] * 2, 2, _parameter()),
@@ -198,7 +199,8 @@ def asked() -> list[str]:
     ]
     required = [missing.name for missing in REQUIRED.values()]
     names = [entry.name for entry in entries]
-    return sorted({*names, *renames, *keywords, *required, *CALLED, *ASKED.split(), *optimizers})
+    every = {*names, *renames, *keywords, *required, *CALLED, *ASKED.split(), *optimizers}
+    return sorted(key for key in every if not key.startswith("torchvision."))
 
 
 # --- what torch answers ------------------------------------------------------------------------------------------
@@ -213,7 +215,8 @@ def state(key: str) -> str:
     if value is MISSING:
         return "absent"
     if argument.startswith("!"):
-        return told(lambda: _without(name, value)) or "there"
+        error, categories = outcome(lambda: _without(name, value))
+        return next(iter(categories), "raises" if error else "there")
     if argument.endswith("="):
         return default(value, argument.removesuffix("="))
     if bracket:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..torch_api.version import Range, Version
+from . import vision_table
 from .reference import decisive, number
 
 ALWAYS: Version = (0, 0)
@@ -53,6 +54,8 @@ def states(key: str) -> dict[Version, str]:
     it, or `torch.optim.Optimizer.zero_grad(set_to_none=)` for a default, whose states are `= True` and the like.
     Raises KeyError for what was not asked.
     """
+    if key in vision_table.STATES:
+        return vision_table.STATES[key]
     return {number(version): str(state) for version, state in _table()["names"][key].items()}
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from torchlint.torch_api.version import Range, Version
+from torchlint.torch_api.version import Range, Version, vision_of
 
 from ..text import source
 from . import api_table
+from .vision_table import MODEL_URLS, PRETRAINED, PRETRAINED_BACKBONE
 
 NON_BLOCKING, TOOK_ASYNC = source.NON_BLOCKING, source.TOOK_ASYNC
 
@@ -46,9 +47,16 @@ class Entry(NamedTuple):
         return api_table.there((self.successor or self.rename).removesuffix("()"))
 
 
-def since(version: Version) -> str:
+def since(version: Version, name: str = "torch") -> str:
     """` since torch 2.4`, as a message writes it; nothing where no torch without it was measured."""
-    return f" since torch {version[0]}.{version[1]}" if version != api_table.ALWAYS else ""
+    if version == api_table.ALWAYS:
+        return ""
+    root = name.partition(".")[0]
+    return (
+        f" since torchvision {vision_of(version)}"
+        if root == "torchvision"
+        else f" since torch {version[0]}.{version[1]}"
+    )
 
 
 def _renamed(old: str, new: str, **more: Any) -> Entry:
@@ -59,6 +67,9 @@ _INITIALISERS = """uniform normal constant eye dirac xavier_uniform xavier_norma
     orthogonal sparse""".split()
 _TRANSFORMS = ["vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functionalize"]
 _QUANTIZE = ["quantize", "quantize_dynamic", "quantize_qat", "prepare", "prepare_qat", "convert"]
+
+LOADER_NEXT = "torch.utils.data.dataloader._BaseDataLoaderIter.next"
+"""What iterators of loaders had for Python 2."""
 
 # is_autocast_enabled and set_autocast_enabled take a device since the version that brought get_autocast_dtype.
 _ENTRIES = (
@@ -168,6 +179,12 @@ _ENTRIES = (
     Entry("torch.gels", "`torch.linalg.lstsq(A, B)`, which takes the matrix first"),
     Entry("torch.potrf", "`torch.linalg.cholesky`"),
     Entry("torch.btrifact", "`torch.linalg.lu_factor`"),
+    Entry("torch.gesv", "`torch.linalg.solve(A, B)`, which takes the matrix first"),
+    Entry("torch.trtrs", "`torch.linalg.solve_triangular`"),
+    Entry("torch.potrs", "`torch.cholesky_solve`"),
+    Entry("torch.potri", "`torch.cholesky_inverse`"),
+    Entry("torch.pstrf", "`torch.linalg.cholesky`"),
+    Entry("torch.btrisolve", "`torch.linalg.lu_solve`, which takes the right-hand side last"),
     Entry("torch.rfft", "`torch.fft.rfft`"),
     Entry("torch.irfft", "`torch.fft.irfft`"),
     Entry("torch.ifft", "`torch.fft.ifft`"),
@@ -187,6 +204,25 @@ _ENTRIES = (
     Entry("torch.distributed.broadcast_multigpu", "one process a device"),
     Entry("torch.distributed.reduce_multigpu", "one process a device"),
     Entry("torch.distributed.pipeline.sync.Pipe", "`torch.distributed.pipelining`"),
+    _renamed("torch.nn.parallel.DistributedDataParallelCPU", "torch.nn.parallel.DistributedDataParallel"),
+    _renamed("torch._six.inf", "torch.inf", attribute=True),
+    Entry("torch._six.string_classes", "`(str, bytes)`"),
+    Entry("torch._six.int_classes", "`int`"),
+    Entry("torch._six.container_abcs", "`collections.abc`"),
+    Entry(LOADER_NEXT, "`next(batches)`"),
+    Entry("torch.autograd.gradcheck.zero_gradients", "`x.grad = None`"),
+    Entry("torch.utils.ffi.create_extension", "`torch.utils.cpp_extension`"),
+    _renamed("torchvision.transforms.Scale", "torchvision.transforms.Resize"),
+    _renamed("torchvision.transforms.RandomSizedCrop", "torchvision.transforms.RandomResizedCrop"),
+    _renamed("torchvision.models.utils.load_state_dict_from_url", "torch.hub.load_state_dict_from_url"),
+    _renamed(
+        "torchvision.transforms.functional_tensor.rgb_to_grayscale",
+        "torchvision.transforms.functional.rgb_to_grayscale",
+    ),
+    *(
+        Entry(name, "`url` of the weights, such as `ResNet18_Weights.DEFAULT.url`", attribute=True)
+        for name in MODEL_URLS
+    ),
 )
 NAMES = {entry.name: entry for entry in _ENTRIES}
 """Names that some torch warns of, does not have any more, or refuses to call."""
@@ -204,6 +240,8 @@ class Keyword(NamedTuple):
     """The first version in which it has no effect, so that it can be left out."""
     unwarned: float | None = None
     """The value that torch does not warn of, its default."""
+    successor: str = ""
+    """The keyword that takes its place with other values."""
 
     @property
     def name(self) -> str:
@@ -221,14 +259,28 @@ _SCHEDULERS = """LambdaLR MultiplicativeLR StepLR MultiStepLR ConstantLR LinearL
     CosineAnnealingLR ReduceLROnPlateau CyclicLR CosineAnnealingWarmRestarts OneCycleLR""".split()
 
 
+STEPPED = frozenset(f"torch.optim.lr_scheduler.{name}" for name in _SCHEDULERS) - frozenset(
+    f"torch.optim.lr_scheduler.{name}" for name in ("SequentialLR", "ReduceLROnPlateau", "CosineAnnealingWarmRestarts")
+)
+"""Schedulers whose `step` warns of an epoch: those of the others take none, or mean a metric or a part of an epoch."""
+COMPUTED = STEPPED | {"torch.optim.lr_scheduler.CosineAnnealingWarmRestarts"}
+"""Schedulers whose `get_lr` warns outside of `step`."""
+LAST_RATE: Version = (1, 4)
+"""The first torch of both warnings, by its release notes, and of `get_last_lr`."""
+
+
+REDUCTIONS = ("size_average", "reduce")
+"""How losses were told to reduce before `reduction=`."""
 _REDUCTION = '`reduction="mean"`, `"sum"` or `"none"`'
 _RATE = "`get_last_lr()`, to print the rate"
 _NOTHING = "nothing: it has no effect"
 _ACCELERATOR = "nothing: the accelerator at hand is used"
+_WEIGHTS = "`weights=`, which takes one of the model's `..._Weights`, or None"
+_TURNS = ("RandomRotation", "RandomAffine", "functional.rotate", "functional.affine")
 _AUX = "`return_aux=AuxRequest(lse=True)`"
 _ARGUMENTS = (
-    *(Keyword(f"torch.nn.functional.{loss}", k, _REDUCTION) for loss in _LOSSES for k in ("size_average", "reduce")),
-    *(Keyword(f"torch.nn.{loss}", k, _REDUCTION) for loss in _LOSS_CLASSES for k in ("size_average", "reduce")),
+    *(Keyword(f"torch.nn.functional.{loss}", k, _REDUCTION) for loss in _LOSSES for k in REDUCTIONS),
+    *(Keyword(f"torch.nn.{loss}", k, _REDUCTION) for loss in _LOSS_CLASSES for k in REDUCTIONS),
     *(Keyword(f"torch.optim.lr_scheduler.{scheduler}", "verbose", _RATE) for scheduler in _SCHEDULERS),
     Keyword("torch.nn.Hardtanh", "min_value", "`min_val`", rename="min_val"),
     Keyword("torch.nn.Hardtanh", "max_value", "`max_val`", rename="max_val"),
@@ -237,6 +289,17 @@ _ARGUMENTS = (
     Keyword("torch.profiler.profile", "use_cuda", "`activities`"),
     Keyword("torch.autograd.profiler.profile", "use_cuda", '`use_device="cuda"`'),
     Keyword("torch.nn.attention.flex_attention.flex_attention", "return_lse", _AUX),
+    *(
+        Keyword(f"torchvision.utils.{name}", "range", "`value_range`", "value_range")
+        for name in ("make_grid", "save_image")
+    ),
+    *(Keyword(f"torchvision.transforms.{name}", "resample", "`interpolation`", "interpolation") for name in _TURNS),
+    *(Keyword(f"torchvision.transforms.{name}", "fillcolor", "`fill`", "fill") for name in _TURNS if "ffine" in name),
+    *(Keyword(name, "pretrained", _WEIGHTS, successor="weights") for name in PRETRAINED),
+    *(
+        Keyword(name, "pretrained_backbone", "`weights_backbone`", successor="weights_backbone")
+        for name in PRETRAINED_BACKBONE
+    ),
 )
 KEYWORDS: dict[str, dict[str, Keyword]] = {}
 for _argument in _ARGUMENTS:
@@ -271,6 +334,7 @@ _DIM = {
 REQUIRED: dict[str, Missing] = {
     "torch.meshgrid": Missing("torch.meshgrid", "indexing", -1, 'indexing="ij"'),
     **{name: Missing(name, "dim", position) for name, position in _DIM.items()},
+    "torch.stft": Missing("torch.stft", "return_complex", 9),
 }
 """Functions whose calls must name an argument."""
 _IN_TORCH_1 = frozenset(
@@ -281,9 +345,11 @@ _IN_TORCH_1 = frozenset(
         *(missing.name for name, missing in REQUIRED.items() if "softm" in name.lower()),
         "torch.nn.utils.clip_grad_norm",
         "torch.nn.NLLLoss2d",
+        "torchvision.transforms.Scale",
+        "torchvision.transforms.RandomSizedCrop",
     )
 )
-"""What torch 1.0 warns of already, by its sources: it is older than all that were measured."""
+"""What torch 1.0 and torchvision 0.2 warn of already, by their sources: they are older than all that were measured."""
 
 
 def warns_since(name: str, target: Range) -> Version | None:

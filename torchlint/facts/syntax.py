@@ -42,6 +42,15 @@ def exclusive(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
     return any(arms.get(id(parent), arm) != arm for parent, arm in _arms(flow, other))
 
 
+def has_twin(flow: Flow, call: ast.Call, keyword: str) -> bool:
+    """Whether another branch gives the argument to the same function: this one is for a torch that does not know it."""
+    assert isinstance(call.func, ast.Attribute | ast.Name)
+    return any(
+        any(given.arg == keyword for given in other.keywords) and exclusive(flow, call, other)
+        for other in flow.calls_named(names.last(call.func))
+    )
+
+
 def _arms(flow: Flow, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     for child, parent in flow.upwards(node):
         if isinstance(parent, ast.If) and child is not parent.test:

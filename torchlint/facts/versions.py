@@ -127,6 +127,19 @@ def behind_probe(flow: Flow, node: ast.AST) -> bool:
     return False
 
 
+def behind_version_of(flow: Flow, node: ast.AST, package: str) -> bool:
+    """Whether a condition around the place asks for the version of a package, itself or by a name that is bound once."""
+    if not flow.function.module.source.holds(b"__version__"):
+        return False
+    tests = [guard.test for guard in flow.guards(node)]
+    bound = [flow.function.assigned_once(name) for test in tests for name in names_in(test)]
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == "__version__" and (names.chain(part) or [""])[0] == package
+        for test in (*tests, *filter(None, bound))
+        for part in ast.walk(test)
+    )
+
+
 def _missing(kind: ast.expr | None) -> bool:
     parts = [kind] if not isinstance(kind, ast.Tuple) else list(kind.elts)
     return any(

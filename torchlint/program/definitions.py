@@ -246,6 +246,19 @@ class Definitions(Texts):
         """Whether a class is a function with a backward pass of its own: its `apply` runs its `forward`."""
         return any(self._base(klass, base)[0] == "torch.autograd.Function" for base in klass.bases)
 
+    def constructor_of_torch(self, klass: Class) -> str:
+        """The class of torch whose constructor runs behind that of a class; "" where that is not known."""
+        seen = {klass}
+        while len(klass.bases) == 1:
+            name, own = self._base(klass, klass.bases[0])
+            if own is None:
+                return name if name.startswith("torch.") else ""
+            if own in seen or "__init__" in own.methods:
+                break
+            seen.add(own)
+            klass = own
+        return ""
+
     def is_loader(self, klass: Class) -> bool:
         """Whether instances are loaders of torch's: a subclass that iterates as its base does."""
         own = (klass.methods.get(name) for name in ("__iter__", "__next__"))

@@ -543,7 +543,10 @@ class Site:
     @property
     def shim(self) -> bool:
         """Whether the place belongs to a compatibility shim (`hasattr(torch, ...)`, `except ImportError`)."""
-        return versions.behind_probe(self.flow, self.target)
+        of_vision = self.name.startswith("torchvision.")
+        return versions.behind_probe(self.flow, self.target) or (
+            of_vision and versions.behind_version_of(self.flow, self.target, "torchvision")
+        )
 
     # Findings
 

@@ -134,6 +134,11 @@ def behind_vision(version: str) -> str:
     return f"2.{behind}" if behind >= 0 else f"1.{int(minor) - 1}"
 
 
+def vision_of(torch: Version) -> str:
+    """The release of torchvision that came with a torch since 1.4: 0.13 for 1.12, 0.16 for 2.1."""
+    return f"0.{torch[1] + (_VISION_OF_TORCH_2_0 if torch[0] == 2 else 1)}"
+
+
 def behind_triton(version: str) -> str:
     """The torch whose wheels ask for a release of triton: 2.2 for 2.2.0, 2.4 for 3.0.0; "" where that is not known."""
     major, _, rest = version.partition(".")
