@@ -54,7 +54,11 @@ def _left_out(site: Site, told: copies.Needless) -> str:
     """What a program may do otherwise without a clone of what it has just made, or only adds; "" where that is nothing."""
     if not all(site.surely_tensor(one) for one in (told.made, told.beside) if one is not None):
         return _OTHER_CLASS
-    alone = told.beside is not None or copies.fresh(told.made, site.resolve, site.value, grad_off=site.grad_surely_off)
+    alone = (
+        told.beside is not None
+        or isinstance(told.made, ast.Subscript)
+        or copies.fresh(told.made, site.resolve, site.value, grad_off=site.grad_surely_off)
+    )
     return _seen(site) if alone else _KEPT
 
 

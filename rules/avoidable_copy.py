@@ -26,7 +26,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Finds in training and evaluation loops and in `forward`: `x.to(device).to(dtype)` in either order,
     `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
     In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
-    `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`), and one that is only
+    `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`) or picked by a
+    tensor of places or a mask (`x[torch.randperm(n)].clone()`), and one that is only
     added to something (`x + self.table[:n].clone().detach()`).
 
     ## Why is this slow?
@@ -126,7 +127,7 @@ def _doubled(site: Site) -> Iterator[Finding]:
     found = copies.doubled(site.flow, site.call)
     made = site.part("x")
     beside = copies.added_to(site.flow, site.call)
-    if found is None and beside is None and not isinstance(made, ast.Call | ast.BinOp):
+    if found is None and beside is None and not isinstance(made, ast.Call | ast.BinOp | ast.Subscript):
         return
     if site.role == "test" or site.in_compiled:
         return
@@ -135,7 +136,9 @@ def _doubled(site: Site) -> Iterator[Finding]:
     if not (sampled or repeated or site.hot or site.in_forward) or not site.receiver.is_tensor:
         return
     plain = not site.call.args and not site.call.keywords
-    new = plain and copies.fresh(made, site.resolve, site.value, grad_off=site.grad_off)
+    new = plain and (
+        copies.is_gathered(site, made) or copies.fresh(made, site.resolve, site.value, grad_off=site.grad_off)
+    )
     if new:
         message = f"`{site.short()}` copies a tensor that has just been made, and that nothing else refers to"
         yield site.finding(message, told=copies.Needless(made))

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
+from .bindings import Assigned
 from .flow import Flow
+from .place import Place
 from .values import Value
 
 Resolve = Callable[[ast.expr], str | None]
@@ -32,6 +34,13 @@ _FRESH = frozenset("cat stack matmul bmm where log cumsum repeat".split())
 """Operations that write a tensor of their own in every case, as functions of torch and as methods."""
 _SAVED = frozenset("exp sqrt sigmoid tanh softmax log_softmax".split())
 """Such operations whose backward pass needs their result: nobody may write to it."""
+_PLACES = frozenset("randperm arange multinomial nonzero argsort LongTensor".split())
+"""Functions of torch that give places in at least one dimension."""
+_PLACES_OF = frozenset(("nonzero", "argsort"))
+"""Methods of a tensor that do."""
+_SAME_PLACES = frozenset("to cuda cpu long detach".split())
+_STEPS = 4
+"""Through how many names and methods an index is followed."""
 _WRITING = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 """What runs other code, which may write to a tensor in place."""
 _HOMES = ("torch", "torch.nn.functional")
@@ -99,6 +108,33 @@ def fresh(node: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value], 
         return False
     name = _operation(node.func, resolve, value)
     return name in _FRESH or (name in _SAVED and grad_off)
+
+
+def is_gathered(place: Place, node: ast.expr) -> bool:
+    """Whether elements are picked by a tensor of places or a mask, `x[torch.randperm(n)]`: that is a copy, where a slice is a view.
+
+    A single place, also in a tensor of no dimensions, gives a view.
+    """
+    if not isinstance(node, ast.Subscript) or not place.value(node.value).is_tensor:
+        return False
+    index = node.slice
+    return any(_is_places(place, one, _STEPS) for one in (index.elts if isinstance(index, ast.Tuple) else (index,)))
+
+
+def _is_places(place: Place, node: ast.expr, steps: int) -> bool:
+    value = place.value(node)
+    if not value.is_tensor or value.other_kinds or not steps:
+        return False
+    if value.boolean:
+        return True
+    if isinstance(node, ast.Call):
+        func = node.func
+        if isinstance(func, ast.Attribute) and place.value(func.value).is_tensor:
+            return func.attr in _PLACES_OF or (func.attr in _SAME_PLACES and _is_places(place, func.value, steps - 1))
+        home, _, name = (place.resolve(func) or place.value(func).class_name).rpartition(".")
+        return home == "torch" and name in _PLACES
+    binding = place.function.bindings.reach.get(node)
+    return isinstance(binding, Assigned) and _is_places(place, binding.node, steps - 1)
 
 
 def _operation(func: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value]) -> str:
