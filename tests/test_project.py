@@ -332,6 +332,22 @@ def test_what_no_star_import_brings_in(code: str) -> None:
     assert None is resolved({"main.py": code, "ops.py": "from torch import nn"}, "main.py")
 
 
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        ({"main.py": "from ops import zeros\nzeros(3)"}, "tensor"),
+        ({"main.py": "import ops\nops.zeros(3)"}, "tensor"),
+        ({"main.py": "from ops import *\nzeros(3)"}, "tensor"),
+        ({"main.py": "from pkg import *\nzeros(3)", "pkg.py": "from ops import *"}, "tensor"),
+        ({"main.py": "from pkg import *\nzeros(3)", "pkg.py": "from ops import *\nfrom main import *"}, "tensor"),
+        ({"main.py": "from pkg import *\nzeros(3)", "pkg.py": "from ops import *\ndef zeros(n): return 'a'"}, "str"),
+        ({"main.py": "from ops import *\nempty(3)"}, "unknown"),
+    ],
+)
+def test_another_name_of_a_function_of_torch_in_another_file(files: Files, kind: str) -> None:
+    assert kind == value({"ops.py": "import torch\nzeros = torch.zeros\nempty = one()\n", **files}, "main.py").kind
+
+
 SAMPLER = "class Data:\n    def sample(self):\n        return [1, 2]\nclass Other:\n    pass\n"
 
 

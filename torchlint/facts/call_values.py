@@ -101,7 +101,13 @@ def _called(values: Evaluator, node: ast.Call) -> Value:
 
 
 def _of_imported(values: Evaluator, function: ast.expr, node: ast.Call) -> Value:
-    """What a method gives of an object that another file of the project makes: `data.sample()` behind `from utils import data`."""
+    """What a method gives of an object that another file of the project makes: `data.sample()` behind `from utils import data`.
+
+    Also what a function of torch's gives that has another name there: `zeros = torch.zeros`.
+    """
+    named = values.expr(function)
+    if named.kind == "name" and named.class_name.startswith("torch."):
+        return _by_name(values, named.class_name, node, values.arguments(node))
     owner = values.expr(function.value) if isinstance(function, ast.Attribute) else UNKNOWN
     if not isinstance(function, ast.Attribute) or not owner.proven or owner.kind not in _OBJECTS:
         return UNKNOWN

@@ -131,7 +131,7 @@ def _is_places(place: Place, node: ast.expr, steps: int) -> bool:
         func = node.func
         if isinstance(func, ast.Attribute) and place.value(func.value).is_tensor:
             return func.attr in _PLACES_OF or (func.attr in _SAME_PLACES and _is_places(place, func.value, steps - 1))
-        home, _, name = (place.resolve(func) or place.value(func).class_name).rpartition(".")
+        home, _, name = place.value(func).class_name.rpartition(".")
         return home == "torch" and name in _PLACES
     binding = place.function.bindings.reach.get(node)
     return isinstance(binding, Assigned) and _is_places(place, binding.node, steps - 1)

@@ -145,12 +145,20 @@ class Definitions(Texts):
         return None
 
     def starred_files(self, module: Module, name: str) -> Iterator[Module]:
-        """The files of the project that a module has star imports of and that may bind a name, the last one first."""
-        for origin in reversed(module.stars) if not name.startswith("_") else ():
+        """The files of the project that a module has star imports of and that may bind a name, the last one first.
+
+        Each before those that it has star imports of itself: `from utils import *` of a package that has `from .torch import *`.
+        """
+        return self._starred_files(module, name, {module}) if not name.startswith("_") else iter(())
+
+    def _starred_files(self, module: Module, name: str, seen: set[Module]) -> Iterator[Module]:
+        for origin in reversed(module.stars):
             path = self.find(origin, module)
             found = self.module(path) if path is not None and self.may_hold(path, name) else None
-            if found is not None and found is not module:
+            if found is not None and found not in seen:
+                seen.add(found)
                 yield found
+                yield from self._starred_files(found, name, seen)
 
     def resolve(self, function: Function, node: ast.expr) -> str | None:
         """The canonical dotted name of an expression that starts at an import or a builtin, or None."""
