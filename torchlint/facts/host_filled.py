@@ -10,7 +10,7 @@ from ..system.regex import regex
 from . import empties, names, syntax
 from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Stored
-from .indices import gets_number, is_number_put, tells_shape
+from .indices import gets_number, is_number_put, is_of_device, tells_shape
 from .legacy_tensors import OF_HOST
 from .module import Function
 from .nodes import argument_of, given_to, is_constant, keyword_of
@@ -56,6 +56,9 @@ _BY_NUMBERS = _BETWEEN | {"normal_", "uniform_", "random_", "exponential_"}
 _CHANGES = frozenset(f"{name}_" for name in "abs add clamp clip cos div exp log mul neg pow sin sqrt sub".split())
 """Methods that calculate in place, of what has just been made: `torch.randn(n).mul_(0.2)`."""
 
+_LEAVES = frozenset(("to", "cuda", "xpu", "type_as", "shape", "device", "dtype", "ndim", "size", "dim", "numel"))
+"""What of a tensor is on the device already, or reads no element of it."""
+
 _SENT_THERE = regex(rb"\.(?:loc|scale|low|high|rate|concentration[01]?)\s*=[^=]")
 """Who draws on the device of a distribution made of numbers sends its parameters there: `self.normal.loc = self.normal.loc.cuda()`."""
 
@@ -71,6 +74,8 @@ class Filled(NamedTuple):
 
 def filled(place: Place, moved: ast.expr) -> Filled | None:
     """What fills on the host what is moved at a place; None where that is made of more than numbers."""
+    if isinstance(moved, ast.Name) and _has_host_beside(place, moved):
+        return None
     made = _made_before(place, moved) if isinstance(moved, ast.Name) else _by_numbers_alone(place, moved)
     if isinstance(made, ast.Call):
         if (found := factory(place, made)) is not None:
@@ -472,6 +477,49 @@ def _is_fed(place: Place, name: ast.Name, steps: int) -> bool:
         if isinstance(parent, ast.Call) and not _is_of_torch(place, parent):
             return True
     return len(loads) > MOST_USES
+
+
+def _has_host_beside(place: Place, name: ast.Name) -> bool:
+    """Whether a tensor of the host takes what is moved, too, which has to be there for that: `data[perm]` beside `perm.cuda()`."""
+    made = assigned(place.function, name)
+    if made is None or name.id in place.flow.globals or len(place.flow.loads[name.id]) > MOST_USES:
+        return False
+    end = made.end_lineno or made.lineno
+    return any(
+        _meets_host(place, read)
+        for read in readers(place.function, name.id, made)
+        if read is not name and read.lineno > end and not syntax.exclusive(place.flow, read, name)
+    )
+
+
+def _meets_host(place: Place, read: ast.Name) -> bool:
+    """Whether what a name holds is an index of what may be on the host, or is calculated with what is there."""
+    for child, parent in place.flow.upwards(read):
+        if isinstance(parent, ast.Subscript) and parent.slice is child:
+            return not (is_of_device(place, parent) or _calculated(place, parent.value, _STEPS))
+        if isinstance(parent, ast.Attribute):
+            if parent.attr in _LEAVES:
+                return False
+            continue
+        if isinstance(parent, ast.Call):
+            method = parent.func.value if isinstance(parent.func, ast.Attribute) else None
+            beside = given_to(parent)
+            if place.resolve(parent.func) is None:
+                beside = [*beside, *([method] if method is not None and place.value(method).kind == "tensor" else [])]
+        elif isinstance(parent, ast.BinOp | ast.Compare | ast.UnaryOp | ast.Tuple | ast.List | ast.Subscript):
+            beside = [one for one in ast.iter_child_nodes(parent) if isinstance(one, ast.expr)]
+        else:
+            return False
+        if any(_is_of_host(place, one) for one in beside if one is not child):
+            return True
+    return False
+
+
+def _is_of_host(place: Place, node: ast.expr) -> bool:
+    """Whether a tensor is on the host, and not filled by numbers alone."""
+    value = place.value(node)
+    of_host = value.kind == "tensor" and (value.on_cpu or value.from_loader)
+    return of_host and not _calculated(place, node, _STEPS)
 
 
 def _is_of_torch(place: Place, call: ast.Call) -> bool:
