@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned
+from torchlint.facts.first_time import missed_for
 from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
@@ -166,6 +167,9 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` grows in this loop, and all of it is copied to the device each time"
     if (buffer := collected_in(site, site.call)) is not None:
         return f"`{site.short(data)}` is copied to the device by itself; `{buffer}` can be filled on the host and copied once"
+    if (missed := _missed(site)) is not None:
+        container, key = missed
+        return f"`{site.short(data)}` is copied to the device each time: `{site.short(container)}` is asked for `{site.short(key)}`, and has it under another key"
     if syntax.is_counted(site.resolve, data, ("list", "tuple")):
         instead = "" if isinstance(data, ast.ListComp) and len(data.generators) > 1 else "; `torch.arange` counts there"
         return f"`{site.short(data)}` is counted on the host and copied to the device each time{instead}"
@@ -176,6 +180,16 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if number or listed or (not value and (_is_option(site, data) or _is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
+
+
+def _missed(site: Site) -> tuple[ast.expr, ast.expr] | None:
+    """What shall keep the tensor, `tables[f"{n}_{device}"] = ...`, and the key that it is asked for in vain, `if n not in tables`."""
+    statement = site.statement
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Subscript):
+        return None
+    missed = (one for guard in site.flow.guards(site.target) for one in missed_for(guard, site.flow))
+    return next((one for one in missed if ast.unparse(one[0]) == ast.unparse(target.value)), None)
 
 
 def _is_data(site: Site, given: ast.expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from ..system import cached
 from ..system.regex import regex
@@ -476,7 +476,60 @@ def _keeps(container: ast.expr, guard: Guard, flow: Flow, loop: Loop | None, key
     if not outlives(container, flow, loop) and not (loop is None and _is_cache(container, key, flow)):
         return False
     behind = _is_behind(written, guard) or any(_is_put_later(node, key, guard, flow) for node in written)
-    return behind and not _drops(container, flow)
+    return behind and not _drops(container, flow) and not _asks_for_other(name, key, guard, flow)
+
+
+def missed_for(guard: Guard, flow: Flow) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The containers that a condition asks for a key which what is put there behind it never has, and those keys."""
+    for missing in _all_missing(guard):
+        name = names.chain(missing.thing)
+        if missing.key is not None and _asks_for_other(name, missing.key, guard, flow):
+            yield missing.thing, missing.key
+
+
+def _asks_for_other(name: list[str] | None, key: ast.expr | None, guard: Guard, flow: Flow) -> bool:
+    """`if n not in tables: tables[str(n) + device] = ...`: every key that is put into the container is longer than the one asked for."""
+    if name is None or key is None or guard.block is None or (name[0] != "self" and name[0] in flow.parameters):
+        return False
+    put = _stored_in(name, flow)
+    if not _is_behind(put, guard) or not all(_is_longer(one, key, flow) for one in put):
+        return False
+    if any(isinstance(part, ast.Name) and _is_behind([*flow.stores.get(part.id, ())], guard) for part in ast.walk(key)):
+        return False
+    others = (one.flow for one in flow.function.module.functions if one is not flow.function)
+    return all(_is_longer(one, key, other) for other in others for one in _stored_in(name, other))
+
+
+def _is_longer(put: ast.expr, key: ast.expr, flow: Flow) -> bool:
+    """`tables[str(n) + "_" + device]` for `n`, `tables[n, device]`, `tables[f"{n}_{device}"]`: a key that another one is but a part of."""
+    if not isinstance(put, ast.Subscript):
+        return False
+    whole, name = put.slice, put.slice.id if isinstance(put.slice, ast.Name) else ""
+    if len(flow.stores.get(name, ())) == 1 and name not in flow.parameters:
+        whole = _assigned(whole, flow) or whole
+    if isinstance(whole, ast.Tuple):
+        return any(same(part, key) for part in whole.elts)
+    if isinstance(whole, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in whole.values]
+    else:
+        parts = list(_summands(whole))
+    own = key.args[0] if _is_str(key) else key
+    words = (string(part) for part in parts)
+    return any(words) and any(same(part.args[0] if _is_str(part) else part, own) for part in parts)
+
+
+def _is_str(node: ast.expr) -> TypeGuard[ast.Call]:
+    """`str(n)`"""
+    return isinstance(node, ast.Call) and names.chain(node.func) == ["str"] and len(node.args) == 1
+
+
+def _summands(node: ast.expr) -> Iterator[ast.expr]:
+    """`a`, `b` and `c` of `a + b + c`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from _summands(node.left)
+        yield from _summands(node.right)
+    else:
+        yield node
 
 
 def _is_cache(container: ast.expr, key: ast.expr | None, flow: Flow) -> bool:
