@@ -15,6 +15,7 @@ from .legacy_tensors import OF_HOST
 from .module import Function
 from .nodes import argument_of, given_to, is_constant, keyword_of
 from .place import Place
+from .sending import casts
 from .uses import assigned, readers
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
@@ -119,11 +120,9 @@ def _is_factory(place: Place, node: ast.AST) -> bool:
 
 
 def is_between(place: Place, call: ast.Call) -> bool:
-    """Whether a method gives a dense tensor of the host again; `.to(torch.long)` casts and moves nothing."""
+    """Whether a method gives a dense tensor of the host again."""
     assert isinstance(call.func, ast.Attribute)
-    if call.func.attr in ("to", "type"):
-        return len(call.args) == 1 and not call.keywords and place.value(call.args[0]).kind == "dtype"
-    return call.func.attr in _BETWEEN
+    return call.func.attr in _BETWEEN or casts(place, call)
 
 
 def _is_host_cast(place: Place, made: ast.Call) -> bool:
@@ -374,7 +373,7 @@ def _is_again(place: Place, made: ast.Call) -> bool:
 
 
 def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
-    """`np.eye(k)` of `np.eye(k).flatten()`, also where what is made has a name for that alone."""
+    """`np.eye(k)` of `np.eye(k).flatten()` and `np.eye(k)[:2]`, also where what is made has a name for that alone."""
     for _ in range(_STEPS):
         if isinstance(node, ast.Name):
             made = _made_for(place, node)
@@ -383,13 +382,18 @@ def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
             node = made
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and place.resolve(node.func) is None:
             node = node.func.value
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            node = node.value
         else:
             break
     return node if isinstance(node, ast.Call) else None
 
 
 def _made_for(place: Place, name: ast.Name) -> ast.expr | None:
-    """What a name was assigned for one place alone, as often as that runs; numbers may be written into it: `label[i, j] = 1`."""
+    """What a name was assigned for one place alone, as often as that runs; numbers may be written into it: `label[i, j] = 1`.
+
+    A step may take a part of what was made for several: `order[i : i + size]`.
+    """
     bound = place.function.bindings.reach.get(name)
     while isinstance(bound, Stored) and isinstance(bound.node.value, ast.Name):
         bound = place.function.bindings.reach.get(bound.node.value)
@@ -400,7 +404,13 @@ def _made_for(place: Place, name: ast.Name) -> ast.expr | None:
         put = gets_number(place, read) and loops(read) == loops(name)
         if not (read is name or put or tells_shape(place, read)):
             return None
-    return bound.node if loops(bound.node) == loops(name) else None
+    part, around = place.flow.parents[name], loops(bound.node)
+    taken = isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice) and place.hot is not None
+    return (
+        bound.node
+        if loops(name) == around or (taken and loops(name)[len(loops(name)) - len(around) :] == around)
+        else None
+    )
 
 
 def _counts(place: Place, call: ast.Call) -> bool:
@@ -445,9 +455,11 @@ def _is_drawn(place: Place, call: ast.Call) -> bool:
 
 
 def _by_sizes(place: Place, call: ast.Call) -> bool:
-    """`torch.FloatTensor(n, 3)`, `torch.Tensor(*x.shape)`, `torch.Tensor(x.size())`: memory of the host, by how much of it; what it shall hold is one thing."""
-    if call.keywords or place.resolve(call.func) not in OF_HOST or not call.args:
+    """`torch.FloatTensor(n, 3)`, `torch.Tensor(*x.shape)`, `torch.Tensor(size=(n,))`: memory of the host, by how much of it; what it shall hold is one thing."""
+    if place.resolve(call.func) not in OF_HOST or not (call.args or call.keywords):
         return False
+    if call.keywords:
+        return not call.args and [given.arg for given in call.keywords] == ["size"]
     if len(call.args) > 1:
         return True
     given = call.args[0]

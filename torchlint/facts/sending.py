@@ -134,9 +134,10 @@ def _out_of(place: Place, made: ast.expr) -> tuple[ast.expr, ast.Call | None]:
     while isinstance(parent := place.flow.parents.get(node), ast.expr):
         call = place.flow.parents.get(parent)
         if isinstance(parent, ast.Attribute) and isinstance(call, ast.Call):
-            if parent.attr in _MOVES:
+            casting = casts(place, call)
+            if parent.attr in _MOVES and not casting:
                 return node, call
-            if parent.attr not in _BETWEEN:
+            if parent.attr not in _BETWEEN and not casting:
                 break
             node = call
         elif _is_part(place, parent, node):
@@ -144,6 +145,12 @@ def _out_of(place: Place, made: ast.expr) -> tuple[ast.expr, ast.Call | None]:
         else:
             break
     return node, None
+
+
+def casts(place: Place, call: ast.Call) -> bool:
+    """`x.to(torch.long)`, `x.type(dtype)`: what moves nothing."""
+    given = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    return names.last(call.func) in ("to", "type") and given is not None and place.value(given).kind == "dtype"
 
 
 def _is_part(place: Place, parent: ast.expr, node: ast.expr) -> bool:
