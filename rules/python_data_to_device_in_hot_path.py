@@ -11,7 +11,7 @@ from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.loop_data import collected_in, only_grows, stays_same
-from torchlint.facts.nodes import indices, keyword_of
+from torchlint.facts.nodes import indices, keyword_of, made_first
 from torchlint.facts.on_call import on_call
 from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, moved_next, target_of
 from torchlint.facts.values import Value
@@ -21,6 +21,7 @@ from torchlint.torch_api.operators import operator
 _LEGACY = [f"{name}()" for name in OF_HOST]
 _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
+_OF_DATA = _BY_DEFAULT | {"torch.from_numpy()"}
 _ARRAYS = frozenset(("numpy.array", "numpy.asarray"))
 _BY_TYPE = ("$type([...])", "$type((...,))")
 """A type of the device, or one that a program chooses: `torch.cuda.LongTensor([0, 1])`."""
@@ -239,8 +240,8 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
 
 def _is_of_data(site: Site, index: Value) -> bool:
     """Whether the function makes an index of data, `torch.tensor([0, 2])`: it lies on the host wherever the rest is."""
-    made = index.made_by
-    return isinstance(made, ast.Call) and made in site.flow.parents and f"{site.resolve(made.func)}()" in _BY_DEFAULT
+    made = made_first(index.made_by) if index.made_by is not None else None
+    return isinstance(made, ast.Call) and made in site.flow.parents and f"{site.resolve(made.func)}()" in _OF_DATA
 
 
 def _places(value: Value) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from . import frequency
+from . import frequency, syntax
 from . import host_reads as reads
 from .place import Place
+from .sending import move_of
 from .values import LIKELY
 
 _USES = 20
@@ -85,14 +86,23 @@ def is_of_device(place: Place, use: ast.Subscript) -> bool:
         return False
     if value.device == "accelerator":
         return not reads.is_sent_below(place, use.value)
-    around = place.flow.parents.get(use)
-    if isinstance(around, ast.Attribute) and around.attr in ("to", "cuda", "type_as"):
-        return False
+    if any(move_of(place, one) is not None for one in (use, *_reads_of(place, use))):
+        return False  # what is sent afterwards is on the host
     if place.in_forward or value.grad or (value.proven and frequency.in_forward(place)):
         return True
     # In a step what has a name there, and is not known to be on the host, is where the model is; what an object keeps may be a memory.
     named = isinstance(use.value, ast.Name) and place.hot is not None
     return named and reads.device_tensor(place, use.value, LIKELY) is not None
+
+
+def _reads_of(place: Place, use: ast.Subscript) -> list[ast.Name]:
+    """The reads of the name that `batch = x[rows]` gives, or `batch, y = x[rows], y[rows]`."""
+    statement = place.flow.statement(use)
+    targets = statement.targets[:1] if isinstance(statement, ast.Assign) else []
+    if targets and isinstance(targets[0], ast.Tuple):
+        targets = targets[0].elts
+    bound = (one for one in targets if syntax.given_to_target(place.flow, one) is use)
+    return [read for one in bound if isinstance(one, ast.Name) for read in place.flow.loads.get(one.id, ())]
 
 
 def _in_brackets(place: Place, load: ast.Name) -> bool:
