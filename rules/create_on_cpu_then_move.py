@@ -120,7 +120,9 @@ def _moved(site: Site) -> Iterator[Finding]:
         return
     if not goes_to_device(site, site.call) or not site.accelerator:
         return
-    often = _often(site, target_of(site.call))
+    # What is moved in a loop and found there the next time, is moved as often as it is made.
+    apart = site.flow.loops(made.node) != site.flow.loops(site.target)
+    often = _often(site.at(site.function, made.node) if apart else site, target_of(site.call))
     if often and not site.makes_on_accelerator:
         told: set[ast.stmt] = set()
         for node in (made.node, *made.others):

@@ -75,12 +75,17 @@ class Filled(NamedTuple):
 
 def filled(place: Place, moved: ast.expr) -> Filled | None:
     """What fills on the host what is moved at a place; None where that is made of more than numbers."""
-    if isinstance(moved, ast.Name) and _has_host_beside(place, moved):
-        return None
+    found = _found(place, moved)
+    return None if found is not None and isinstance(moved, ast.Name) and _has_host_beside(place, moved) else found
+
+
+def _found(place: Place, moved: ast.expr) -> Filled | None:
+    """The same, whatever else takes what is filled."""
     made = _made_before(place, moved) if isinstance(moved, ast.Name) else _by_numbers_alone(place, moved)
     if isinstance(made, ast.Call):
         if (found := factory(place, made)) is not None:
-            return Filled(found, "factory")
+            once = place.flow.loops(found) != place.flow.loops(moved)
+            return Filled(found, "calculated" if once else "factory")
         if made is moved and _is_host_cast(place, made):
             return Filled(made, "cast")
     calculated = _calculated(place, moved, _STEPS)
@@ -151,7 +156,13 @@ def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
         return None
     if made.lineno > moved.lineno or not any(_is_factory(place, part) for part in ast.walk(made.value)):
         return None
-    if flow.loops(made) != flow.loops(moved) or not {*flow.guards(made)} <= {*flow.guards(moved)}:
+    around, loops = flow.loops(made), flow.loops(moved)
+    again = len(stores) < len(
+        flow.stores[name.id]
+    )  # what is moved gets the name, so that the next iteration finds it there
+    if around != loops and not (again and around == loops[len(loops) - len(around) :]):
+        return None
+    if not {*flow.guards(made)} <= {*flow.guards(moved)}:
         return None
     end = made.end_lineno or made.lineno
     between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
