@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from . import names, syntax
@@ -82,15 +83,26 @@ def kept_array(place: Place, node: ast.expr, *, array: bool = False) -> bool:
         # `storage.rewards[step] = reward` may stand in any file.
         written = rb"\.%s\[[^\n]*\] *[-+*/|&]?=[^=]" % part.attr.encode()
         return not place.project.any_holds(written, word=part.attr.encode()) and _lasts(place, klass)
+    given = _given_for(place, part)
+    return any(isinstance(one, ast.Attribute) and kept_array(caller, one, array=array) for caller, one in given)
+
+
+def always_kept_array(place: Place, node: ast.expr) -> bool:
+    """Whether a name or an attribute is such an array, whoever calls."""
+    if isinstance(node, ast.Attribute):
+        return kept_array(place, node)
+    given = list(_given_for(place, node))
+    return bool(given) and all(isinstance(one, ast.Attribute) and kept_array(caller, one) for caller, one in given)
+
+
+def _given_for(place: Place, name: ast.expr) -> Iterator[tuple[Place, ast.expr | None]]:
+    """What the callers of a function give for a parameter that it does not bind anew, and where."""
     function = place.function
-    if not isinstance(part, ast.Name) or part.id not in function.positions or part in function.bindings.reach:
-        return False
-    at = function.positions[part.id] - function.is_method
+    if not isinstance(name, ast.Name) or name.id not in function.positions or name in function.bindings.reach:
+        return
+    at = function.positions[name.id] - function.is_method
     for site in place.callers(function):
-        given = argument_of(site.given or site.call, part.id, at)
-        if isinstance(given, ast.Attribute) and kept_array(place.at(site.function, site.call), given, array=array):
-            return True
-    return False
+        yield place.at(site.function, site.call), argument_of(site.given or site.call, name.id, at)
 
 
 def viewed(node: ast.expr) -> ast.expr:

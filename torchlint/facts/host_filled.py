@@ -10,6 +10,7 @@ from ..system.regex import regex
 from . import empties, names, syntax
 from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Stored
+from .host_constants import always_kept_array
 from .indices import gets_number, is_number_put, is_of_device, tells_shape
 from .legacy_tensors import OF_HOST
 from .module import Function
@@ -40,6 +41,9 @@ _NUMPY = frozenset(f"numpy.{name}" for name in ("zeros", "ones", "eye", "identit
 _NUMPY_RANDOM = frozenset(
     f"numpy.random.{name}"
     for name in "normal permutation rand randint randn random random_sample standard_normal uniform".split()
+)
+_NUMPY_OF_ELEMENTS = frozenset(
+    f"numpy.{name}" for name in "abs ceil cos cosh exp floor log log2 power sin sinh sqrt square tan tanh".split()
 )
 _NUMPY_AGAIN = frozenset(("numpy.repeat", "numpy.tile"))
 NUMPY_FILLS = sorted(_NUMPY | _NUMPY_RANDOM | {"numpy.random.choice"})
@@ -344,25 +348,59 @@ def _of_numpy(place: Place, call: ast.Call) -> bool:
     """`torch.from_numpy(np.eye(k).flatten())`, and of an array that is written out, or of random numbers."""
     if len(call.args) != 1 or place.resolve(call.func) not in _OF_ARRAYS or keyword_of(call, "device") is not None:
         return False
-    made = _made_array(place, call.args[0])
-    if made is None or place.resolve(made.func) != "numpy.array" or place.resolve(call.func) != "torch.from_numpy":
-        return is_filled_by_numpy(place, call.args[0])
-    return bool(made.args) and not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(made.args[0]))
+    if is_filled_by_numpy(place, call.args[0]):
+        return True
+    data = _array_of(place, _made_array(place, call.args[0]))
+    if data is None or place.resolve(call.func) != "torch.from_numpy":
+        return False
+    return not any(isinstance(part, ast.Name | ast.Call) for part in ast.walk(data))
 
 
 def is_filled_by_numpy(place: Place, array: ast.expr) -> bool:
     """Whether NumPy fills an array, or draws it, by numbers alone: `np.eye(k).flatten()`."""
     made = _made_array(place, array)
-    name = place.resolve(made.func) if made is not None else None
-    if made is not None and name in _NUMPY_AGAIN:
+    if not isinstance(made, ast.Call):
+        return _is_calculated_array(place, made)
+    name = place.resolve(made.func)
+    if name in _NUMPY_AGAIN:
         return _is_again(place, made)
-    if made is not None and name == "numpy.random.choice":
+    if name == "numpy.random.choice":
         return _is_chosen(place, made)
-    if made is None or name not in _NUMPY_RANDOM:
+    if name in _NUMPY_OF_ELEMENTS or name == "numpy.array":
+        return _is_calculated_array(place, made)
+    if name not in _NUMPY_RANDOM:
         return name in _NUMPY
     given = given_to(made)
     # A tuple that is written out is the shape.
     return bool(given) and all(isinstance(one, ast.Tuple) or _is_number(place, one) for one in given)
+
+
+def _array_of(place: Place, made: ast.expr | None) -> ast.expr | None:
+    """What `np.array(...)` makes an array of."""
+    if not isinstance(made, ast.Call) or place.resolve(made.func) != "numpy.array" or len(made.args) != 1:
+        return None
+    return made.args[0]
+
+
+def _is_calculated_array(place: Place, node: ast.expr | None) -> bool:
+    """Whether an array is calculated, element by element, of arrays that NumPy fills or an object keeps, and of numbers alone.
+
+    `np.sin(np.arange(n) / 8)`, `np.array([self.times**i for i in range(n)])`.
+    """
+    rows = _array_of(place, node)
+    if isinstance(rows, ast.ListComp):
+        counted = all(syntax.is_counted(place.resolve, one.iter, ()) and not one.ifs for one in rows.generators)
+        parts = [rows.elt] if counted else []
+    elif isinstance(node, ast.UnaryOp):
+        parts = [node.operand]
+    elif isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Call) and place.resolve(node.func) in _NUMPY_OF_ELEMENTS and not node.keywords:
+        parts = node.args
+    else:
+        return False
+    arrays = [part for part in parts if not _is_number(place, part)]
+    return bool(arrays) and all(always_kept_array(place, one) or is_filled_by_numpy(place, one) for one in arrays)
 
 
 def _is_chosen(place: Place, made: ast.Call) -> bool:
@@ -383,7 +421,7 @@ def _is_again(place: Place, made: ast.Call) -> bool:
     return counted and all(_is_number(place, one) for one in given[1:])
 
 
-def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
+def _made_array(place: Place, node: ast.expr) -> ast.expr | None:
     """`np.eye(k)` of `np.eye(k).flatten()` and `np.eye(k)[:2]`, also where what is made has a name for that alone."""
     for _ in range(_STEPS):
         if isinstance(node, ast.Name):
@@ -397,7 +435,7 @@ def _made_array(place: Place, node: ast.expr) -> ast.Call | None:
             node = node.value
         else:
             break
-    return node if isinstance(node, ast.Call) else None
+    return node
 
 
 def _made_for(place: Place, name: ast.Name) -> ast.expr | None:
