@@ -22,6 +22,7 @@ _LEGACY = [f"{name}()" for name in OF_HOST]
 _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
 _OF_DATA = _BY_DEFAULT | {"torch.from_numpy()"}
+"""What makes a tensor of the host of data, whatever the rest is."""
 _ARRAYS = frozenset(("numpy.array", "numpy.asarray"))
 _BY_TYPE = ("$type([...])", "$type((...,))")
 """A type of the device, or one that a program chooses: `torch.cuda.LongTensor([0, 1])`."""
@@ -190,7 +191,7 @@ def _missed(site: Site) -> tuple[ast.expr, ast.expr] | None:
     if not isinstance(target, ast.Subscript):
         return None
     missed = (one for guard in site.flow.guards(site.target) for one in missed_for(guard, site.flow))
-    return next((one for one in missed if ast.unparse(one[0]) == ast.unparse(target.value)), None)
+    return next((one for one in missed if syntax.same(one[0], target.value)), None)
 
 
 def _is_data(site: Site, given: ast.expr) -> bool:

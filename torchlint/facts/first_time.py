@@ -501,7 +501,7 @@ def _asks_for_other(name: list[str] | None, key: ast.expr | None, guard: Guard, 
 
 
 def _is_longer(put: ast.expr, key: ast.expr, flow: Flow) -> bool:
-    """`tables[str(n) + "_" + device]` for `n`, `tables[n, device]`, `tables[f"{n}_{device}"]`: a key that another one is but a part of."""
+    """`tables[str(n) + "_" + device]` for `n`, `tables[n, device]`, `tables[f"{n}_{device}"]`: a key of which the other one is but a part."""
     if not isinstance(put, ast.Subscript):
         return False
     whole, name = put.slice, put.slice.id if isinstance(put.slice, ast.Name) else ""

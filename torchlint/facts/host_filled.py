@@ -161,9 +161,8 @@ def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
     if made.lineno > moved.lineno or not any(_is_factory(place, part) for part in ast.walk(made.value)):
         return None
     around, loops = flow.loops(made), flow.loops(moved)
-    again = len(stores) < len(
-        flow.stores[name.id]
-    )  # what is moved gets the name, so that the next iteration finds it there
+    # What is moved gets the name, so that the next iteration finds it on the device.
+    again = len(stores) < len(flow.stores[name.id])
     if around != loops and not (again and around == loops[len(loops) - len(around) :]):
         return None
     if not {*flow.guards(made)} <= {*flow.guards(moved)}:
@@ -453,13 +452,10 @@ def _made_for(place: Place, name: ast.Name) -> ast.expr | None:
         put = gets_number(place, read) and loops(read) == loops(name)
         if not (read is name or put or tells_shape(place, read)):
             return None
-    part, around = place.flow.parents[name], loops(bound.node)
-    taken = isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice) and place.hot is not None
-    return (
-        bound.node
-        if loops(name) == around or (taken and loops(name)[len(loops(name)) - len(around) :] == around)
-        else None
-    )
+    part, around, within = place.flow.parents[name], loops(bound.node), loops(name)
+    if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice) and place.hot is not None:
+        within = within[len(within) - len(around) :]
+    return bound.node if within == around else None
 
 
 def _counts(place: Place, call: ast.Call) -> bool:
@@ -563,10 +559,9 @@ def _meets_host(place: Place, read: ast.Name) -> bool:
                 return False
             continue
         if isinstance(parent, ast.Call):
-            method = parent.func.value if isinstance(parent.func, ast.Attribute) else None
             beside = given_to(parent)
-            if place.resolve(parent.func) is None:
-                beside = [*beside, *([method] if method is not None and place.value(method).kind == "tensor" else [])]
+            if isinstance(parent.func, ast.Attribute) and child is not parent.func:
+                beside = [*beside, parent.func.value]
         elif isinstance(parent, ast.BinOp | ast.Compare | ast.UnaryOp | ast.Tuple | ast.List | ast.Subscript):
             beside = [one for one in ast.iter_child_nodes(parent) if isinstance(one, ast.expr)]
         else:
