@@ -58,7 +58,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
     tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first.
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is.
-    Of data that nothing is known of, and of arrays, three cases are reported: what stays the same from one iteration of
+    Of data that nothing is known of, and of arrays, four cases are reported: what a program would keep, but asks for by a part of its key
+    (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of
     the loop to the next, an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
     or a parameter that is given `self.betas`), and what goes element by element into a tensor that the loop does not read
     (`rewards[step] = torch.tensor(reward).to(device)`), where one copy after the loop does.
