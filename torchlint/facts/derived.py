@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from .flow import Flow
 from .module import key_of
+from .operator_calls import carries_no_graph
 
 
 class Derived:
-    """The expressions of a function that hold one of some values, or what is made of it; what a call is given, its result is made of."""
+    """The expressions of a function that hold one of some values, or what is made of it; what a call is given, its result is made of.
+
+    What is read from a value, `loss.item()`, or cut off, `out.detach()`, has nothing of its graph, and is not.
+    """
 
     def __init__(self, flow: Flow, values: Collection[ast.expr]) -> None:
         self._values = frozenset(values)
@@ -25,7 +29,17 @@ class Derived:
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a part of the node is one of the values, or a name for something made of them."""
-        return any(part in self._values or not self._names.isdisjoint(_own(part)) for part in ast.walk(node))
+        return any(part in self._values or not self._names.isdisjoint(_own(part)) for part in _with_graph(node))
+
+
+def _with_graph(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a node, but for those whose graph a method of a tensor drops."""
+    yield node
+    func = node.func if isinstance(node, ast.Call) else None
+    drops = isinstance(func, ast.Attribute) and (func.attr == "detach" or carries_no_graph(f"torch.Tensor.{func.attr}"))
+    for child in ast.iter_child_nodes(node):
+        if not (drops and child is func):
+            yield from _with_graph(child)
 
 
 def made_of(flow: Flow, nodes: Collection[ast.AST]) -> frozenset[str]:

@@ -16,7 +16,9 @@ from .torch_table import TAKES_LOSS
 
 INSIDE = regex(rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|create_graph|register_hook|retain_grad")
 """What a forward asks of autograd."""
-TRAINS = regex(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad|\.step\(")
+_OFF = rb"(?!_?(?: *= *|\( *)False\b)"
+"""Behind `requires_grad` what says no more than that nothing is to be differentiated."""
+TRAINS = regex(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad" + _OFF + rb"|\.step\(")
 ASKS = regex(
     rb"(?i)backward\(|autograd\.grad|requires_grad|enable_grad|\.grad\b|attack|advers|salienc|attribut|gradcam|pgd|fgsm"
 )
