@@ -32,10 +32,12 @@ _SWITCHES = regex(
 )
 """What a function says that switches autograd by itself, a `with` apart."""
 _VOLATILE = regex(rb"\bvolatile *= *True")
+_WASTED = "`{}` records a graph for autograd that nothing uses"
 _DEPTH = 4
 _CALLERS = 20
 _EVALUATES = frozenset((".eval()", ".train()"))
 """The shapes that end a model's training, `train(False)` among them."""
+_PICTURES = frozenset(f"{name}()" for name in graph_liveness.PICTURES)
 
 
 @rule(
@@ -50,6 +52,8 @@ _EVALUATES = frozenset((".eval()", ".train()"))
         "$x.argmax(...)",
         "torch.argmax(...)",
         "$x.backward(...)",
+        "torchvision.utils.save_image(...)",
+        "torchvision.utils.make_grid(...)",
         "$gives(...)",
     ],
     torch=">=0.4",
@@ -64,14 +68,15 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
-    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()` or an `argmax`,
-    through arithmetic, lists and other models, too: a target network whose values are detached before the loss.
+    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, an `argmax` or
+    a picture of torchvision, through arithmetic, lists and other models, too: a target network whose values are detached before the loss.
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
     In a function that trains as well, or that each step calls, what a model gives behind `model.eval()` counts where the rest of that block
     asks for no gradients and nobody trains on it later.
     With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
     methods, and in methods that loops call, too.
-    In a script, outside of loops too, what is read at once: `model(x).argmax(1).eq(y).float().mean().item()` (info).
+    In a script, outside of loops too, what is read at once, `model(x).argmax(1).eq(y).float().mean().item()`, or made a picture of,
+    `save_image(model.decode(code), "out.png")` (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
 
     ## Why is this slow?
@@ -126,6 +131,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
         yield from _by_flag(site)
     elif site.name in _EVALUATES:
         yield from _evaluated(site, trains=training.asks(site.function))
+    elif site.name in _PICTURES:
+        yield from _shown(site)
     elif site.name == ".item()" and site.loop() is None:
         yield from _read(site)
     elif site.value(_dropped(site)).kind in ("tensor", "unknown"):
@@ -141,7 +148,7 @@ def _recorded(site: Site, function: Function, run: ast.Call) -> Finding:
 
 def _wasted(place: Site) -> Finding:
     """What is said of a call of a model whose graph leads nowhere, however that is known."""
-    return place.finding(f"`{place.short()}` records a graph for autograd that nothing uses")
+    return place.finding(_WASTED.format(place.short()))
 
 
 # How often a place runs, and whether autograd is off there
@@ -396,6 +403,20 @@ def _handed(site: Site) -> Iterator[Finding]:
         yield from _told(site, given)
 
 
+def _shown(site: Site) -> Iterator[Finding]:
+    """What pictures are made of: `save_image(model.decode(code), "out.png")`, in a script outside of loops, too."""
+    given = site.argument("tensor", 0)
+    if given is None:
+        return
+    if site.loop() is not None or not _is_script(site):
+        yield from _told(site, given)
+    elif not training.asks(site.function):
+        calls = [call for call in trainable.sources(site, given) if not site.flow.loops(call)]
+        yield from (
+            _once(site, call) for call in calls if _is_needless(site, call) and graph_liveness.is_dead(site, call)
+        )
+
+
 def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
     """Of the calls of models that a value comes from those that run again and again, and whose results lose their graph everywhere."""
     if evaluation_mode.switches(site.function) and not (site.hot and training.asks(site.function)):
@@ -456,17 +477,24 @@ def _is_made_on_steps(site: Site, call: ast.Call) -> bool:
 
 def _read(site: Site) -> Iterator[Finding]:
     """`print(model(x).eq(y).float().mean().item())` in a script or its `main`: nothing else gets the result."""
-    if site.function is not site.module.body and site.function.name != "main":
+    if not _is_script(site):
         return
     chained = itertools.takewhile(lambda part: isinstance(part, ast.Call | ast.Attribute), steps(site.call))
     calls = (part for part in chained if isinstance(part, ast.Call))
     call = next(filter(functools.partial(runs_trainable, site), calls), None)
-    if (
-        call is None
-        or site.grad_off
-        or evaluation_mode.switches(site.function)
-        or _off(site, call)
-        or _frozen(site, call)
-    ):
-        return
-    yield site.finding(f"`{site.short(call)}` records a graph for autograd that nothing uses", at=call, severity="info")
+    if call is not None and not site.grad_off and _is_needless(site, call):
+        yield _once(site, call)
+
+
+def _is_script(site: Site) -> bool:
+    return site.function is site.module.body or site.function.name == "main"
+
+
+def _is_needless(site: Site, call: ast.Call) -> bool:
+    """Whether autograd is on at a call of a model with something to train, in a function that tells no more by `eval()`."""
+    return not (evaluation_mode.switches(site.function) or _off(site, call) or _frozen(site, call))
+
+
+def _once(site: Site, call: ast.Call) -> Finding:
+    """What is said of a call of a model that runs once."""
+    return site.finding(_WASTED.format(site.short(call)), at=call, severity="info")

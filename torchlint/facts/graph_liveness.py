@@ -25,6 +25,8 @@ _MAY_CARRY = frozenset(("tensor", "unknown", "list", "tuple"))
 """The kinds of values that may carry a graph."""
 _NUMBERS = frozenset(("float", "int", "bool", "len"))
 """Functions of Python that give a number of what they are given."""
+PICTURES = frozenset(("torchvision.utils.save_image", "torchvision.utils.make_grid"))
+"""Functions that make pictures with autograd off."""
 
 
 def is_dead(place: Place, node: ast.expr) -> bool:
@@ -66,7 +68,9 @@ def _is_dead(place: Place, node: ast.expr, seen: set[ast.AST]) -> bool:
 def _drops(place: Place, call: ast.Call, given: ast.AST) -> bool:
     """Whether what a call gives has no graph of one of its arguments."""
     name = place.resolve(call.func) or ""
-    return name in _NUMBERS or carries_no_graph(name) or any(one is given for one in given_to_drop(place, call))
+    return (
+        name in _NUMBERS | PICTURES or carries_no_graph(name) or any(one is given for one in given_to_drop(place, call))
+    )
 
 
 def _is_tracked(place: Place, call: ast.Call) -> bool:

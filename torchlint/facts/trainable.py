@@ -42,10 +42,9 @@ def runs_trainable(place: Place, call: ast.Call) -> bool:
     if not isinstance(func, ast.Attribute) or func.attr in NO_RUN:
         return False
     owner = place.value(func.value)
-    if owner.kind != "module" or owner.class_ is None or not has_weights(place, owner.class_):
-        return False
-    method = place.project.method(owner.class_, func.attr)
-    return method is not None and records(place, method)
+    classes = owner.any_class if owner.kind == "module" else ()
+    run = [(one, method) for one in classes if (method := place.project.method(one, func.attr)) is not None]
+    return bool(run) and all(has_weights(place, one) and records(place, method) for one, method in run)
 
 
 def is_method_of_models(place: Place, call: ast.Call) -> bool:
