@@ -69,7 +69,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, an `argmax` or
-    a picture of torchvision, through arithmetic, lists and other models, too: a target network whose values are detached before the loss.
+    a picture of torchvision, through arithmetic, lists (those of a buffer, too) and other models: a target network whose values are detached before the loss.
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
     In a function that trains as well, or that each step calls, what a model gives behind `model.eval()` counts where the rest of that block
     asks for no gradients and nobody trains on it later.
@@ -133,7 +133,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
         yield from _evaluated(site, trains=training.asks(site.function))
     elif site.name in _PICTURES:
         yield from _shown(site)
-    elif site.name == ".item()" and site.loop() is None:
+    elif site.name == ".item()" and site.loop() is None and _is_script(site):
         yield from _read(site)
     elif site.value(_dropped(site)).kind in ("tensor", "unknown"):
         yield from _unused(site)
@@ -477,8 +477,6 @@ def _is_made_on_steps(site: Site, call: ast.Call) -> bool:
 
 def _read(site: Site) -> Iterator[Finding]:
     """`print(model(x).eq(y).float().mean().item())` in a script or its `main`: nothing else gets the result."""
-    if not _is_script(site):
-        return
     chained = itertools.takewhile(lambda part: isinstance(part, ast.Call | ast.Attribute), steps(site.call))
     calls = (part for part in chained if isinstance(part, ast.Call))
     call = next(filter(functools.partial(runs_trainable, site), calls), None)

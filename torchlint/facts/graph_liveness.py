@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ..torch_api.operators import operator
 from . import syntax
+from .attribute_uses import naming, uses_of
 from .common_names import PACKS
 from .flow import Flow, Loop, contains
 from .module import Function
@@ -25,12 +26,14 @@ _MAY_CARRY = frozenset(("tensor", "unknown", "list", "tuple"))
 """The kinds of values that may carry a graph."""
 _NUMBERS = frozenset(("float", "int", "bool", "len"))
 """Functions of Python that give a number of what they are given."""
+_FILLS = frozenset(("append", "extend", "clear"))
+"""Methods that change a list and give nothing of it."""
 PICTURES = frozenset(("torchvision.utils.save_image", "torchvision.utils.make_grid"))
 """Functions that make pictures with autograd off."""
 
 
 def is_dead(place: Place, node: ast.expr) -> bool:
-    """Whether everything that the place's function makes of a value loses its graph; what leaves the function may carry it."""
+    """Whether everything that the place's function makes of a value loses its graph; what leaves the function may carry it, but for a list of an attribute."""
     return _is_dead(place, node, set())
 
 
@@ -45,6 +48,8 @@ def _is_dead(place: Place, node: ast.expr, seen: set[ast.AST]) -> bool:
                 return False  # the field of that name of a packed sequence has its graph
             case ast.Attribute(attr=attr) if attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}"):
                 return True
+            case ast.Attribute(attr="sample") if place.value(parent.value).kind == "distribution":
+                return True
             case ast.Compare():
                 return True
             case ast.Call() if child is not parent.func:
@@ -52,6 +57,8 @@ def _is_dead(place: Place, node: ast.expr, seen: set[ast.AST]) -> bool:
                     return True
                 if (grown := syntax.appended_to(place.flow, parent)) is not None:
                     return _is_dead_name(place, grown, place.flow.loads.get(grown, ()), seen)
+                if (kept := syntax.appended_to_attribute(place.flow, parent)) is not None:
+                    return _is_dead_attribute(place, kept, seen)
                 if not _is_tracked(place, parent):
                     return False
         if isinstance(parent, ast.Call | ast.BinOp) and _is_off(place, parent):
@@ -123,6 +130,27 @@ def _is_dead_name(place: Place, name: str, reads: Iterable[ast.Name], seen: set[
     if any(name in inner.flow.loads for inner in place.function.nested.values()):
         return False
     return all(place.value(read).kind in ("ndarray", "number") or _is_dead(place, read, seen) for read in reads)
+
+
+def _is_dead_attribute(place: Place, name: str, seen: set[ast.AST]) -> bool:
+    """Whether the project reads what lists of an attribute of that name hold, and all of these reads lose its graph."""
+    uses = ((function, node) for module in naming(place, name) for function, node in uses_of(module, name))
+    reads = [(function, node) for function, node in uses if not _only_fills(function.flow, node)]
+    return bool(reads) and all(_is_dead(place.at(function, node), node, seen) for function, node in reads)
+
+
+def _only_fills(flow: Flow, held: ast.Attribute) -> bool:
+    """Whether something is only put into a list, or the list is made, measured or emptied: `self.kept.append(x)`, `del self.kept[:]`."""
+    if not isinstance(held.ctx, ast.Load):
+        return True
+    match flow.parents.get(held):
+        case ast.Attribute(attr=attr):
+            return attr in _FILLS
+        case ast.Subscript(ctx=ast.Del()):
+            return True
+        case ast.Call(func=ast.Name(id="len")):
+            return True
+    return False
 
 
 def given_to_drop(place: Place, call: ast.Call) -> Iterator[ast.expr]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..system.stamp import as_bytes
 from . import names, syntax, training
+from .attribute_uses import naming, uses_of
 from .backward_passes import terms_of
 from .flow import contains
 from .graph_liveness import passes_on
 from .module import Class, Function, Module
-from .nearby import nodes_on
 from .nodes import names_in
 from .place import Place, StepLoop
 
@@ -20,12 +19,9 @@ _EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
 _ASKING = frozenset(("isinstance", "hasattr", "is_tensor"))
 _PLAIN = frozenset(("list", "float", "int", "tensor", "zeros", "zeros_like"))
 """What makes a number, a list, or a tensor of numbers."""
-_FEW_FILES = 30
-"""So many files may name an attribute that is looked for in all of them."""
 _BY_KEY = frozenset(("dict", "defaultdict", "OrderedDict"))
 _VIEWS = frozenset(("items", "values", "get", "setdefault"))
 """Methods of a dictionary that give what it holds."""
-_ATTRIBUTES: frozenset[type[ast.AST]] = frozenset((ast.Attribute,))
 
 
 def container(holder: ast.expr) -> ast.expr:
@@ -102,9 +98,7 @@ def outlives_steps(place: Place, attribute: str, hot: StepLoop, *, of_any_kind: 
     if not (of_any_kind or all(_is_plain(method, node) for method, node in begun)):
         return False
     near = (place.function.module, hot.function.module)
-    if any(
-        _is_begun_outside(place, module, attribute) for module in dict.fromkeys((*near, *_naming(place, attribute)))
-    ):
+    if any(_is_begun_outside(place, module, attribute) for module in dict.fromkeys((*near, *naming(place, attribute)))):
         return False
     made = (call for each in kin for call in constructions(place, each))
     return not any(_is_on_step(place, function, call) for function, call in made)
@@ -156,22 +150,16 @@ def _adds(method: Function, statement: ast.stmt, attribute: str) -> bool:
     return isinstance(value, ast.BinOp) and f"{method.own_name}.{attribute}" in terms_of(value)
 
 
-def _naming(place: Place, attribute: str) -> list[Module]:
-    """The files that name an attribute, of whatever object; nothing where these are many."""
-    paths = place.project.holders(rb"\.%s\b" % as_bytes(attribute), word=as_bytes(f".{attribute}"))
-    return list(filter(None, map(place.project.module, sorted(paths)))) if len(paths) <= _FEW_FILES else []
-
-
 def is_trained_on(place: Place, attribute: str) -> bool:
     """Whether a backward pass starts somewhere in the project at an attribute of that name; where many files name it, it may."""
-    modules = _naming(place, attribute)
+    modules = naming(place, attribute)
     return not modules or any(is_trained_on_in(place, module, attribute) for module in modules)
 
 
 def is_trained_on_in(place: Place, module: Module, attribute: str) -> bool:
     """The same of one file."""
     reads: dict[Function, list[ast.expr]] = {}
-    for function, node in _uses_of(module, attribute):
+    for function, node in uses_of(module, attribute):
         if isinstance(node.ctx, ast.Load) and not _grows(function, node):
             reads.setdefault(function, []).append(node)
     return any(training.starts_backward(place, function, nodes) for function, nodes in reads.items())
@@ -186,14 +174,6 @@ def _grows(function: Function, read: ast.Attribute) -> bool:
         case ast.AugAssign(target=target):
             return contains(target, read)
     return syntax.own_attribute(function, read) is not None and _adds(function, statement, read.attr)
-
-
-def _uses_of(module: Module, attribute: str) -> Iterator[tuple[Function, ast.Attribute]]:
-    """Where a file names an attribute, of whatever object."""
-    for function, lines in module.functions_at(module.lines_holding(attribute)).items():
-        for node, _ in nodes_on(function, lines, _ATTRIBUTES):
-            if isinstance(node, ast.Attribute) and node.attr == attribute:
-                yield function, node
 
 
 def _is_plain(method: Function, node: ast.Attribute) -> bool:
@@ -239,7 +219,7 @@ def _is_in_step_loop(place: Place, function: Function, node: ast.AST) -> bool:
 
 def _is_begun_outside(place: Place, module: Module, attribute: str) -> bool:
     """Whether a function of a file sets an attribute of that name of an object that is not its own, or empties it on a step: `meter.total = 0`."""
-    for function, node in _uses_of(module, attribute):
+    for function, node in uses_of(module, attribute):
         if syntax.own_attribute(function, node) is None:
             if not isinstance(node.ctx, ast.Load):
                 return True

@@ -147,10 +147,21 @@ def method_calls(flow: Flow, name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 def appended_to(flow: Flow, call: ast.Call) -> str | None:
     """The name of the list that a call puts its argument into: `outs.append(out)`, alone in its statement."""
+    grown = _grown(flow, call)
+    return grown.id if isinstance(grown, ast.Name) else None
+
+
+def appended_to_attribute(flow: Flow, call: ast.Call) -> str | None:
+    """The attribute whose list a call puts its argument into: `kept` of `self.buffer.kept.append(out)`, alone in its statement."""
+    grown = _grown(flow, call)
+    return grown.attr if isinstance(grown, ast.Attribute) else None
+
+
+def _grown(flow: Flow, call: ast.Call) -> ast.expr | None:
     func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr != "append" or not isinstance(func.value, ast.Name):
+    if not isinstance(func, ast.Attribute) or func.attr != "append":
         return None
-    return func.value.id if isinstance(flow.parents.get(call), ast.Expr) else None
+    return func.value if isinstance(flow.parents.get(call), ast.Expr) else None
 
 
 def calls_anything(node: ast.AST) -> bool:
