@@ -274,9 +274,9 @@ def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: 
     if value.kind == "tensor" and not value.on_cpu and (hosts := _of_host(values, function, args)):
         here = values.world.returns_of(function, hosts)
         return here if here.on_cpu else value
-    if value.kind == "tensor" and value.on_cpu and (sent := _tensors_given(values, function, args)):
-        if any(device == "accelerator" for _, device in sent):
-            return values.world.returns_of(function, sent) or value  # `f1(out, labels)`, which others call on the host
+    sent = _tensors_given(values, function, args) if value.kind == "tensor" and value.on_cpu else ()
+    if any(device == "accelerator" for _, device in sent):
+        return values.world.returns_of(function, sent) or value  # `f1(out, labels)`, which others call on the host
     base = function.cls if "classmethod" in function.decorator_names else None
     if base is not None and value.class_ is base and owner not in (None, base) and value.kind in _OBJECTS:
         assert owner is not None

@@ -34,12 +34,15 @@ class Derived:
 
 def _with_graph(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a node, but for those whose graph a method of a tensor drops."""
-    yield node
-    func = node.func if isinstance(node, ast.Call) else None
-    drops = isinstance(func, ast.Attribute) and (func.attr == "detach" or carries_no_graph(f"torch.Tensor.{func.attr}"))
-    for child in ast.iter_child_nodes(node):
-        if not (drops and child is func):
-            yield from _with_graph(child)
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        yield part
+        func = part.func if isinstance(part, ast.Call) else None
+        drops = isinstance(func, ast.Attribute) and (
+            func.attr == "detach" or carries_no_graph(f"torch.Tensor.{func.attr}")
+        )
+        todo += (child for child in ast.iter_child_nodes(part) if not (drops and child is func))
 
 
 def made_of(flow: Flow, nodes: Collection[ast.AST]) -> frozenset[str]:
