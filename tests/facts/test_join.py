@@ -26,6 +26,7 @@ from torchlint.facts.values import (
     Number,
     Tensor,
     Text,
+    Tuple,
     Unknown,
     Value,
     constant,
@@ -73,8 +74,11 @@ def values(draw: st.DrawFn, kind: type[Value] | None = None, depth: int = 1) -> 
         "element": st.none() | parts if depth else st.none(),
         "items": st.none() | st.lists(parts, max_size=2).map(tuple) if depth else st.none(),
         "entries": st.none() | st.dictionaries(st.sampled_from("xy"), parts) if depth else st.none(),
+        "by_length": st.just(()) | st.tuples(st.tuples(parts), st.tuples(parts, parts)) if depth else st.just(()),
     }
     fields = {name: draw({**FIELDS, **holding}.get(name, FLAG)) for name in of._names}
+    if fields.get("by_length"):
+        fields["items"] = None  # which are those of one length
     if of is Unknown:
         fields["certainty"] = draw(st.sampled_from((Certainty.UNKNOWN, PROVEN)))
     return of(**fields)
@@ -151,6 +155,13 @@ def _holds_for(both: Value, paths: tuple[Value, Value]) -> None:
         (List(), List(element=NONE), List(element=NONE)),
         (List(element=UNKNOWN), List(element=Tensor()), List(element=Tensor())),
         (Dict(entries={"x": NONE}), Dict(entries={"y": STR}), Dict(entries={"x": NONE, "y": STR})),
+        (Tuple(items=(STR,)), Tuple(items=(STR, NONE)), Tuple(by_length=((STR,), (STR, NONE)))),
+        (
+            Tuple(items=(STR, STR)),
+            Tuple(by_length=((STR,), (STR, NONE))),
+            Tuple(by_length=((STR,), (STR, join(STR, NONE)))),
+        ),
+        (Tuple(), Tuple(by_length=((STR,), (STR, NONE))), Tuple()),
     ],
 )
 def test_what_is_left(one: Value, other: Value, expected: Value) -> None:

@@ -89,6 +89,12 @@ def _part(values: Evaluator, binding: Part) -> Value:
     value = values.bound(whole)
     if value.items is not None and len(value.items) == binding.count:
         return value.items[binding.at]
+    if value.kind == "tuple" and binding.count is not None:
+        fitting = [items for items in value.by_length if len(items) == binding.count]
+        if fitting:
+            return fitting[0][binding.at]
+        if len({item.kind for item in value.items or ()}) > 1:
+            return UNKNOWN  # it is another one, of another length
     if (
         value.kind == "batch"
         and len(value.parts or ()) == binding.count

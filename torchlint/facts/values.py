@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from collections.abc import Callable, Hashable, Iterable
 from enum import IntEnum
 from operator import attrgetter
@@ -436,6 +437,16 @@ class Tuple(Collection):
 
     kind: ClassVar[Literal["tuple"]] = "tuple"
 
+    by_length: tuple[tuple[Value, ...], ...] = ()
+    """What stands at each place, for each length that it has on some path, where these differ."""
+
+    def on_both(self, other: Self) -> dict[str, Any]:
+        return super().on_both(other) | {"by_length": _by_length(self, other)}
+
+    def anywhere(self) -> Self:
+        lengths = tuple(tuple(one.anywhere() for one in items) for items in self.by_length)
+        return replace(super().anywhere(), by_length=lengths)
+
 
 class Dict(Collection):
     kind: ClassVar[Literal["dict"]] = "dict"
@@ -586,10 +597,14 @@ def bounded(value: Value) -> Value:
 
     `a = (a, a)` holds twice as much as before, and a literal list each of its items in two ways.
     """
-    if value.element is None and value.items is None and value.entries is None:
+    lengths = value.by_length if isinstance(value, Tuple) else ()
+    if value.element is None and value.items is None and value.entries is None and not lengths:
+        return value
+    if _is_bounded(value):
         return value
     fields = [name for name in ("element", "items", "entries") if name in value._names]
-    return value if _is_bounded(value) else replace(value, **dict.fromkeys(fields))
+    unknown = replace(value, **dict.fromkeys(fields))
+    return replace(unknown, by_length=()) if isinstance(unknown, Tuple) else unknown
 
 
 def _is_bounded(value: Value) -> bool:
@@ -602,6 +617,7 @@ def _is_bounded(value: Value) -> bool:
                 below.append(one.element)
             below += one.items or ()
             below += (one.entries or {}).values()
+            below += itertools.chain.from_iterable(one.by_length if isinstance(one, Tuple) else ())
         seen += len(below)
         if not below or seen > _LARGEST:
             break
@@ -685,6 +701,19 @@ def _items(a: Common, b: Common) -> tuple[Value, ...] | None:
     if a.items is None or b.items is None or len(a.items) != len(b.items):
         return None
     return tuple(map(join, a.items, b.items))
+
+
+def _by_length(a: Tuple, b: Tuple) -> tuple[tuple[Value, ...], ...]:
+    """What tuples of different lengths hold, the items of each length joined; nothing where a length is not known."""
+    found: dict[int, tuple[Value, ...]] = {}
+    for one in (a, b):
+        lengths = one.by_length or (() if one.items is None else (one.items,))
+        if not lengths:
+            return ()
+        for items in lengths:
+            known = found.get(len(items))
+            found[len(items)] = items if known is None else tuple(map(join, known, items))
+    return tuple(found[length] for length in sorted(found)) if len(found) > 1 else ()
 
 
 def _entries(a: Common, b: Common) -> dict[str, Value] | None:

@@ -21,7 +21,7 @@ def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor |
     func = call.func
     if isinstance(func, ast.Attribute) and func.attr in _MOVES:
         # A view lies in pinned memory, too, and so does a cast to what the loader gives; what else is made of a batch is new.
-        given = viewed(func.value)
+        given = _behind_views(project, function, func.value)
         if _is_made(given):
             return None
     elif isinstance(func, ast.Name) and len(call.args) > 1 and SENDS.search(func.id):
@@ -30,6 +30,16 @@ def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor |
         return None
     batch = project.value(function, given)
     return batch if batch.kind in ("tensor", "batch") and batch.from_loader else None
+
+
+def _behind_views(project: Project, function: Function, node: ast.expr) -> ast.expr:
+    """What views, casts and `Variable(x)`, which is `x` itself, stand before."""
+    node = viewed(node)
+    while (
+        isinstance(node, ast.Call) and node.args and project.resolve(function, node.func) == "torch.autograd.Variable"
+    ):
+        node = viewed(node.args[0])
+    return node
 
 
 def _is_made(node: ast.expr) -> bool:
