@@ -217,10 +217,11 @@ def sets(guard: Guard, flow: Flow) -> bool:
 
 
 def _is_kept(node: ast.AST, flow: Flow) -> bool:
-    """`self.scale`, `self.params[2]`, `first` of `global first`"""
+    """`self.scale`, `self.params[2]`, `first` of `global first`, `params[2]` of what the function is given"""
     base = node.value if isinstance(node, ast.Subscript) else node
     if isinstance(base, ast.Name):
-        return base is node and base.id in flow.globals
+        given = base.id in flow.parameters and base.id not in flow.stores
+        return base.id in flow.globals if base is node else given
     return isinstance(base, ast.Attribute) and (names.chain(base) or [""])[0] == "self"
 
 

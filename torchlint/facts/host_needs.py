@@ -22,6 +22,8 @@ _NEEDS_HOST = (
 _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _NEEDS_HOST |= {"convert_to_tensor"}  # TensorFlow's, which takes arrays
+_RECORDS = regex(rb"wavfile|soundfile|VideoWriter")
+"""What a file holds that writes sounds or films: there `write` takes an array."""
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 _SENDS = ("to", "cuda")
 _MOST_CALLERS = 8
@@ -34,7 +36,7 @@ def host_needs(place: Place, node: ast.expr) -> bool:
 
     Numbers for a file or a chart behind the loop can be gathered on the device.
     """
-    words = _NEEDS_HOST
+    words = _NEEDS_HOST | {"write"} if place.function.module.source.holds(_RECORDS) else _NEEDS_HOST
     if _is_number(place, node) and not _is_written_at_once(place, node):
         words = _NEEDS_HOST - _WRITES - _SHOWS
     taken = place.consumed_by(words, node) and _may_take(place, node, words)

@@ -28,6 +28,7 @@ from .values import (
     FunctionValue,
     Size,
     Tensor,
+    Tuple,
     Value,
     join_all,
     replace,
@@ -41,6 +42,7 @@ _OF_GRAPHS = frozenset(
 """The tensors that a graph of PyTorch Geometric holds."""
 _OF_DGL = frozenset(("ndata", "edata", "srcdata", "dstdata"))
 """The attributes of a graph of DGL under which its tensors are."""
+_SAVED = frozenset(("saved_tensors", "saved_variables"))
 _PROPERTIES = frozenset(("property", "cached_property"))
 _MOST = 8
 """So many methods of subclasses are asked what they give."""
@@ -54,6 +56,8 @@ def attribute(values: Evaluator, node: ast.Attribute) -> Value:
 
 
 def attribute_of(values: Evaluator, base: Value, node: ast.Attribute) -> Value:
+    if node.attr in _SAVED and base.kind == "unknown" and (saved := _saved(values, node)) is not None:
+        return saved
     value = member(values, base, node.attr)
     if not value.proven and value.kind in ("unknown", "tensor") and values.evidence:
         key = key_of(node)
@@ -139,6 +143,23 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
     if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
         return Accelerator(LIKELY)
     return UNKNOWN
+
+
+def _saved(values: Evaluator, node: ast.Attribute) -> Value | None:
+    """`ctx.saved_tensors` in the `backward` of a function of autograd: what its `forward` gives to `save_for_backward`."""
+    function = values.function
+    forward = function.cls.methods.get("forward") if function.cls is not None and function.name == "backward" else None
+    context = function.parameters[0].arg if function.parameters else ""
+    if forward is None or not isinstance(node.value, ast.Name) or node.value.id != context:
+        return None
+    return values.world.inside(forward, _kept_for_backward)
+
+
+def _kept_for_backward(values: Evaluator) -> Value | None:
+    calls = values.function.flow.calls_named("save_for_backward")
+    if not calls or any(isinstance(given, ast.Starred) for call in calls for given in call.args):
+        return None
+    return join_all([Tuple(items=tuple(map(values.value, call.args))) for call in calls])
 
 
 def _of_heirs(values: Evaluator, klass: Class, name: str) -> list[Function]:

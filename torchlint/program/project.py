@@ -34,7 +34,7 @@ from ..facts.values import (
 )
 from ..query.question import question
 from ..settings.home import Home
-from . import attributes, handed, hooks, objects, of_object, results, supers
+from . import applied, attributes, handed, hooks, objects, of_object, results, supers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions, knows_heirs
 from .definitions import GENERIC, Definitions
@@ -150,6 +150,7 @@ class Project(Definitions):
             or self._given_by_heirs(function, name)
             or hooks.given(self, function, name)
             or self._given_for_token(function, name)
+            or self._given_by_apply(function, name)
         )
 
     def calls_near(self, function: Function, path: str) -> Sequence[CallSite]:
@@ -290,6 +291,17 @@ class Project(Definitions):
             return UNKNOWN
         tensors = max((TOKEN_CALLS.get(word, 0) for word in self.base_words(function.cls)), default=0)
         return TENSOR if 0 < function.positions.get(name, 0) <= tensors else UNKNOWN
+
+    def _given_by_apply(self, function: Function, name: str) -> Value:
+        """What `Scale.apply(x, factor)` hands on to the `forward` of a function of autograd, which gets a context before it."""
+        if not function.positions.get(name):
+            return UNKNOWN
+        given = [
+            (site, value)
+            for site in applied.calls(self, function)
+            if not self._tries(site) and (value := self._passed(site, function, name)) is not None
+        ]
+        return self._joined(given) if given else UNKNOWN
 
     def _may_be_of(self, site: CallSite, function: Function) -> bool:
         """Whether a call may run a method: one of its own object's method, `self.step(x)`, is in a class that the method's class is made of."""
