@@ -1384,6 +1384,25 @@ def test_the_ways_to_write_a_table_of_classes(table: str) -> None:
     assert "number" == value(files, "a.py").kind
 
 
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("{'a': nets.a, 'b': nets.b}", ["nets/a.py:make", "nets/b.py:make"]),
+        ("{'a': nets.a, 'c': nets.c}", ["nets/a.py:make"]),
+        ("{'c': nets.c, 'd': os.path}", []),
+    ],
+)
+def test_a_table_of_modules(table: str, expected: list[str]) -> None:
+    files = {
+        "nets/__init__.py": "",
+        "nets/a.py": "def make(x):\n    return 1\n",
+        "nets/b.py": "def make(x):\n    return 2\n",
+        "nets/c.py": "def other(x):\n    return 3\n",
+        "run.py": f"import os\nimport nets.a, nets.b, nets.c\ntable = {table}\ntable[name].make(0)\n",
+    }
+    assert expected == called(files, "run.py")
+
+
 def test_a_file_without_such_a_table_is_not_parsed_for_one() -> None:
     text = "from a import A\ndef f(x) -> A:\n    'A'\n    return isinstance(x, (int, A)) or {'a': A.b, A: 1}\n"
     files = {"a.py": f"{KEPT}A('a')", "b.py": text}

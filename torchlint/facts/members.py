@@ -68,7 +68,9 @@ def attribute_of(values: Evaluator, base: Value, node: ast.Attribute) -> Value:
 
 def member(values: Evaluator, base: Value, attr: str) -> Value:
     kind = base.kind
-    if kind == "name":
+    if base.kind == "name":
+        if base.choices:  # one of several modules: `methods[name].config`
+            return join_all([member(values, one, attr) for one in base.choices])
         return values.named(values.canonical(f"{base.class_name}.{attr}"))
     if attr in _OF_GRAPHS and not base.proven and kind in ("unknown", "tensor") and values.on_graphs:
         return tensor(base.device)

@@ -315,7 +315,19 @@ class Project(Definitions):
         calls = calls or (handed.calls_of_made(self, function) if function.name == "__call__" else [])
         given = (self._passed_to_object(site, function, name) for site in calls if not self._tries(site))
         known = [value for value in given if value is not None]
-        return objects.received(join_all(known)) if known else UNKNOWN
+        parts = [objects.received(join_all(known))] if known else []
+        return join_all([*parts, *self._given_by_own(function, name)] or [UNKNOWN])
+
+    def _given_by_own(self, function: Function, name: str) -> Iterator[Value]:
+        """What methods of a module hand on to its `forward`, as they have it: `self.forward(x)`; a trial on the host tells of no place."""
+        klass = function.cls if function.name == "forward" else None
+        for method in klass.methods.values() if klass is not None else ():
+            for call in method.flow.calls_named("forward"):
+                if syntax.own_attribute(method, call.func) != "forward":
+                    continue
+                value = self._passed(CallSite(method, call), function, name)
+                if value is not None:
+                    yield value if value.from_loader else value.anywhere()
 
     def _tries(self, site: CallSite) -> bool:
         """Whether a call is of a test, or of what a file of modules does on random data where it is run by itself."""
