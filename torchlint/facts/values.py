@@ -196,7 +196,9 @@ class FromLoader(Common):
 
     def on_both(self, other: Self) -> dict[str, Any]:
         # What one path moved is no longer as the loader gave it.
-        moved = self.device != other.device and "accelerator" in (self.device, other.device)
+        moved = self.device != other.device and (
+            "accelerator" in (self.device, other.device) or self.is_moved or other.is_moved
+        )
         from_loader = self.from_loader, other.from_loader
         return super().on_both(other) | {
             "device": _device_of_moved(self, other),
@@ -205,6 +207,11 @@ class FromLoader(Common):
             "managed": self.managed or other.managed,
             "loader_calls": self.loader_calls | other.loader_calls,
         }
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether a loader gave it, and somebody moved it since, wherever to."""
+        return self.proven and bool(self.loader_calls) and not (self.from_loader or self.device)
 
     def anywhere(self) -> Self:
         return replace(self, device="", from_loader=False, pinned=None)
