@@ -68,6 +68,7 @@ _WEAK = frozenset(("sync_gradients",))
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
 _TRAINING = frozenset(("training", "is_training", "isTrain", "is_train", "return_loss"))
 _EVALUATING = frozenset(("test", "test_only", "eval_only"))
+_SOME = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.In
 _MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
 _CLOCKS = frozenset(
     """time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now time perf_counter timer""".split()
@@ -589,8 +590,8 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
                 return ""
             if equal and not _small(divided[1], value_of):
                 return "throttled"
-            # `step % n < k`, `step % n > n - k`: some of n.
-            if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and true and not _small(divided[1], value_of):
+            # `step % n < k`, `step % n > n - k`, `step % n in range(k)`: some of n.
+            if isinstance(op, _SOME) and true and not _small(divided[1], value_of):
                 return "throttled"
             return ""
     if true and _is_elsewhere(left, op, right):
@@ -752,9 +753,9 @@ def _throttle_word(node: ast.expr) -> bool:
     last = parts[-1]
     if last in _RANKS:
         return False
-    if last.lower() in _LASTS:
-        return True
     words = _words_of(node)
+    if last.lower() in _LASTS or "finished" in words:
+        return True
     if not _TRACKERS.isdisjoint(words) and words <= _TRACKERS | _TOLD:
         return False  # `report_to_wandb`: where to, not how often
     hits = words & _THROTTLES
