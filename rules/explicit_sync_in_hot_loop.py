@@ -53,7 +53,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Around a timer, or a context manager that is one, where the wait is what makes the time right (with `--preview` an `info`
+    Around a timer, or a context manager that is one, where the wait is what makes the time right (an `info`
     where a training loop itself, or a context manager or decorator of the project around what it does, takes the time of each step without being asked to); behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
     out-of-memory error; behind a `del` in an evaluation loop, whose memory is wanted by what comes next; where another library's streams are waited for (CuPy, Numba): none of these is reported. In front of a read of the device, which waits for its own stream, it
     is an `info`. Two programs that share a device in turns may need
@@ -101,7 +101,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     level = looped or ("warning" if frequency.in_forward(site) and not site.rare else None)
     served = level is None and serving.is_handler(site.function) and not site.rare
     each = level is None and not served and site.name in _CACHES and _behind_model(site)
-    step = _decorated_step(site) if level is None and site.name in _WAITS and site.settings.preview else None
+    step = _decorated_step(site) if level is None and site.name in _WAITS else None
     if served or each or step is not None:
         level = "info"
     if level is None or site.role in ("benchmark", "test") or site.in_compiled or not site.accelerator:
@@ -257,7 +257,7 @@ def _decorated_step(site: Site) -> Site | None:
 def _times_each_step(site: Site, step: Site) -> bool:
     """Whether a training loop itself takes the time of each step, or a timer of the project around what it does there, and nobody
     has to ask for it: `if device.type == "cuda":` asks for no more. `step` is the place that tells how often it runs."""
-    if not site.settings.preview or step.hot is None:
+    if step.hot is None:
         return False
     loop = site.loop()
     if loop is None and not _is_of_timer(site):

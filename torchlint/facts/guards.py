@@ -69,6 +69,9 @@ _WEAK = frozenset(("sync_gradients",))
 _TRAINING = frozenset(("training", "is_training", "isTrain", "is_train", "return_loss"))
 _EVALUATING = frozenset(("test", "test_only", "eval_only"))
 _SOME = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.In
+_OF_DEVICE = frozenset("cuda use_cuda use_gpu with_cuda has_cuda is_cuda cuda_available".split())
+_NAMES = 3
+"""Through so many names a mask is followed."""
 _MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
 _CLOCKS = frozenset(
     """time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now time perf_counter timer""".split()
@@ -182,6 +185,8 @@ class _Reading:
             return "cold"
         if self._is_empty(test, true) or self._is_extra(test, true) or (true and environment.is_off(test, self.flow)):
             return "cold"
+        if (true and self._is_own_check(test)) or (not true and _asks_for_device(test)):
+            return "cold"
         if (
             isinstance(test, ast.Compare)
             and isinstance(test.ops[0], ast.Is | ast.Eq)
@@ -231,6 +236,15 @@ class _Reading:
         return _counts_rows(test) and isinstance(
             op, ast.Eq | ast.LtE | ast.Lt if true else ast.Gt | ast.NotEq | ast.GtE
         )
+
+    def _is_own_check(self, test: ast.expr) -> bool:
+        """`if __name__ == "__main__":` in a method: what a file of classes checks where it is run by itself."""
+        match test:
+            case ast.Compare(
+                left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
+            ):
+                return self.flow.function.cls is not None
+        return False
 
     def _is_mode(self, name: ast.Name) -> bool:
         """`if eval_masks:` in a loop, where the function set it to a constant before: it holds on each iteration, or on none."""
@@ -786,22 +800,29 @@ def _is_short_of_memory(test: ast.expr) -> bool:
     return "oom" in words or {"out", "of", "memory"} <= words
 
 
-def _is_accident(test: ast.expr, true: bool, flow: Flow | None) -> bool:
-    """`if torch.isnan(loss).any():`, `if not math.isfinite(loss):`: what a run hopes never to meet; one name is looked up."""
+def _asks_for_device(test: ast.expr) -> bool:
+    """`torch.cuda.is_available()`, `use_cuda`, `x.is_cuda`: what does not hold where a program has no accelerator."""
+    if isinstance(test, ast.Call):
+        return (names.chain(test.func) or [])[-2:] == ["cuda", "is_available"]
+    return names.last(test) in _OF_DEVICE
+
+
+def _is_accident(test: ast.expr, true: bool, flow: Flow, steps: int = _NAMES) -> bool:
+    """`if torch.isnan(loss).any():`, `if not math.isfinite(loss):`: what a run hopes never to meet; so many names are looked up."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not | ast.Invert):
-        return _is_accident(test.operand, not true, flow)
+        return _is_accident(test.operand, not true, flow, steps)
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd | ast.BitOr):
-        return _is_accident(test.left, true, flow) and _is_accident(test.right, true, flow)
+        return all(_is_accident(one, true, flow, steps) for one in (test.left, test.right))
     if isinstance(test, ast.Name):
-        value = _mask(test, flow) if flow is not None else None
-        return value is not None and _is_accident(value, true, None)
+        value = _mask(test, flow) if steps else None
+        return value is not None and _is_accident(value, true, flow, steps - 1)
     if not isinstance(test, ast.Call):
         return False
     last = names.last(test.func)
     if last in ("any", "all") and isinstance(test.func, ast.Attribute):
         given = next((one for one in test.args[:1] if not isinstance(one, ast.Constant)), None)  # not `mask.all(1)`
         calculated = isinstance(test.func.value, ast.Call | ast.BinOp | ast.UnaryOp)
-        return _is_accident(test.func.value if calculated or given is None else given, true, flow)
+        return _is_accident(test.func.value if calculated or given is None else given, true, flow, steps)
     return last in ("isnan", "isinf") if true else last == "isfinite"
 
 

@@ -56,7 +56,7 @@ def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr |
         value = place.value(node)
         if value.kind != "tensor" or value.from_loader:
             return None
-        if not value.device and (_of_batch(place, node) or _counts_packed(place, node)):
+        if _counts_packed(place, node) or (not value.device and _of_batch(place, node)):
             return None
         if not value.on_cpu:
             if value.certainty < certainty or (not value.device and sent_later(place.flow, node)):
@@ -114,8 +114,14 @@ def _counts_packed(place: Place, node: ast.expr) -> bool:
 
     https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.rnn.PackedSequence.html
     """
-    while isinstance(node, ast.Subscript):
-        node = node.value
+    while True:
+        match node:
+            case (
+                ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(attr="detach" | "long" | "clone", value=inner))
+            ):
+                node = inner
+            case _:
+                break
     return names.last(node) == "batch_sizes" and place.function.module.source.holds(common_names.PACKS)
 
 
@@ -273,7 +279,7 @@ def host_copy(place: Place, call: ast.Call, certainty: Certainty = PROVEN) -> as
     if isinstance(asked, ast.Attribute) and asked.attr in _OF_MODULES:
         return None
     value = place.value(func.value)
-    if value.on_cpu:
+    if value.on_cpu or _counts_packed(place, func.value):
         return None
     if not value and func.attr == "cpu":
         if _becomes_array(place, call):

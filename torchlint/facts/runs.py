@@ -127,6 +127,16 @@ def of_few(function: Function, loop: Loop) -> bool:
     return bool(made) and all(isinstance(one, ast.Assign) and _is_written_out(one.value) for one in made)
 
 
+def of_one(loop: Loop) -> bool:
+    """Whether a loop goes through one thing at most: `for path in paths[:1]:`, `for _ in range(1):`."""
+    match loop:
+        case ast.For(iter=ast.Subscript(slice=ast.Slice(lower=None, upper=ast.Constant(value=1), step=None))):
+            return True
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=1)])):
+            return True
+    return False
+
+
 def counts_few(function: Function, loop: Loop) -> bool:
     """Whether a loop counts to a small number that stands there, or has a name: `for _ in range(5):`, `for _ in range(TRIALS):`."""
     made = loop.iter if isinstance(loop, ast.For) else None
