@@ -133,8 +133,9 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
         yield from _evaluated(site, trains=training.asks(site.function))
     elif site.name in _PICTURES:
         yield from _shown(site)
-    elif site.name == ".item()" and site.loop() is None and _is_script(site):
-        yield from _read(site)
+    elif site.name == ".item()" and site.loop() is None and site.hot is None:
+        if _is_script(site):
+            yield from _read(site)
     elif site.value(_dropped(site)).kind in ("tensor", "unknown"):
         yield from _unused(site)
 

@@ -214,10 +214,11 @@ _ENTRIES = (
     Entry("torch.utils.ffi.create_extension", "`torch.utils.cpp_extension`"),
     _renamed("torchvision.transforms.Scale", "torchvision.transforms.Resize"),
     _renamed("torchvision.transforms.RandomSizedCrop", "torchvision.transforms.RandomResizedCrop"),
-    _renamed("torchvision.models.utils.load_state_dict_from_url", "torch.hub.load_state_dict_from_url"),
-    _renamed(
+    # No fix: the import is what fails, and stays.
+    Entry("torchvision.models.utils.load_state_dict_from_url", "`torch.hub.load_state_dict_from_url`"),
+    Entry(
         "torchvision.transforms.functional_tensor.rgb_to_grayscale",
-        "torchvision.transforms.functional.rgb_to_grayscale",
+        "`torchvision.transforms.functional.rgb_to_grayscale`",
     ),
     *(
         Entry(name, "`url` of the weights, such as `ResNet18_Weights.DEFAULT.url`", attribute=True)

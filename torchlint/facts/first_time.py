@@ -516,7 +516,7 @@ def _is_longer(put: ast.expr, key: ast.expr, flow: Flow) -> bool:
         parts = list(_summands(whole))
     own = key.args[0] if _is_str(key) else key
     words = (string(part) for part in parts)
-    return any(words) and any(same(part.args[0] if _is_str(part) else part, own) for part in parts)
+    return len(parts) > 1 and any(words) and any(same(part.args[0] if _is_str(part) else part, own) for part in parts)
 
 
 def _is_str(node: ast.expr) -> TypeGuard[ast.Call]:

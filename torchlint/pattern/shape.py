@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import on_ast
-from .words import HOLE, parsed
+from .words import HOLE, is_hole, parsed
 
 
 class Hole:
@@ -144,12 +144,12 @@ class Shape:
         return part
 
     def _made(self, node: ast.AST, *, outside: bool) -> Part:
-        if isinstance(node, ast.Name) and node.id.startswith(HOLE):
+        if isinstance(node, ast.Name) and is_hole(node.id):
             return Hole(node.id.removeprefix(HOLE))
         dotted = _dotted(node)
         if dotted is not None:
             return Named(dotted)
-        if isinstance(node, ast.NamedExpr) and not node.target.id.startswith(HOLE):
+        if isinstance(node, ast.NamedExpr) and not is_hole(node.target.id):
             return Parameter(node.target.id, self._part(node.value, outside=False))
         if isinstance(node, ast.NamedExpr):
             return Caught(node.target.id.removeprefix(HOLE), self._part(node.value, outside=False))
@@ -176,7 +176,7 @@ class Shape:
             # The bases of a class stand in brackets, its decorators do not.
             bare = kind in ("def", "with") or (kind == "class" and at == 1)
             return self._several(part, outside=outside and bare, scattered=scattered)
-        if isinstance(part, str) and part.startswith(HOLE) and kind in ("attribute", "def", "class"):
+        if isinstance(part, str) and is_hole(part) and kind in ("attribute", "def", "class"):
             return Hole(part.removeprefix(HOLE))
         return part
 
@@ -221,7 +221,7 @@ def _dotted(node: ast.AST) -> str | None:
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name) or any(part.startswith(HOLE) for part in (node.id, *parts)):
+    if not isinstance(node, ast.Name) or any(map(is_hole, (node.id, *parts))):
         return None
     return ".".join([node.id, *parts[::-1]])
 

@@ -88,6 +88,11 @@ def triggers(patterns: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def is_hole(name: str) -> bool:
+    """Whether a name of a parsed pattern is a hole: `__x` for `$x`, and not `__init__`."""
+    return name.startswith(HOLE) and not (name[2:3].isalpha() and name.endswith("__"))
+
+
 def parsed(pattern: str) -> ast.stmt:
     """A pattern as Python's parser sees it, holes as names that begin with two underscores."""
     return ast.parse(pattern.replace("$", HOLE)).body[0]
