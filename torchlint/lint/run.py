@@ -17,6 +17,7 @@ from ..facts.syntax import never_runs
 from ..program.context import ACCELERATOR
 from ..program.files import normal, read
 from ..program.project import Project
+from ..program.unused import is_unused
 from ..query.closures import Depends
 from ..rule import Rule, Scope, fixer, load
 from ..rule.analysis import Analysis
@@ -389,7 +390,8 @@ class _Run:
                     )
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
                 fits = site.torch is not None and rule.torch.intersects(site.torch)
-                if fits and not never_runs(site.flow, site.target) and site.confirmed:
+                runs = not never_runs(site.flow, site.target) and not is_unused(self.project, site.function)
+                if fits and runs and site.confirmed:
                     yield self._with_fix(site, finding)
         except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds at one place, never the run
             self._fault(rule.code, error, site.target, site.module)
