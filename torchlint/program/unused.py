@@ -32,6 +32,8 @@ def _is_unused(project: Project, function: Function) -> bool:
     module, word = function.module, as_bytes(function.name)
     if module.source.holds(_AT_RUN_TIME) or not project.importers(module.path):
         return False
+    if project.named_by(module, function.name):  # before all texts are searched for the name
+        return False
     if project.holders(rb"\b%s\b" % word, word=word) != {module.path} or not _is_application(project):
         return False
     looked_up = rb"getattr\(\s*(?:\w+\.)*%s\b" % as_bytes(module.name.rpartition(".")[2])
