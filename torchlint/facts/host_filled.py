@@ -29,9 +29,9 @@ _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat
 _BETWEEN |= frozenset("unsqueeze squeeze view reshape repeat t transpose permute expand flatten expand_as".split())
 _TURNED = frozenset(("T", "mT"))
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
-_CALCULATE = frozenset(("torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad"))
 _REARRANGE = frozenset(("einops.rearrange", "einops.repeat", "einops.reduce"))
-"""What gives the elements of its first argument in another shape; the others are its pattern and sizes."""
+_REARRANGE |= {"torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad"}
+"""What gives the elements of its first argument in another shape; the others are its pattern, sizes and numbers."""
 _PAIRS = frozenset(("torch.triu_indices", "torch.tril_indices"))
 _NO_TENSORS = frozenset(("number", "str", "none", "dtype"))
 _STEPS = 8
@@ -92,7 +92,8 @@ def _found(place: Place, moved: ast.expr) -> Filled | None:
             return Filled(found, "calculated" if once else "factory")
         if made is moved and _is_host_cast(place, made):
             return Filled(made, "cast")
-    calculated = _calculated(place, moved, _STEPS)
+    calculated = _calculated(place, moved, _STEPS, before=True)
+    calculated = tuple(made for made in calculated if place.flow.loops(made) == place.flow.loops(place.target))
     if not calculated or place.value(moved).device == "accelerator" or place.value(calculated[0]).device != "cpu":
         return None
     return Filled(calculated[0], "calculated", calculated[1:])
@@ -194,24 +195,31 @@ def _by_numbers_alone(place: Place, value: ast.expr) -> ast.expr | None:
     return None
 
 
-def _calculated(place: Place, node: ast.expr, steps: int) -> tuple[ast.Call, ...]:
-    """The factories in what is calculated on the host of factories and numbers alone; none where it is made of more."""
+def _calculated(place: Place, node: ast.expr, steps: int, *, before: bool = False) -> tuple[ast.Call, ...]:
+    """The factories in what is calculated on the host of factories and numbers alone; none where it is made of more.
+
+    `before`: also those of what was made before the loop of the place for that alone.
+    """
     if not isinstance(node, ast.Call):
-        return _looked_into(place, node, steps)
+        return _looked_into(place, node, steps, before)
     # The calls of a chain of methods are places, too.
-    key = ("calculated", node, steps, place.statement, tuple(place.flow.loops(place.target)))
-    return place.once(key, lambda: _looked_into(place, node, steps))
+    key = ("calculated", node, steps, before, place.statement, tuple(place.flow.loops(place.target)))
+    return place.once(key, lambda: _looked_into(place, node, steps, before))
 
 
-def _looked_into(place: Place, node: ast.expr, steps: int) -> tuple[ast.Call, ...]:
+def _looked_into(place: Place, node: ast.expr, steps: int, before: bool) -> tuple[ast.Call, ...]:
     """The same, worked out."""
     if isinstance(node, ast.Name):
         made = assigned(place.function, node) if steps and node.id not in place.flow.globals else None
-        if made is None or place.flow.loops(made) != place.flow.loops(place.target) or _is_fed(place, node, steps):
+        if made is None or _is_fed(place, node, steps):
             return ()
-        return _calculated(place, made, steps - 1)
+        around, loops = place.flow.loops(made), place.flow.loops(place.target)
+        outside = around == loops[len(loops) - len(around) :] and len(place.flow.loads[node.id]) == 1
+        if around != loops and not (before and outside):
+            return ()
+        return _calculated(place, made, steps - 1, before=before)
     if isinstance(node, ast.ListComp):
-        return _calculated(place, node.elt, steps)
+        return _calculated(place, node.elt, steps, before=before)
     if isinstance(node, ast.Call):
         if (made := factory(place, node)) is not None:
             return (made,)
@@ -221,7 +229,7 @@ def _looked_into(place: Place, node: ast.expr, steps: int) -> tuple[ast.Call, ..
             return (node,)
         if (made := _one_hot(place, node)) is not None:
             return (made,)
-    found = [(part, _calculated(place, part, steps)) for part in _parts(place, node)]
+    found = [(part, _calculated(place, part, steps, before=before)) for part in _parts(place, node)]
     if not any(made for _, made in found):
         return ()  # most are calculated from nothing that was made here: what is a number takes longer to tell
     parts = [made for part, made in found if not _is_number(place, part)]
@@ -279,7 +287,7 @@ def _parts(place: Place, node: ast.expr) -> list[ast.expr]:
         if name in _REARRANGE:
             return given[:1]
         plain = name is not None and name.startswith("torch.") and name.count(".") == 1
-        return given if plain or name in _CALCULATE else []
+        return given if plain else []
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.UnaryOp):
@@ -394,6 +402,8 @@ def _is_calculated_array(place: Place, node: ast.expr | None) -> bool:
         parts = [node.operand]
     elif isinstance(node, ast.BinOp):
         parts = [node.left, node.right]
+    elif isinstance(node, ast.Compare):
+        parts = [node.left, *node.comparators]
     elif isinstance(node, ast.Call) and place.resolve(node.func) in _NUMPY_OF_ELEMENTS and not node.keywords:
         parts = node.args
     else:

@@ -97,7 +97,10 @@ def _generates(place: Place) -> bool:
 
 
 def _long_loops(place: Place) -> Iterator[ast.For | ast.While]:
-    return (node for node in place.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1)
+    """The loops of the function that do more than one thing, but for those that the place itself stands in."""
+    around = {*place.flow.ancestors(place.target)}
+    loops = (node for node in place.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1)
+    return (loop for loop in loops if loop not in around)
 
 
 def _runs_something(place: Place, loop: ast.For | ast.While) -> bool:
