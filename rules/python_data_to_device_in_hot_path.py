@@ -56,7 +56,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
     that it was given, whoever calls it, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
-    tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first.
+    tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first;
+    in every forward a constant or what is counted there, where the index is made (`x[:, torch.tensor([i for i in range(n) for j in range(i)])]`).
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is.
     Of data that nothing is known of, and of arrays, four cases are reported: what a program would keep, but asks for by a part of its key
     (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of
@@ -116,11 +117,14 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if site.pattern in _BY_TYPE and not _is_data(site, data):
         return
     stored = _stored(site) if site.name == "torch.tensor()" else None
-    moved = stored is not None or _is_sent(site)
-    if not moved or (site.hot is None and site.rare):
+    constant = is_constant_data(site, data)
+    if stored is None and not _is_sent(site):
+        if constant or _is_counted(site, data):
+            yield from _as_index(site, data)
+        return
+    if site.hot is None and site.rare:
         return
     value = site.value(data)
-    constant = is_constant_data(site, data)
     each = value.element
     if value.kind == "tensor" or (each is not None and each.kind == "tensor" and not (each.on_cpu or each.from_loader)):
         return
@@ -173,7 +177,7 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if (missed := _missed(site)) is not None:
         container, key = missed
         return f"`{site.short(data)}` is copied to the device each time: `{site.short(container)}` is asked for `{site.short(key)}`, and has it under another key"
-    if syntax.is_counted(site.resolve, data, ("list", "tuple")):
+    if _is_counted(site, data):
         instead = "" if isinstance(data, ast.ListComp) and len(data.generators) > 1 else "; `torch.arange` counts there"
         return f"`{site.short(data)}` is counted on the host and copied to the device each time{instead}"
     if _is_given(site, data):
@@ -183,6 +187,23 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if number or listed or (not value and (_is_option(site, data) or _is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
+
+
+def _is_counted(site: Site, data: ast.expr) -> bool:
+    return syntax.is_counted(site.resolve, data, ("list", "tuple"))
+
+
+def _as_index(site: Site, data: ast.expr) -> Iterator[Finding]:
+    """Data that says what to take of a tensor of the device in a forward; what loops do is told where the index stands."""
+    if not isinstance(data, ast.List | ast.ListComp | ast.Call) or site.rare or frequency.severity(site) is not None:
+        return
+    uses = indexed(site, site.call)
+    use = next((use for use in uses if is_of_device(site, use)), None)
+    if use is None or any(site.value(one.value).on_cpu for one in uses) or site.makes_on_accelerator:
+        return
+    if site.accelerator and frequency.in_forward(site) and not _leaves_early(site):
+        message = f"`{site.short(data)}` is copied to the device each time: it is an index of `{site.short(use.value)}`"
+        yield site.finding(message, related=site.why_hot())
 
 
 def _missed(site: Site) -> tuple[ast.expr, ast.expr] | None:
