@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.facts.nodes import keyword_of
+from torchlint.facts.sending import move_of, moved_next
 from torchlint.facts.told import Construction
 from torchlint.facts.values import Tensor, Value
 from torchlint.rule import Finding, Site, chain, rule
@@ -25,7 +26,7 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.tensor()` of a list of arrays, of an array that a NumPy call has just made (in loops, forward passes
-    and data loading), of a tensor, in loops and forward passes of a list of tensors, or of numbers with one of the device among them (`torch.tensor([hits, n])`), `torch.tensor(numbers)[i].item()` in loops, and
+    and data loading), of a tensor, in loops and forward passes of a list of tensors, or of numbers with one of the device among them (`torch.tensor([hits, n])`), `torch.tensor(numbers)[i].item()` in loops, `torch.tensor(range(n))` there, in forward passes and in data loading, and
     `torch.stack([torch.tensor(v) for v in values])`.
 
     ## Why is this slow?
@@ -99,6 +100,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     elif (one := _rewrapped(site, given)) is not None:
         message = f"`{site.short()}` makes a number of a tensor and a tensor of it again; `{site.short(one)}.reshape(1)` makes neither"
         yield site.finding(message)
+    elif _is_range(site, given) and _repeats(site) and not _is_moved(site):
+        yield site.finding(f"`{site.short()}` counts number by number in Python; `torch.arange` does so at once")
     elif value.kind == "list" and _is_read_back(site):
         yield site.finding(f"`{site.short()}` is made to read one element back: the list has it")
     elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site) and not _converts(site, given):
@@ -228,6 +231,19 @@ def _asked(site: Site, test: ast.expr, given: ast.expr) -> bool | None:
     if site.resolve(test.func) == "torch.is_tensor" or site.resolve(test.args[-1]) == "torch.Tensor":
         return True
     return False if chain(test.func) == ["isinstance"] and not isinstance(test.args[-1], ast.Tuple) else None
+
+
+def _is_range(site: Site, given: ast.expr) -> bool:
+    """`range(n)`, `list(range(n))`, `[i for i in range(n)]`; how many numbers there are is not written out."""
+    if not syntax.is_counted(site.resolve, given, ("list",)) or len(getattr(given, "generators", ())) > 1:
+        return False
+    ranges = [node for node in ast.walk(given) if isinstance(node, ast.Call) and site.resolve(node.func) == "range"]
+    return any(not isinstance(bound, ast.Constant) for one in ranges for bound in one.args)
+
+
+def _is_moved(site: Site) -> bool:
+    """Whether what is made goes to another device, of which TL113 tells."""
+    return bool(site.argument("device") or move_of(site, site.call) or moved_next(site, site.call))
 
 
 def _is_collated(value: Tensor) -> bool:
