@@ -83,7 +83,7 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     if second in ("cuda", "xpu", "mps", "accelerator", "npu"):
         return _device_module(last, args)
     if second in _SERVICES:
-        return _service(second, last, name)
+        return _service(second, last, name, args)
     if last == "device":
         value = args.first
         return {"cpu": CPU, "accelerator": CUDA}.get(device_of(value), DEVICE)
@@ -167,7 +167,7 @@ def _device_module(last: str, args: Arguments) -> Value:
     return UNKNOWN
 
 
-def _service(second: str, last: str, name: str) -> Value:
+def _service(second: str, last: str, name: str, args: Arguments) -> Value:
     if last in _CONTEXTS:
         return CONTEXT
     if second == "distributed":
@@ -176,7 +176,8 @@ def _service(second: str, last: str, name: str) -> Value:
         if last.startswith("is_"):
             return BOOL
     if second == "autograd" and last == "grad":
-        return sequence(TENSOR)
+        records = args.keywords.get("create_graph")
+        return sequence(tensor(grad=True) if records is not None and records.const is True else TENSOR)
     if name.startswith("torch.compiler.is_") or name.endswith((".is_compiling", ".is_scripting", ".is_tracing")):
         return BOOL
     return UNKNOWN
