@@ -17,7 +17,7 @@ from torchlint.facts import (
 )
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import Loop, contains
-from torchlint.facts.frozen import freezes_itself, is_frozen
+from torchlint.facts.frozen import freezes_itself, is_frozen, is_frozen_by
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import steps
 from torchlint.facts.trainable import model_of, runs_trainable
@@ -194,6 +194,8 @@ def _frozen(site: Site, call: ast.Call) -> bool:
     model = model_of(call)
     if isinstance(model, ast.Attribute) and site.value(model).kind == "function":
         model = model.value
+    if isinstance(model, ast.Attribute) and is_frozen_by(site, site.value(model.value), model.attr):
+        return True
     return is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model))
 
 

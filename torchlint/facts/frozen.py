@@ -29,6 +29,12 @@ def is_frozen(place: Place, name: str) -> bool:
     return any(_freezes(base.module.lines_of(base.node), name) for base in bases)
 
 
+def is_frozen_by(place: Place, holder: Value, name: str) -> bool:
+    """Whether the constructor of what holds a model freezes that: `model.encoder` of a `model` that freezes `self.encoder`."""
+    init = place.project.method(holder.class_, "__init__") if holder.class_ is not None else None
+    return init is not None and init.says(_NAMES_GRAD) and _freezes(init.module.lines_of(init.node), name)
+
+
 def freezes_itself(model: Value) -> bool:
     """Whether the constructor of a model takes the gradients from all of its parameters: `self.requires_grad_(False)`,
     `for p in self.parameters(): p.requires_grad = trainable`, of a parameter that is False by default and that nobody gives.

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
-from . import arguments, common_names, names
+from . import arguments, common_names, names, runs
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import severity
@@ -599,7 +599,7 @@ def per_element(place: Place, call: ast.Call) -> ast.AST | None:
         return None
     if loops[0] is place.warm or (place.hot is not None and loops[0] is place.hot.loop):
         return None
-    if _streamed(place, loops[0].iter):
+    if _streamed(place, loops[0].iter) or runs.of_one_kept(place.function, loops[0]):
         return None
     value = place.value(loops[0].iter)
     over_tensors = value.kind == "tensor" or (

@@ -22,6 +22,10 @@ _FEW_TRIES = 100
 """A loop that fails after more tries than these may be one of steps."""
 _FEW = 16
 """A loop that counts to no more than this is no work beside a hundred steps."""
+_GO_THROUGH = frozenset(("tqdm", "enumerate", "reversed", "list", "zip"))
+"""Functions that give the elements of a list one by one."""
+_ASK = frozenset(("len", "sum", "is_tensor", "isinstance", "stack"))
+"""Functions that leave a list as it is."""
 _MOVES = frozenset(("to", "cuda", "half", "bfloat16", "train"))
 _CAPTURES = frozenset(("CUDAGraph", "XPUGraph", "capture_begin", "make_graphed_callables"))
 _CRITERION = regex(r"loss|criterion|entropy", re.IGNORECASE)
@@ -128,13 +132,67 @@ def of_few(function: Function, loop: Loop) -> bool:
 
 
 def of_one(loop: Loop) -> bool:
-    """Whether a loop goes through one thing at most: `for path in paths[:1]:`, `for _ in range(1):`."""
-    match loop:
-        case ast.For(iter=ast.Subscript(slice=ast.Slice(lower=None, upper=ast.Constant(value=1), step=None))):
+    """Whether a loop goes through one thing at most: `for path in tqdm(paths[:1]):`, `for _ in range(1):`."""
+    return isinstance(loop, ast.For) and _is_one(loop.iter, lambda _: False)
+
+
+def of_one_kept(function: Function, loop: Loop) -> bool:
+    """The same, also of a list that gets one thing: `extra = [penalty]`."""
+    return isinstance(loop, ast.For) and _is_one(loop.iter, lambda node: _is_list_of_one(function, node))
+
+
+def _is_one(node: ast.expr, is_one: Callable[[ast.expr], bool]) -> bool:
+    match node:
+        case ast.Subscript(slice=ast.Slice(lower=None, upper=ast.Constant(value=1), step=None)):
             return True
-        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=1)])):
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=1)]):
             return True
-    return False
+        case ast.Call(func=ast.Name(id="zip"), args=given):
+            return any(_is_one(one, is_one) for one in given)
+        case ast.Call(args=[whole, *_]) if names.last(node.func) in _GO_THROUGH:
+            return _is_one(whole, is_one)
+    return is_one(node)
+
+
+def _is_list_of_one(function: Function, node: ast.expr) -> bool:
+    """Whether a list of the function gets one thing: `extra = []`, `extra.append(penalty)`, and nothing else is done to it."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return len(node.elts) == 1 and not isinstance(node.elts[0], ast.Starred)
+    if not isinstance(node, ast.Name):
+        return False
+    flow, name = function.flow, node.id
+    stores = flow.stores.get(name, ())
+    if (
+        not stores
+        or name in flow.parameters
+        or name in flow.globals
+        or not all(_only_asks(flow, one) for one in flow.loads[name])
+    ):
+        return False
+    added = [call for call in flow.calls_named("append") if names.chain(call.func) == [name, "append"]]
+    first = min(stores, key=lambda store: store.lineno)
+    around = frozenset(flow.guards(first))
+    if any(
+        flow.loops(one) != flow.loops(first) or not around <= frozenset(flow.guards(one)) for one in (*stores, *added)
+    ):
+        return False
+    return all(
+        isinstance(made := flow.parents.get(store), ast.Assign)
+        and isinstance(made.value, ast.List)
+        and not any(isinstance(one, ast.Starred) for one in made.value.elts)
+        and len(made.value.elts) + sum(call.lineno > store.lineno for call in added) <= 1
+        for store in stores
+    )
+
+
+def _only_asks(flow: Flow, load: ast.Name) -> bool:
+    """Whether a place that names a list adds no more to it than `append` does: `len(xs)`, `for x in zip(xs, ys)`, `[xs]`."""
+    around = flow.parents.get(load)
+    if isinstance(around, ast.Call):
+        return names.last(around.func) in _ASK or names.last(around.func) in _GO_THROUGH
+    if isinstance(around, ast.Attribute):
+        return around.attr == "append"
+    return isinstance(around, ast.List | ast.For | ast.comprehension | ast.Subscript)
 
 
 def counts_few(function: Function, loop: Loop) -> bool:

@@ -12,7 +12,7 @@ from ..facts.module import Function
 from ..facts.nodes import names_in, without_not
 from ..facts.syntax import required
 from ..query.question import question
-from . import passed, settled
+from . import hooks, passed, settled
 from .calling import CallSite
 from .loops import counted_by
 from .project import Project
@@ -212,13 +212,23 @@ def _ends_for_good(function: Function, loop: ast.While) -> bool:
 def _never(project: Project, function: Function, guard: Guard) -> bool:
     """Whether what is behind a condition runs once, or never: see `settled`, and `first_time.fillers`."""
     key = ("never", function, guard.test, guard.true, guard.block is None)
-    rare = (_is_settled, _is_filled, _is_done, _is_outgrown, _is_kept_by_callers)
+    rare = (_is_settled, _is_filled, _is_done, _is_outgrown, _is_kept_by_callers, _is_no_tensor)
     return project.ask(key, lambda: any(one(project, function, guard) for one in rare), False)
 
 
 def _is_settled(project: Project, function: Function, guard: Guard) -> bool:
     """Whether no call of the program gives the options that a condition asks for."""
     return settled.truth(project, function, guard.test) is (not guard.true)
+
+
+def _is_no_tensor(project: Project, function: Function, guard: Guard) -> bool:
+    """`if isinstance(grads, Tensor):` of what a hook is given in a tuple."""
+    test, true = without_not(guard.test, guard.true)
+    tested = names.type_tested(test)
+    if not true or not isinstance(tested, ast.Name) or tested.id in function.flow.stores:
+        return False
+    asks = isinstance(test, ast.Call) and all(names.last(one) == "Tensor" for one in test.args[1:])
+    return asks and hooks.given(project, function, tested.id).kind == "list"
 
 
 def _is_filled(project: Project, function: Function, guard: Guard) -> bool:
