@@ -215,7 +215,11 @@ _ENTRIES = (
     _renamed("torchvision.transforms.Scale", "torchvision.transforms.Resize"),
     _renamed("torchvision.transforms.RandomSizedCrop", "torchvision.transforms.RandomResizedCrop"),
     # No fix: the import is what fails, and stays.
-    Entry("torchvision.models.utils.load_state_dict_from_url", "`torch.hub.load_state_dict_from_url`"),
+    Entry(
+        "torchvision.models.utils.load_state_dict_from_url",
+        "`torch.hub.load_state_dict_from_url`",
+        successor="torch.hub.load_state_dict_from_url",
+    ),
     Entry(
         "torchvision.transforms.functional_tensor.rgb_to_grayscale",
         "`torchvision.transforms.functional.rgb_to_grayscale`",
