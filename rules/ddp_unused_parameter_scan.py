@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.facts import evaluation_mode
+from torchlint.facts.common_names import LIGHTNING_TRAINERS
 from torchlint.facts.nodes import is_constant, keyword_of
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -17,7 +18,6 @@ _WRAPPERS = (
     "lightning.fabric.strategies.DDPStrategy",
 )
 _ARGUMENTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
-_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 _TRAINS = regex(rb"(?i)train|backward|optim|\.fit\(|\.step\(")
 _EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
 
@@ -27,7 +27,7 @@ _EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
     shape=[
         *(f"{name}(..., find_unused_parameters=True)" for name in _WRAPPERS),
         *(f"{name}(..., ddp_find_unused_parameters=True)" for name in _ARGUMENTS),
-        *(f'{name}(..., strategy="ddp_find_unused_parameters_true")' for name in _TRAINERS),
+        *(f'{name}(..., strategy="ddp_find_unused_parameters_true")' for name in LIGHTNING_TRAINERS),
         f"{_DDP}(...)",
     ],
     severity="info",
@@ -91,14 +91,14 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
 def _option_of(site: Site) -> str:
     """What asks for it: of a trainer, which has many arguments, the one that does."""
     name = site.name.removesuffix("()")
-    if name in _TRAINERS:
+    if name in LIGHTNING_TRAINERS:
         return "ddp_find_unused_parameters_true"
     return "ddp_find_unused_parameters=True" if name in _ARGUMENTS else site.short()
 
 
 def _instead(site: Site) -> str:
     name = site.name.removesuffix("()")
-    if name in _TRAINERS:
+    if name in LIGHTNING_TRAINERS:
         return '`strategy="ddp"` does not, where all are used'
     if name in _ARGUMENTS:
         return "say `False` where all are used"

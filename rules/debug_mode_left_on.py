@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.common_names import LIGHTNING_TRAINERS
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -23,7 +24,6 @@ _CALLS = {
     "torch.autograd.profiler.emit_nvtx": "every operation is annotated",
     "torch.autograd.profiler.emit_itt": "every operation is annotated",
 }
-_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 _SETS = ("os.environ[$name] = $value", "os.environ.setdefault($name, $value)", "os.putenv($name, $value)")
 _ON_PURPOSE = regex(r"determin|debug|seed|reproduc|profil|trace|detect|anomal|check", re.IGNORECASE)
 _REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.MULTILINE)
@@ -34,7 +34,7 @@ _REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.M
     "TL504",
     shape=[
         *(f"{name}(...)" for name in _CALLS),
-        *(f"{name}(..., detect_anomaly=True)" for name in _TRAINERS),
+        *(f"{name}(..., detect_anomaly=True)" for name in LIGHTNING_TRAINERS),
         *_SETS,
     ],
     fix="suggestion",
@@ -90,7 +90,7 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
 
 def _call(site: Site) -> tuple[str, str] | None:
     name = site.name.removesuffix("()")
-    if name in _TRAINERS:
+    if name in LIGHTNING_TRAINERS:
         return "`detect_anomaly=True`", _CALLS["torch.autograd.detect_anomaly"]
     last = name.rpartition(".")[2]
     given = site.argument("mode", 0) or site.argument("debug_mode") or site.argument("enabled")

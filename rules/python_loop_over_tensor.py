@@ -7,7 +7,7 @@ from torchlint.facts import frequency, syntax
 from torchlint.facts.flow import Flow
 from torchlint.facts.module import BODIES
 from torchlint.facts.names import last
-from torchlint.facts.nodes import elements, indices, names_in, steps
+from torchlint.facts.nodes import addends, elements, indices, names_in, steps
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
@@ -385,20 +385,11 @@ def _own_names(statement: ast.stmt) -> set[str]:
 def _summed(statement: ast.stmt) -> set[str]:
     """The name of `total = total + x`, `total = x + y + total`."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, added = statement.targets[0], list(_addends(statement.value))
+        target, added = statement.targets[0], list(addends(statement.value))
         if isinstance(target, ast.Name) and len(added) > 1:
             inside = {name for one in added if not isinstance(one, ast.Name) for name in names_in(one)}
             return {target.id} & {one.id for one in added if isinstance(one, ast.Name)} - inside
     return set()
-
-
-def _addends(node: ast.expr) -> Iterator[ast.expr]:
-    """`a`, `b` and `c` of `a + b + c`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        yield from _addends(node.left)
-        yield from _addends(node.right)
-    else:
-        yield node
 
 
 def _operands(site: Site, node: ast.AST) -> list[ast.expr]:

@@ -12,6 +12,8 @@ from . import names
 PACKS = Words(b"pack_padded_sequence", b"pack_sequence", b"PackedSequence")
 """What a file holds that has packed sequences."""
 
+LIGHTNING_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
+
 # Names that people give to models and losses; what calling one gives is likely a tensor.
 MODEL_NAME = regex(
     r"(?:^|_)(?:model|net|network|criterion|loss_?fn|loss_?func|loss_?function|generator|discriminator|denoiser|backbone|unet|vae"

@@ -51,12 +51,9 @@ def since(version: Version, name: str = "torch") -> str:
     """` since torch 2.4`, as a message writes it; nothing where no torch without it was measured."""
     if version == api_table.ALWAYS:
         return ""
-    root = name.partition(".")[0]
-    return (
-        f" since torchvision {vision_of(version)}"
-        if root == "torchvision"
-        else f" since torch {version[0]}.{version[1]}"
-    )
+    if name.startswith("torchvision."):
+        return f" since torchvision {vision_of(version)}"
+    return f" since torch {version[0]}.{version[1]}"
 
 
 def _renamed(old: str, new: str, **more: Any) -> Entry:

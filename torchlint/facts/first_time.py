@@ -11,7 +11,7 @@ from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
 from .module import Class, Function
-from .nodes import conjuncts, measured, none_test, root_of, string, without_not
+from .nodes import addends, conjuncts, measured, none_test, root_of, string, without_not
 from .syntax import same
 
 FEW = 100
@@ -513,7 +513,7 @@ def _is_longer(put: ast.expr, key: ast.expr, flow: Flow) -> bool:
     if isinstance(whole, ast.JoinedStr):
         parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in whole.values]
     else:
-        parts = list(_summands(whole))
+        parts = list(addends(whole))
     own = key.args[0] if _is_str(key) else key
     words = (string(part) for part in parts)
     return len(parts) > 1 and any(words) and any(same(part.args[0] if _is_str(part) else part, own) for part in parts)
@@ -522,15 +522,6 @@ def _is_longer(put: ast.expr, key: ast.expr, flow: Flow) -> bool:
 def _is_str(node: ast.expr) -> TypeGuard[ast.Call]:
     """`str(n)`"""
     return isinstance(node, ast.Call) and names.chain(node.func) == ["str"] and len(node.args) == 1
-
-
-def _summands(node: ast.expr) -> Iterator[ast.expr]:
-    """`a`, `b` and `c` of `a + b + c`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        yield from _summands(node.left)
-        yield from _summands(node.right)
-    else:
-        yield node
 
 
 def _is_cache(container: ast.expr, key: ast.expr | None, flow: Flow) -> bool:

@@ -65,13 +65,13 @@ _RANKS = frozenset(
 )
 _EPOCH_BEFORE = regex(r"^_?(last|prev|previous|old)_epoch$")
 _WEAK = frozenset(("sync_gradients",))
-# What asks whether a graph is made of the code, once; no ordinary run comes there.
 _TRAINING = frozenset(("training", "is_training", "isTrain", "is_train", "return_loss"))
 _EVALUATING = frozenset(("test", "test_only", "eval_only"))
 _SOME = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.In
 _OF_DEVICE = frozenset("cuda use_cuda use_gpu with_cuda has_cuda is_cuda cuda_available".split())
 _NAMES = 3
 """Through so many names a mask is followed."""
+# What asks whether a graph is made of the code, once; no ordinary run comes there.
 _MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
 _CLOCKS = frozenset(
     """time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now time perf_counter timer""".split()

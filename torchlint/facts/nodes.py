@@ -183,6 +183,15 @@ def made_first(node: ast.expr) -> ast.expr:
     return node
 
 
+def addends(node: ast.expr) -> Iterator[ast.expr]:
+    """`a`, `b` and `c` of `a + b + c`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from addends(node.left)
+        yield from addends(node.right)
+    else:
+        yield node
+
+
 def receiver_of(call: ast.Call) -> ast.expr:
     """`x` of `x.f(...)`; of other calls, what is called."""
     return call.func.value if isinstance(call.func, ast.Attribute) else call.func

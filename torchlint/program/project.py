@@ -159,8 +159,11 @@ class Project(Definitions):
 
     def passed(self, sites: Iterable[CallSite], function: Function, name: str) -> Value | None:
         """What some calls give for a parameter; None where none of them gives anything, or a test alone does."""
-        given = [(site, value) for site in sites if (value := self._passed(site, function, name)) is not None]
-        given = [(site, value) for site, value in given if not self._tries(site)]
+        given = [
+            (site, value)
+            for site in sites
+            if not self._tries(site) and (value := self._passed(site, function, name)) is not None
+        ]
         return self._joined(given) if given else None
 
     def _givers(self, function: Function, most: int) -> Sequence[CallSite]:
@@ -268,13 +271,9 @@ class Project(Definitions):
 
     def _renamed_parameter(self, method: Function, function: Function, name: str) -> Value:
         """What calls of a base's method pass by position to a method that calls the parameter otherwise: `step(self, batch_x, batch_u)` of `step(self, batch)`."""
-        given = [
-            (site, value)
-            for site in self._givers(method, MAX_GIVERS)
-            if function.takes(site.given or site.call) and self._may_be_of(site, function) and not self._tries(site)
-            if (value := self._passed(site, function, name)) is not None
-        ]
-        return self._joined(given) if given else UNKNOWN
+        sites = (site for site in self._givers(method, MAX_GIVERS) if function.takes(site.given or site.call))
+        given = self.passed((site for site in sites if self._may_be_of(site, function)), function, name)
+        return UNKNOWN if given is None else given
 
     def _given_by_heirs(self, function: Function, name: str) -> Value:
         """What methods of subclasses pass to the method that they stand in place of: `super().update(batch)`."""
@@ -296,12 +295,8 @@ class Project(Definitions):
         """What `Scale.apply(x, factor)` hands on to the `forward` of a function of autograd, which gets a context before it."""
         if not function.positions.get(name):
             return UNKNOWN
-        given = [
-            (site, value)
-            for site in applied.calls(self, function)
-            if not self._tries(site) and (value := self._passed(site, function, name)) is not None
-        ]
-        return self._joined(given) if given else UNKNOWN
+        given = self.passed(applied.calls(self, function), function, name)
+        return UNKNOWN if given is None else given
 
     def _may_be_of(self, site: CallSite, function: Function) -> bool:
         """Whether a call may run a method: one of its own object's method, `self.step(x)`, is in a class that the method's class is made of."""

@@ -52,12 +52,8 @@ def _is_named(tree: ast.Module, function: Function) -> bool:
 
 
 @question("application", False)
-def _of_project(project: Project, _: str) -> bool:
-    places = {project.home(path): path for path in project.paths}
-    scripts = [path for place, path in places.items() if "/" not in place and place.endswith(".py")]
-    return "setup.py" not in places and any(project.any_holds(rb"\btorch\b", project.home(path)) for path in scripts)
-
-
 def _is_application(project: Project) -> bool:
     """Whether a project is a program and no library: scripts stand at its top, and it is not installed."""
-    return _of_project(project, "")
+    places = {project.home(path) for path in project.paths}
+    scripts = (place for place in places if "/" not in place and place.endswith(".py"))
+    return "setup.py" not in places and any(project.any_holds(rb"\btorch\b", script) for script in scripts)
