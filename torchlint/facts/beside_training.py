@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from . import graph_liveness, syntax, training
 from .common_names import MODEL_NAME
 from .flow import contains
+from .module import Function
 from .names import chain, last
 from .nodes import elements
 from .place import Place
@@ -67,9 +68,18 @@ def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen
 
 def _is_called_here_alone(place: Place) -> bool:
     """Whether calls of the place's function are known, and it is no method that a framework calls as well."""
-    klass = place.function.cls
-    bases = [chain(base) for base in klass.bases] if klass is not None else []
-    return all(base == ["object"] for base in bases) and bool(place.project.call_sites(place.function))
+    function = place.function
+    bases = [chain(base) for base in function.cls.bases] if function.cls is not None else []
+    known = all(base == ["object"] for base in bases) and not _is_given_away(function)
+    return known and bool(place.project.call_sites(function))
+
+
+def _is_given_away(function: Function) -> bool:
+    """Whether what makes a function within it hands that on, so that others call it by names of their own: `return model_fn`."""
+    if function.parent is None or function.parent is function.module.body or function.cls is not None:
+        return False
+    flow = function.parent.flow
+    return not all(syntax.called(flow, load) for load in flow.loads.get(function.name, ()))
 
 
 def _is_unread(
