@@ -34,8 +34,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     Finds `torch.autograd.Variable(x)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
     other lists too where that happens on each step, the constructors of `torch.cuda` on whatever they are given,
-    `torch.set_default_tensor_type`, and writes in place through `.data` in the step loop; there, and in loops that run a
-    model, also `.data` of an expression that autograd records; and `ctx.saved_variables` in the `backward` of a function.
+    `torch.set_default_tensor_type`; in step loops and loops that run a model also `.data` of an expression that autograd
+    records; and `ctx.saved_variables` in the `backward` of a function.
 
     ## Why is this slow?
 
@@ -45,13 +45,13 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     and `x.detach().requires_grad_()` what `Variable(x, requires_grad=True)` is.
     `Variable(x, volatile=True)` kept autograd off for all that was made of it; since torch 0.4 it warns and does not: the graph of
     an evaluation is recorded, and its activations are kept (a warning).
-    `.data` hides writes from autograd: with `torch.no_grad()` the same write is counted, so that a backward pass that
-    needs the old values fails instead of being wrong, and `torch._foreach_*` or an optimizer does it in fewer kernels.
+    `(model(x) * 2).data` records a graph that it throws away.
 
     ## When it does not matter
 
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
-    nor is `.data` outside the step loop (initialisation, copies of weights).
+    nor are writes through `.data` (`p.data.copy_(q)`): they hide from autograd, but cost what the same write under
+    `torch.no_grad()` does. A loop that updates each parameter by hand is optimizer-slow-impl's.
     Without `--preview` it tells of `saved_variables`, and of `Variable` alone, in functions and where it is made on each step, not once by a script or a constructor: what the rest says is true, but
     of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
 
@@ -178,25 +178,13 @@ def _is_data(site: Site) -> bool:
 
 
 def _data(site: Site) -> Iterator[Finding]:
-    """`p.data.add_(...)` in the step loop, `(x * w).data` there and in loops that run a model."""
+    """`(x * w).data` in the step loop and in loops that run a model."""
     assert isinstance(site.target, ast.Attribute)
     if not (site.hot or site.warm) or not isinstance(site.target.ctx, ast.Load):
         return
     value = site.value(site.target.value)
-    if not value.is_tensor or not (value.parameter or value.grad):
-        return
-    if isinstance(site.target.value, ast.BinOp | ast.Call) and value.grad and not site.grad_off:
+    if isinstance(site.target.value, ast.BinOp | ast.Call) and value.is_tensor and value.grad and not site.grad_off:
         yield site.finding(
             f"`{site.short()}` throws away the graph that the expression has just recorded; calculate under `torch.no_grad()`",
-            related=site.why_hot(),
-        )
-        return
-    if site.hot is None:
-        return
-    parent = site.flow.parents.get(site.target)
-    writes = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.startswith("_")
-    if writes:
-        yield site.finding(
-            f"`{site.short()}` hides a write from autograd on every step; write under `torch.no_grad()`",
             related=site.why_hot(),
         )

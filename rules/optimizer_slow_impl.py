@@ -45,7 +45,8 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
     Finds optimizers of torch with the literal `foreach=False`, or with `fused=False`, beside it or alone, and updates written by hand:
     a loop over `parameters()` on each training step that adds the gradient to each, `p.data.add_(p.grad, alpha=-lr)`.
     Also the `AdamW` that transformers had until 2025, and `BertAdam` before it, which are such loops.
-    In preview also `Adam` and `AdamW` without `fused=True`, in programs that use CUDA; with the option, `SGD` too.
+    In preview also `Adam` and `AdamW` without `fused=True`, in programs that use CUDA and ask for a torch that has it;
+    with the option, `SGD` too, and whatever torch is asked for.
 
     ## Why is this slow?
 
@@ -150,8 +151,9 @@ def _is_also_of_another(site: Site) -> bool:
 
 
 def _is_adam(site: Site) -> bool:
-    """Adam, in preview: unless it is fused, its step reads and writes its state a dozen times."""
-    return site.settings.preview and site.name in ("torch.optim.Adam()", "torch.optim.AdamW()")
+    """Adam, in preview, where the torch that the project states has a fused one: elsewhere an older one may run it."""
+    named = site.settings.preview and site.name in ("torch.optim.Adam()", "torch.optim.AdamW()")
+    return named and site.analysis.stated_for(site.module) is not None
 
 
 def _is_update(site: Site) -> bool:
