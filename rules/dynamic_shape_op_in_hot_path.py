@@ -129,9 +129,10 @@ def _gives_tensor(site: Site) -> bool:
 
 def _of_argument(site: Site, node: ast.expr) -> bool:
     """The same for a function of torch, which takes nothing but tensors: those of a step are on the device, unless known to be elsewhere."""
-    value = site.value(node)
+    # `labels > 0` compares numbers for all that is known, but nothing of these is given to torch.
+    value = site.value(node.left if isinstance(node, ast.Compare) else node)
     unknown = value.kind == "unknown" and not value.proven and not value.on_cpu
-    return reads.is_on_device(site, node, LIKELY) or (unknown and site.hot is not None)
+    return reads.is_on_device(site, node, LIKELY) or (unknown and (site.hot is not None or frequency.in_forward(site)))
 
 
 def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:

@@ -52,8 +52,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
     nor are writes through `.data` (`p.data.copy_(q)`): they hide from autograd, but cost what the same write under
     `torch.no_grad()` does. A loop that updates each parameter by hand is optimizer-slow-impl's.
-    Without `--preview` it tells of `saved_variables`, and of `Variable` alone, in functions and where it is made on each step, not once by a script or a constructor: what the rest says is true, but
-    of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
+    Without `--preview` it tells of `saved_variables`, and of `Variable` alone: in functions, where it is made on each step,
+    and where it was to keep autograd off, not once by a script or a constructor. What the rest says is true, but of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
 
     ## Bad
 
@@ -100,7 +100,9 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
                 f"`{site.short()}` warns on every backward pass since torch 0.4; `saved_tensors` gives the same"
             )
         return
-    if not site.settings.preview and not (site.name == "torch.autograd.Variable()" and _may_be_repeated(site)):
+    if not site.settings.preview and not (
+        site.name == "torch.autograd.Variable()" and (_was_to_turn_grad_off(site) or _may_be_repeated(site))
+    ):
         return
     if site.name == ".data":
         yield from _data(site)
@@ -118,7 +120,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
 
 def _variable(site: Site) -> Finding:
-    if is_constant(site.argument("volatile"), True) and not site.grad_off:
+    if _was_to_turn_grad_off(site):
         message = f"`{site.short()}` has not kept autograd off since torch 0.4: use `torch.no_grad()`"
         return site.finding(message, severity="warning")
     asked = site.argument("requires_grad", 1)
@@ -130,6 +132,11 @@ def _variable(site: Site) -> Finding:
         if makes_leaf
         else f"`{site.short()}` cuts the history of gradients like `detach()` and does nothing else"
     )
+
+
+def _was_to_turn_grad_off(site: Site) -> bool:
+    """`Variable(x, volatile=True)` where autograd is on: a script that does so once records the graph of what follows, too."""
+    return is_constant(site.argument("volatile"), True) and not site.grad_off
 
 
 def _is_no_tensor(site: Site, given: ast.expr) -> bool:
@@ -159,7 +166,9 @@ def _may_be_repeated(site: Site) -> bool:
     once = function is site.module.body or function.name in ("__init__", "main") or site.role == "test"
     # `def test(): net(Variable(torch.randn(1, 3)))`
     tries = function.name.startswith("test") and not function.parameters
-    return not (once or tries) or _is_repeated(site)
+    if tries and site.loop() is None:
+        return False
+    return not once or _is_repeated(site)
 
 
 def _is_data(site: Site) -> bool:

@@ -603,6 +603,20 @@ class TestChanged:
         put("tools/__init__.py", "import torch\nassert torch.__version__ < '2.9'\nVERSION = 1\n")
         assert ["tools/__init__.py"] == run()[1]
 
+    def test_a_program_that_becomes_a_package(self) -> None:
+        spare = "\n\ndef spare(net):\n    for one in net.modules():\n        torch.nn.init.xavier_uniform(one.weight)\n"
+        put("tools/metrics.py", METRICS + spare)
+        settings = settings_with(target_torch=Range.parse(">=2.6"))
+
+        def told() -> list[str]:
+            result, _ = run(settings)
+            assert same(plain(settings), result)
+            return [one.path for one in result.findings if one.code == "TL903"]
+
+        assert [] == told()
+        put("pyproject.toml", FILES["pyproject.toml"] + '[build-system]\nrequires = ["hatchling"]\n')
+        assert ["tools/metrics.py"] == told()
+
     def test_requirements_are_of_no_interest_where_torch_is_given(self) -> None:
         settings = settings_with(target_torch=Range.parse(">=2.6"))
         run(settings)

@@ -1,4 +1,4 @@
-"""What an application has and nothing of it names is not told of."""
+"""What an application has and nothing of it names is not told of: functions, classes, methods, files."""
 
 from __future__ import annotations
 
@@ -21,17 +21,43 @@ def init_params(net):
 """
 MAIN = "import torch\nfrom helpers import average\n\nprint(average([torch.ones(1)]))\n"
 
+CLASSES = """\
+import torch.nn as nn
 
-def told(root: Path, **files: str) -> list[str]:
-    """The lines of helpers.py that something is told of, in a project of these files."""
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        nn.init.xavier_uniform(self.weight)
+
+class Spare(Base):
+    def __init__(self):
+        super(Spare, self).__init__()
+        nn.init.xavier_uniform(self.bias)
+
+class Net(Base):
+    def forward(self, x):
+        return x
+
+    def start_again(self):
+        nn.init.xavier_uniform(self.weight)
+"""
+USING = "import torch\nfrom classes import Net\n\nprint(Net()(torch.ones(1)))\n"
+
+
+def told(root: Path, name: str, **files: str) -> list[int]:
+    """The lines of a file that something is told of, in a project of these files: `models__net` is models/net.py."""
     (root / ".git").mkdir()
-    for name, text in {"helpers": HELPERS, "main": MAIN, **files}.items():
-        (root / f"{name}.py").write_text(text)
-    return [f"{one.code} {one.line}" for one in api.check([root / "helpers.py"], isolated=True).findings]
+    for key, text in files.items():
+        path = root / f"{key.replace('__', '/')}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    findings = api.check([root / name], isolated=True).findings
+    assert {one.code for one in findings} <= {"TL903"}
+    return [one.line for one in findings]
 
 
 def test_a_function_that_nobody_names(tmp_path: Path) -> None:
-    assert [] == told(tmp_path)
+    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +75,112 @@ def test_a_function_that_nobody_names(tmp_path: Path) -> None:
     ],
 )
 def test_a_function_that_somebody_may_call(tmp_path: Path, files: dict[str, str]) -> None:
-    assert ["TL903"] == [line.split()[0] for line in told(tmp_path, **files)]
+    assert 1 == len(told(tmp_path, "helpers.py", **{"helpers": HELPERS, "main": MAIN, **files}))
+
+
+def test_what_is_installed_is_for_others(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[build-system]\n")
+    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
+
+
+def test_tools_alone_make_no_package(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")
+    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
+
+
+def test_what_the_hub_loads_is_for_others(tmp_path: Path) -> None:
+    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN, hubconf="import torch\n")
+
+
+def test_a_class_and_a_method_that_nobody_names(tmp_path: Path) -> None:
+    assert [6] == told(tmp_path, "classes.py", classes=CLASSES, main=USING)
+
+
+def test_a_name_handed_to_import_star_names_nothing(tmp_path: Path) -> None:
+    exported = CLASSES + '\n__all__ = ["Net", "Spare"]\n'
+    assert [6] == told(tmp_path, "classes.py", classes=exported, main=USING)
+
+
+@pytest.mark.parametrize(
+    ("change", "lines"),
+    [
+        ({"main": USING + "from classes import Spare\n"}, [6, 11]),
+        ({"main": USING + "Net().start_again()\n"}, [6, 18]),
+        ({"main": USING + "print(getattr(Net(), 'start_again'))\n"}, [6, 18]),
+        ({"classes": CLASSES + "\nTABLE = {'spare': Spare}\n"}, [6, 11]),
+        ({"classes": CLASSES.replace("class Spare", "@register\nclass Spare")}, [6, 12]),
+        ({"classes": CLASSES.replace("class Spare(Base)", "class Spare(Base, metaclass=Known)")}, [6, 11]),
+        ({"classes": CLASSES.replace("class Base(nn.Module)", "class Base(framework.Step)")}, [6, 11, 18]),
+        ({"classes": CLASSES.replace("def start_again", "def on_start")}, [6, 18]),
+        ({"classes": CLASSES.replace("def start_again", "def reset_parameters")}, [6, 18]),
+        ({"classes": CLASSES + "\n    def run(self, name):\n        getattr(self, name)()\n"}, [6, 18]),
+        ({"main": "import torch\nimport classes\n\nprint(getattr(classes, kind)())\n"}, [6, 11, 18]),
+        ({"main": "import torch\nimport classes\n\nprint(classes.__dict__[kind]())\n"}, [6, 11, 18]),
+        ({"main": USING, "other": "import importlib\n\nimportlib.import_module(name)\n"}, [6, 11, 18]),
+        ({"main": USING, "other": "import fire\n\nfire.Fire(make)\n"}, [6, 11, 18]),
+        ({"setup": "from setuptools import setup\nsetup(name='classes')\n"}, [6, 11, 18]),
+    ],
+)
+def test_a_class_or_a_method_that_somebody_may_use(tmp_path: Path, change: dict[str, str], lines: list[int]) -> None:
+    assert lines == told(tmp_path, "classes.py", **{"classes": CLASSES, "main": USING, **change})
+
+
+PACKAGE = {
+    "parts__used": HELPERS,
+    "parts__spare": HELPERS,
+    "main": "import torch\nfrom parts.used import average, init_params\n",
+}
+
+
+def test_a_file_that_another_one_has_replaced(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, "parts/spare.py", **PACKAGE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"main": "import torch\nfrom parts import used, spare\n\nspare.init_params(net)\n"},
+        {"main": "import torch\n"},  # nobody imports the other one either
+        {"parts__used": HELPERS.replace("average", "mean")},
+        {"parts__used": "import torch\n"},
+        {"parts__spare": HELPERS + "\ninit_params(net)\n"},
+        {"parts__spare": HELPERS + "\nnet = init_params(net)\n"},
+        {"parts__spare": HELPERS + "\nif __name__ == '__main__':\n    init_params(net)\n"},
+        {"parts__run": "import subprocess\n\nsubprocess.run(['python', 'parts/spare.py'])\n"},
+        {"parts__table": "NAMES = {'spare': 1}\n"},
+        {"main": "import torch\nimport importlib\nfrom parts.used import average\n\nimportlib.import_module(name)\n"},
+        {"setup": "from setuptools import setup\nsetup(name='parts')\n"},
+    ],
+)
+def test_a_file_that_may_be_used(tmp_path: Path, change: dict[str, str]) -> None:
+    assert [9] == told(tmp_path, "parts/spare.py", **{**PACKAGE, **change})
+
+
+SCRIPT = (
+    "from torch.nn import init\nfrom helpers import kept\n\ndef start(w):\n    init.xavier_uniform(w)\n\nstart(kept)\n"
+)
+
+
+def test_a_file_that_ends_at_an_import(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, "old.py", old=SCRIPT, helpers=HELPERS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"helpers": HELPERS + "\nkept = 1\n"},
+        {"helpers": HELPERS + "\nfrom others import *\n"},
+        {"helpers": HELPERS + "\ndef __getattr__(name):\n    return 1\n"},
+        {"lib__helpers": "kept = 1\n"},
+        {"helpers__kept": "value = 1\n", "helpers__x": HELPERS},
+        {
+            "old": SCRIPT.replace(
+                "from helpers import kept", "try:\n    from helpers import kept\nexcept ImportError:\n    kept = 0"
+            )
+        },
+        {"old": SCRIPT.replace("helpers", "elsewhere")},
+    ],
+)
+def test_a_file_whose_imports_may_work(tmp_path: Path, change: dict[str, str]) -> None:
+    files = {"old": SCRIPT, **({} if "helpers__x" in change else {"helpers": HELPERS}), **change}
+    assert 1 == len(told(tmp_path, "old.py", **files))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ..lint.run import Checked, Result, may_be_torch, prepared
+from ..program.application import is_built
 from ..program.files import normal
 from ..program.stated import demanded_by, manifests, packages
 from ..query.closures import Depends
@@ -394,7 +395,7 @@ class _Sources(Mapping[str, Source]):
 def _key(settings: Settings, directory: str, paths: Iterable[str] = ()) -> bytes:
     """The key of an entry: digest of what is the same in all runs that may use it. A project that was moved keeps its own."""
     home = os.path.dirname(os.path.abspath(directory))
-    parts = [f"cwd={_relative(os.getcwd(), home)}"]
+    parts = [f"cwd={_relative(os.getcwd(), home)}", f"built={is_built(str(settings.project))}"]
     others = {one.root: one for path in paths if (one := settings.at(path)) is not settings}
     for one in (settings, *(others[root] for root in sorted(others))):
         for field in fields(one):

@@ -15,6 +15,7 @@ from ..facts.values import Value
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.declared import packages_of
 from .files import OUTSIDE
 from .texts import MAX_SITES, Texts
 
@@ -397,7 +398,12 @@ class Definitions(Texts):
         found = []
         for path in self.naming(as_bytes(stem)):
             folder = self.home(path).rpartition("/")[0]
-            names_ = (module, *(name for name in longer if as_bytes(name) in self.import_text(path)))
+            text = self.import_text(path)
+            packages = packages_of(text, as_bytes(stem)) if longer else ()
+            names_ = (
+                module,
+                *(name for name in longer if as_bytes(name) in text or name.rpartition(".")[0] in packages),
+            )
             named = any(file in (self._find(name, folder), self._find(name, folder, path)) for name in names_)
             if not named and self.names_search_path(path) and (near := self.module(path)) is not None:
                 named = any(self._put_on_path(name, near, folder) == file for name in names_)

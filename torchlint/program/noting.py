@@ -20,7 +20,7 @@ from ..system.cached import cached_property
 from ..system.fault import FileError
 from ..system.stamp import as_bytes, digest, encoded
 from ..text.called import How
-from ..text.declared import called_in, classes_in, functions_in, renamed_in
+from ..text.declared import called_in, classes_in, functions_in, packages_of, renamed_in
 from ..text.source import Source
 from .by_file import FACT, TEXT, WORDS, ByFile, Told
 from .definitions import SEARCH_PATH
@@ -308,7 +308,10 @@ class Noting(Project):
         dotted = re.compile(rb"[\w.\x80-\xff]*\.%s" % re.escape(word))
         paths = self.naming(word)
         searching = list(filter(self.names_search_path, paths))
-        names = (sorted({one.decode("latin-1") for one in dotted.findall(self.import_text(path))}) for path in paths)
+        texts = map(self.import_text, paths)
+        names = (
+            sorted({one.decode("latin-1") for one in dotted.findall(text)} | packages_of(text, word)) for text in texts
+        )
         told = (line for path, found in zip(paths, names, strict=True) for line in (path, *found))
         return _Importing(mark([*told, "", *searching]), searching)
 

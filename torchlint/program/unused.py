@@ -1,59 +1,123 @@
-"""Functions of an application that nothing of it calls: what its scripts took over with a file, and left."""
+"""What an application has and nothing of it names: what its scripts took over with a file, and left."""
 
 from __future__ import annotations
 
 import ast
 
-from ..facts.module import Function
+from ..facts.module import Class, Function, Module
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from .application import is_application, looks_up
+from .left_behind import is_left_behind
 from .project import Project
 
 _AT_RUN_TIME = regex(rb"\bglobals\(\)|\beval\(|\bexec\(|\b__dict__\b|\bvars\(")
 """How a file may call its own functions by names that are made as it runs."""
+_BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
+"""How a method may be called by a name that no text spells."""
+_PLAIN_BASES = frozenset(
+    ("torch.nn.Module", "torch.utils.data.Dataset", "torch.autograd.Function", "object", "abc.ABC")
+)
+"""Bases of which it is known what their users call."""
+_CALLED_BY_BASES = frozenset(
+    "forward backward setup_context vmap jvp symbolic extra_repr train eval to cuda cpu half float double apply state_dict"
+    " load_state_dict parameters named_parameters children named_children modules named_modules buffers named_buffers"
+    " zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
+)
+"""Methods of these bases, and what other libraries call on their objects."""
+_BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
+"""Names by which frameworks find methods."""
 
 
 def is_unused(project: Project, function: Function) -> bool:
-    """Whether a place stands in a function that no file of an application names, its own included.
+    """Whether a place stands in what no file of an application names, its own included: a function, a class, a method, a file.
 
     Others have to import the file, or nobody can tell what it is for; what a library has is for those who install it.
     """
-    top = function
-    while top.parent is not None and top.parent is not top.module.body:
+    if is_left_behind(project, function.module):
+        return True
+    body, top = function.module.body, function
+    while top.parent is not None and top.parent is not body:
         top = top.parent
-    if top is top.module.body or top.cls is not None or top.decorators or top.name in ("main", "setup"):
+    if top is body or top.name in ("main", "setup"):
         return False
-    return _is_unused(project, top)
+    if top.cls is None:
+        return not top.decorators and _is_unused(project, top)
+    return _is_unused_class(project, top.cls) or _is_unused_method(project, top)
 
 
 @question("unused", False)
 def _is_unused(project: Project, function: Function) -> bool:
-    module, word = function.module, as_bytes(function.name)
-    if module.source.holds(_AT_RUN_TIME) or not project.importers(module.path):
+    module = function.module
+    if module.source.holds(_AT_RUN_TIME) or not _is_named_nowhere_else(project, module, function.name):
         return False
-    if project.named_by(module, function.name):  # before all texts are searched for the name
+    return not looks_up(project, module, by_text=False) and not _is_named(module, function.name, function.node)
+
+
+@question("unused class", False)
+def _is_unused_class(project: Project, klass: Class) -> bool:
+    module = klass.module
+    if klass.node.decorator_list or klass.parent is not module.body or not _is_plain(project, klass):
         return False
-    if project.holders(rb"\b%s\b" % word, word=word) != {module.path} or not _is_application(project):
+    if not _is_named_nowhere_else(project, module, klass.name) or looks_up(project, module):
         return False
-    looked_up = rb"getattr\(\s*(?:\w+\.)*%s\b" % as_bytes(module.name.rpartition(".")[2])
-    return not project.any_holds(looked_up, word=b"getattr(") and not _is_named(module.whole_tree(), function)
+    return not _is_named(module, klass.name, klass.node)
 
 
-def _is_named(tree: ast.Module, function: Function) -> bool:
-    """Whether the file of a function has its name anywhere but where it is defined and where it is handed to `import *`."""
-    name = function.name
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name | ast.Attribute) and name in (getattr(node, "id", ""), getattr(node, "attr", "")):
-            return True
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name and node is not function.node:
-            return True
-    return False
+@question("unused method", False)
+def _is_unused_method(project: Project, method: Function) -> bool:
+    klass, module, name = method.cls, method.module, method.name
+    assert klass is not None
+    if (
+        name in _CALLED_BY_BASES
+        or name.startswith(_BY_PREFIX)
+        or method.decorator_names - {"staticmethod", "classmethod"}
+    ):
+        return False
+    if not _is_plain(project, klass) or not _is_named_nowhere_else(project, module, name) or looks_up(project, module):
+        return False
+    return not module.source.holds(_BY_PARTS) and not _is_named(module, name, method.node)
 
 
-@question("application", False)
-def _is_application(project: Project) -> bool:
-    """Whether a project is a program and no library: scripts stand at its top, and it is not installed."""
-    places = {project.home(path) for path in project.paths}
-    scripts = (place for place in places if "/" not in place and place.endswith(".py"))
-    return "setup.py" not in places and any(project.any_holds(rb"\btorch\b", script) for script in scripts)
+def _is_plain(project: Project, klass: Class) -> bool:
+    """Whether a class inherits from nothing that may look for it, or for methods of it, by itself."""
+    for one in project.ancestry(klass):
+        own = len(project.bases(one))
+        known = sum(project.base_name(one, base) in _PLAIN_BASES for base in one.bases)
+        if one.node.keywords or "__init_subclass__" in one.methods or own + known != len(one.bases):
+            return False
+    return True
+
+
+def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
+    """Whether a file that others of an application import is the only one that has a name in its text."""
+    if not project.importers(module.path):
+        return False
+    if project.named_by(module, name):  # before all texts are searched for the name
+        return False
+    word = as_bytes(name)
+    return project.holders(rb"\b%s\b" % word, word=word) == {module.path} and is_application(project)
+
+
+def _is_named(module: Module, name: str, definition: ast.AST) -> bool:
+    """Whether a file has a name anywhere but where it is defined and where it is handed to `import *`."""
+    tree = module.whole_tree()
+    apart: list[ast.AST] = [
+        one for one in tree.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
+    ]
+    if isinstance(definition, ast.ClassDef):
+        apart.append(definition)
+    left_out = {id(node) for one in apart for node in ast.walk(one)} | {id(definition)}
+    return any(name == _spelled(node) for node in ast.walk(tree) if id(node) not in left_out)
+
+
+def _spelled(node: ast.AST) -> object:
+    """The name that a node is, has, defines or spells as a text."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=name):
+            return name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case _:
+            return None

@@ -60,6 +60,12 @@ def import_text(source: Source) -> bytes:
     return b" ".join(b" ".join(found).split())
 
 
+def packages_of(imports: bytes, word: bytes) -> set[str]:
+    """What the import statements of a file take a name from, as their text has it: `parts` of `from parts import used`."""
+    taken = re.finditer(rb"\bfrom ([\w.]+) import (?:(?!\bfrom\b|\bimport\b).)*?\b%s\b" % re.escape(word), imports)
+    return {found[1].decode("latin-1").lstrip(".") for found in taken}
+
+
 def renamed_in(source: Source) -> list[tuple[str, str]]:
     """What the imports of a file give another name, with that name."""
     text = source.fact("imports", import_text)

@@ -1,0 +1,94 @@
+"""Files of a project that no run of it gets through: those that others have replaced, and those whose imports fail."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.module import Module
+from ..query.question import question
+from ..system.regex import regex
+from ..system.stamp import as_bytes
+from .application import is_application, looks_up
+from .project import Project
+
+_MAKES_NAMES = regex(
+    rb"(?m)\bglobals\(\)|\bexec\(|\b__getattr__\b|\bsetattr\(|\bsys\.modules\b|^[ \t]*from\b.*\bimport[ \t]*\*"
+)
+"""How a file may have names that its text does not spell."""
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
+
+
+@question("left behind", False)
+def is_left_behind(project: Project, module: Module) -> bool:
+    """Whether nothing of a file ever runs: nobody imports it any more, or it ends at an import."""
+    return _fails_to_import(project, module) or _is_not_imported(project, module)
+
+
+def _is_not_imported(project: Project, module: Module) -> bool:
+    """Whether a file of an application is no script, nobody imports it, and another one replaces it."""
+    stem = module.name.rpartition(".")[2]
+    if "/" not in project.home(module.path) or stem in ("__init__", "__main__", "conftest", "setup"):
+        return False
+    if project.importers(module.path) or not _only_defines(module.whole_tree().body):
+        return False
+    # `python losses.py`, "losses" in a table of what is there
+    spelled = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % as_bytes(stem)
+    if project.any_holds(spelled, word=as_bytes(stem)) or not is_application(project) or looks_up(project, module):
+        return False
+    return _is_replaced(project, module)
+
+
+def _is_replaced(project: Project, module: Module) -> bool:
+    """Whether each class and function of a file is defined in another one, too, that others import.
+
+    What else nobody imports may be there to choose from: a model of which the import in a script is exchanged.
+    """
+    names = [
+        *module.top_classes,
+        *(one.name for one in module.functions if one.parent is module.body and one.cls is None),
+    ]
+    return bool(names) and all(_is_defined_elsewhere(project, module, name) for name in names)
+
+
+def _is_defined_elsewhere(project: Project, module: Module, name: str) -> bool:
+    word = as_bytes(name)
+    others = project.holders(rb"(?m)^(?:async[ \t]+)?(?:def|class)[ \t]+%s\b" % word, word=word) - {module.path}
+    return any(project.importers(path) for path in others)
+
+
+def _only_defines(body: list[ast.stmt]) -> bool:
+    """Whether statements do nothing but define functions, classes and what takes none of these to make."""
+    own = {one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    return all(_defines(one, own) for one in body)
+
+
+def _defines(statement: ast.stmt, own: set[str]) -> bool:
+    if isinstance(statement, ast.Try):
+        handled = (part for handler in statement.handlers for part in handler.body)
+        return all(_defines(one, own) for one in (*statement.body, *handled, *statement.orelse, *statement.finalbody))
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        called = (part.func for part in ast.walk(statement) if isinstance(part, ast.Call))
+        return not any(isinstance(func, ast.Name) and func.id in own for func in called)
+    return isinstance(statement, _DEFINITIONS)
+
+
+def _fails_to_import(project: Project, module: Module) -> bool:
+    """Whether a file imports a name, at its top and whatever comes, of a file of the project that does not have it."""
+    taken = (alias for one in module.whole_tree().body if isinstance(one, ast.ImportFrom) for alias in one.names)
+    return any(_is_lacking(project, module, module.imports.get(one.asname or one.name, "")) for one in taken)
+
+
+def _is_lacking(project: Project, module: Module, dotted: str) -> bool:
+    """Whether all files that a name may be imported from lack it."""
+    origin, _, name = dotted.rpartition(".")
+    found = project.find(origin, module) if origin else None
+    # A package may hold what is built, `from . import _C`.
+    if found is None or found.endswith("__init__.py") or project.find(dotted, module) is not None:
+        return False
+    tail = "/" + origin.replace(".", "/") + ".py"
+    likely = [path for path in project.paths if f"/{project.home(path)}".endswith(tail)]
+    return found in likely and not any(
+        project.writes(path, name) or project.holds(path, _MAKES_NAMES) for path in likely
+    )
