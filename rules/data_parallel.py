@@ -56,7 +56,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
     `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
     A program that itself warns there and names the distributed way is not told again, nor is a class
-    that is called so, or a function whose caller asks for it (`def load(path, data_parallel=True)`).
+    that is called so, unless a program trains an object of it, or a function whose caller asks for it
+    (`def load(path, data_parallel=True)`).
 
     ## Bad
 
@@ -101,12 +102,19 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             f"{other} does neither",
             related=tuple(site.related(site.function, call, "the other branch") for call in beside),
         )
-    elif not _BY_NAME.search(name := site.match["class"]):
+    elif not _BY_NAME.search(name := site.match["class"]) or _is_trained(site, name):
         base = site.text().rpartition(".")[2]
         yield site.finding(
             f"`{name}` inherits from `{base}`, which copies the model to every GPU on each forward; "
             "`DistributedDataParallel` does not"
         )
+
+
+def _is_trained(site: Site, name: str) -> bool:
+    """Whether a file that runs a backward pass makes an object of a class: it is no wrapper that others may do without."""
+    made = regex(rb"(?<!class )\b%s\(" % name.encode())
+    users = map(site.project.source, (site.module.path, *site.project.named_by(site.module, name)))
+    return any(one is not None and one.holds(b".backward(") and one.holds(made) for one in users)
 
 
 def _differentiates(site: Site) -> bool:
