@@ -7,10 +7,13 @@ from torchlint.facts import api_table, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, LOADER_NEXT, NAMES, NON_BLOCKING, REQUIRED, TOOK_ASYNC, since
 from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
+from torchlint.rule.lazy import regex
 
 _RAISES = (0, 5)
 """The first torch in which a tensor of no dimensions has no element 0."""
 
+_STATIC = (1, 5)
+"""The first torch that refuses to call an object of a function of autograd."""
 _NAMED_NON_BLOCKING = (0, 4)
 _LOADER = "torch.utils.data.DataLoader"
 
@@ -23,6 +26,7 @@ _LOADER = "torch.utils.data.DataLoader"
         "$x.data[0]",
         "$x.next()",
         *(f"$x.{name}(...)" for name in TOOK_ASYNC),
+        "class $class($here := torch.autograd.Function, ...): ...",
     ],
     severity="error",
     fix="unsafe",
@@ -41,6 +45,8 @@ def removed_api(site: Site) -> Iterator[Finding]:
     Which versions have it is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
     Also `loss.data[0]` of what is known to be a single value, which was its number before torch 0.4, and `x.cuda(async=True)`,
     which was called `non_blocking` then: Python 3.7 and later can't read it. Such a file is linted as if it said `non_blocking`.
+    And a `torch.autograd.Function` whose `forward(self, x)` is no static method: to call its object, `Scale(2)(x)`, raises since
+    torch 1.5.
 
     ## Why is this slow?
 
@@ -85,6 +91,9 @@ def removed_api(site: Site) -> Iterator[Finding]:
         return
     if site.name == ".data":
         yield from _first_of_one(site)
+        return
+    if isinstance(klass := site.flow.parents.get(site.target), ast.ClassDef):
+        yield from _of_objects(site, klass)
         return
     if site.name == ".next()":
         yield from _next(site)
@@ -143,6 +152,22 @@ def _async(site: Site) -> Iterator[Finding]:
                 f"`{site.short()}` can't be read by Python 3.7 and later; the argument is called `{NON_BLOCKING}` since torch 0.4",
                 at=given,
             )
+
+
+def _of_objects(site: Site, definition: ast.ClassDef) -> Iterator[Finding]:
+    """`class Scale(Function)` with `def forward(self, x)`, of which the project calls objects and no `Scale.apply`."""
+    klass, name = site.module.class_of.get(definition), definition.name
+    forward = klass.methods.get("forward") if klass is not None else None
+    if forward is None or forward.own_name != "self" or site.torch is None or site.torch.high <= _STATIC:
+        return
+    users = list(filter(None, map(site.project.source, (site.module.path, *site.project.named_by(site.module, name)))))
+    made, applied = (regex(pattern % name.encode()) for pattern in (rb"(?<!class )\b%s\(", rb"\b%s\.apply\b"))
+    if any(one.holds(made) for one in users) and not any(one.holds(applied) for one in users):
+        yield site.finding(
+            f"objects of `{name}` can't be called since torch 1.5: `forward` has to be a static method that is given `ctx`, "
+            f"and `{name}.apply` runs it",
+            at=definition,
+        )
 
 
 def _next(site: Site) -> Iterator[Finding]:
