@@ -9,6 +9,7 @@ from typing import Literal
 
 from ..system.regex import regex
 from . import environment, names, syntax, versions
+from .argparse_defaults import argparse_defaults
 from .flow import Flow, Guard, Loop
 from .module import Function
 from .nodes import is_constant, measured, none_test, string
@@ -213,7 +214,15 @@ class _Reading:
             return "throttled"
         if true and isinstance(test, ast.Call) and names.last(test.func) in _MAKES_GRAPHS:
             return "cold"
-        return "cold" if _is_accident(test, true, self.flow) else _named(test, true)
+        if _is_accident(test, true, self.flow):
+            return "cold"
+        return "" if true and self._is_on_by_default(test) else _named(test, true)
+
+    def _is_on_by_default(self, test: ast.expr) -> bool:
+        """`if args.log:` of `add_argument("--no-log", dest="log", action="store_false")`: it holds unless somebody says so."""
+        if not isinstance(test, ast.Attribute) or not _OPTIONS.search(names.last(test.value)):
+            return False
+        return argparse_defaults(self.flow.function.module).get(test.attr) is True
 
     def _with_remainder(self, test: ast.Compare) -> ast.Compare:
         """`step % n == 0` for `rest == 0` where `rest = step % n` or `_, rest = divmod(step, n)`; else the comparison itself."""
