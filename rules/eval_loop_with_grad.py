@@ -25,6 +25,9 @@ from torchlint.facts.wrapped_models import Model
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
+_PREDICTS = regex(
+    r"^_?(?:predict|infer|inference|recogni[sz]e|classify|detect|embed|select_action|get_action|choose_action|act)(?:_|$)"
+)
 _TO_HOST = regex(r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|detach")
 """What helpers are called that take a tensor to the host: `to_np(x)`."""
 _SWITCHES = regex(
@@ -75,6 +78,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     asks for no gradients and nobody trains on it later.
     With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
     methods, and in methods that loops call, too.
+    In a function that predicts for whoever calls it (`predict`, `infer`, `select_action`), outside of loops too, a model of which all
+    results leave their graph, `self.model(x).detach().cpu().numpy()` (info).
     In a script, outside of loops too, what is read at once, `model(x).argmax(1).eq(y).float().mean().item()`, or made a picture of,
     `save_image(model.decode(code), "out.png")` (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
@@ -415,9 +420,7 @@ def _shown(site: Site) -> Iterator[Finding]:
         yield from _told(site, given)
     elif not training.asks(site.function):
         calls = [call for call in trainable.sources(site, given) if not site.flow.loops(call)]
-        yield from (
-            _once(site, call) for call in calls if _is_needless(site, call) and graph_liveness.is_dead(site, call)
-        )
+        yield from (_once(site, call) for call in calls if _is_lost(site, call))
 
 
 def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
@@ -425,7 +428,13 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
     if evaluation_mode.switches(site.function) and not (site.hot and training.asks(site.function)):
         return  # which tells more of it, but of a teacher's calls beside training
     calls = tuple(dict.fromkeys(trainable.sources(site, dropped)))
-    if not calls or not _is_repeated(site):  # which takes longest to tell
+    if not calls:
+        return
+    if _predicts(site):
+        once = tuple(call for call in calls if not site.flow.loops(call))
+        for wasted in site.once(("predicted", site.function, once), lambda: [c for c in once if _is_lost(site, c)]):
+            yield _once(site, wasted)
+    if not _is_repeated(site):  # which takes longest to tell
         return
     if isinstance(site.loop(), ast.While) and site.once(
         ("left to callers", site.function), lambda: _is_left_to_callers(site, site.function, _DEPTH)
@@ -443,6 +452,23 @@ def _is_repeated(site: Site) -> bool:
     if (in_loop or site.function is not site.module.body) and _runs_often(site):
         return True
     return in_loop and (site.warm is not None or not training.asks(site.function))
+
+
+def _predicts(site: Site) -> bool:
+    """Whether the function predicts for whoever calls it, and no loop of this project is known to do so."""
+    function = site.function
+    return (
+        _PREDICTS.search(function.name) is not None
+        and site.hot is None
+        and site.warm_caller is None
+        and not training.asks(function)
+        and (function.cls is None or not site.project.is_module(function.cls))
+    )
+
+
+def _is_lost(site: Site, call: ast.Call) -> bool:
+    """Whether a call of a model records a graph that nothing uses."""
+    return _is_needless(site, call) and graph_liveness.is_dead(site, call)
 
 
 def _is_left_to_callers(site: Site, function: Function, steps: int) -> bool:
