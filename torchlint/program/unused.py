@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ..facts.module import Class, Function, Module
 from ..query.question import question
@@ -12,10 +13,11 @@ from .application import is_application, looks_up
 from .left_behind import is_left_behind
 from .project import Project
 
-_AT_RUN_TIME = regex(rb"\bglobals\(\)|\beval\(|\bexec\(|\b__dict__\b|\bvars\(")
+_AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\b__dict__\b|\bvars\(")
 """How a file may call its own functions by names that are made as it runs."""
 _BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
 """How a method may be called by a name that no text spells."""
+_IS_SCRIPT = regex(rb"(?m)^if __name__ == ")
 _PLAIN_BASES = frozenset(
     ("torch.nn.Module", "torch.utils.data.Dataset", "torch.autograd.Function", "object", "abc.ABC")
 )
@@ -33,7 +35,8 @@ _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
 def is_unused(project: Project, function: Function) -> bool:
     """Whether a place stands in what no file of an application names, its own included: a function, a class, a method, a file.
 
-    Others have to import the file, or nobody can tell what it is for; what a library has is for those who install it.
+    Others have to import the file, or it has to be a script, or nobody can tell what it is for; what a library has is for
+    those who install it.
     """
     if is_left_behind(project, function.module):
         return True
@@ -91,8 +94,13 @@ def _is_plain(project: Project, klass: Class) -> bool:
 
 
 def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
-    """Whether a file that others of an application import is the only one that has a name in its text."""
-    if not project.importers(module.path):
+    """Whether a file that others of an application import, or one of its scripts, is the only one that has a name in its text.
+
+    In a script it is there once: a comment may be what is exchanged, `# net = Other()`.
+    """
+    if not project.importers(module.path) and not (
+        module.source.holds(_IS_SCRIPT) and len(re.findall(rb"\b%s\b" % as_bytes(name), module.source.data)) == 1
+    ):
         return False
     if project.named_by(module, name):  # before all texts are searched for the name
         return False
