@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import names
-from torchlint.facts.argparse_defaults import by_default
+from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.loader_calls import Handed, handed_on
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import names_in
@@ -149,10 +149,8 @@ def _is_by_default(site: Site, name: str, position: int, default: object) -> boo
     given = site.argument(name, position)
     if not isinstance(given, ast.Attribute) or site.value(given) or _is_tested(site, given):
         return False
-    found = by_default(site.project, given.attr)
-    if type(found) is not type(default) or found != default:
-        return False
-    return not site.project.any_holds(rb"\.%s *=(?!=)" % given.attr.encode(), word=given.attr.encode())
+    found = unless_given(site.project, given)
+    return type(found) is type(default) and found == default
 
 
 def _is_explained(site: Site) -> bool:

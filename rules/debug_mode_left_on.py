@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LIGHTNING_TRAINERS
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -34,7 +35,7 @@ _REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.M
     "TL504",
     shape=[
         *(f"{name}(...)" for name in _CALLS),
-        *(f"{name}(..., detect_anomaly=True)" for name in LIGHTNING_TRAINERS),
+        *(f"{name}(..., detect_anomaly=$on)" for name in LIGHTNING_TRAINERS),
         *_SETS,
     ],
     fix="suggestion",
@@ -49,7 +50,7 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     Finds `set_detect_anomaly(True)`, `detect_anomaly()`, `detect_anomaly=True` of Lightning's `Trainer`, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
     environment variables `CUDA_LAUNCH_BLOCKING=1`, `TRITON_INTERPRET=1`, `TORCH_DISTRIBUTED_DEBUG=DETAIL` and
     `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, where no condition stands around them. An option that is on by default
-    (`set_detect_anomaly(config.debug)` with `debug: bool = True`) counts as well.
+    (`set_detect_anomaly(config.debug)` with `debug: bool = True`, or with `default=True` on the command line) counts as well.
 
     ## Why is this slow?
 
@@ -85,23 +86,42 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     if found is None or _conditional(site) or site.source.holds(_REPEATABLE) or _ON_PURPOSE.search(site.function.name):
         return
     what, cost = found
-    yield site.finding(f"{what} is on for the whole run: {cost}")
+    yield site.finding(f"{what} is on for the whole run: {cost}", at=_switch_of_trainer(site))
 
 
 def _call(site: Site) -> tuple[str, str] | None:
     name = site.name.removesuffix("()")
-    if name in LIGHTNING_TRAINERS:
-        return "`detect_anomaly=True`", _CALLS["torch.autograd.detect_anomaly"]
+    given = _switch_of_trainer(site)
+    if given is not None:
+        what = f"`detect_anomaly={site.short(given)}`{_if_by_default(given)}"
+        return (what, _CALLS["torch.autograd.detect_anomaly"]) if _unless_given(site, given) is True else None
     last = name.rpartition(".")[2]
-    given = site.argument("mode", 0) or site.argument("debug_mode") or site.argument("enabled")
+    switch = site.argument("mode", 0) or site.argument("debug_mode") or site.argument("enabled")
     if last in ("set_detect_anomaly", "set_sync_debug_mode"):
-        value = site.value(given).const if given is not None else None
+        value = _unless_given(site, switch) if switch is not None else None
         if value in (None, False, 0, "default") or _turned_off(site, last):
             return None
-    elif last.startswith("emit") and given is not None:
+    elif last.startswith("emit") and switch is not None:
         return None
-    by_default = given is not None and not isinstance(given, ast.Constant)
-    return f"`{site.short()}`, by default," if by_default else f"`{site.short()}`", _CALLS[name]
+    return f"`{site.short()}`{_if_by_default(switch)}", _CALLS[name]
+
+
+def _switch_of_trainer(site: Site) -> ast.expr | None:
+    return site.part("on") if site.name.removesuffix("()") in LIGHTNING_TRAINERS else None
+
+
+def _unless_given(site: Site, switch: ast.expr) -> object:
+    """What a switch is, by itself or by an option that nobody gives; None where the program may make it another thing."""
+    if isinstance(switch, ast.Attribute):
+        name = switch.attr.encode()
+        if site.project.any_holds(rb"\b%s *=(?!=| *True\b)" % name, word=name):
+            return None
+    value = site.value(switch)
+    return unless_given(site.project, switch) if value.kind in ("unknown", "name") else value.const
+
+
+def _if_by_default(switch: ast.expr | None) -> str:
+    return ", by default," if switch is not None and not isinstance(switch, ast.Constant) else ""
 
 
 def _turned_off(site: Site, last: str) -> bool:

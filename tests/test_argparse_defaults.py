@@ -27,6 +27,8 @@ def defaults(code: str) -> dict[str, object]:
         ('parser.add_argument("-w", default=4)', {"w": 4}),
         ('parser.add_argument("--path")', {"path": None}),
         ('parser.add_argument("--fast", action="store_true", default=True)', {"fast": True}),
+        ('flags.DEFINE_bool("fast", True, "help")', {"fast": True}),
+        ('flags.DEFINE_string(name="path", default=None, help="help")', {"path": None}),
     ],
 )
 def test_default_of_an_option(code: str, expected: dict[str, object]) -> None:
@@ -43,6 +45,10 @@ def test_default_of_an_option(code: str, expected: dict[str, object]) -> None:
         'parser.add_argument("--fast", dest=name, default=1)',
         'parser.add_argument("--n", default=1)\nother.add_argument("--n", default=2)',
         'parser.add_arguments("--n", default=1)',
+        'flags.DEFINE_integer("n", 2 * size, "help")',
+        'flags.DEFINE_integer(name, 2, "help")',
+        'flags.DEFINE_enum("how", "a", ["a", "b"], "help")',
+        'flags.DEFINE_bool("fast", True, "help")\nflags.DEFINE_bool("fast", False, "help")',
         "",
     ],
 )

@@ -1,4 +1,4 @@
-"""What the options of a command line are when nobody gives them: `add_argument` and `set_defaults` calls, read as data."""
+"""What the options of a command line are when nobody gives them: calls of `add_argument`, `set_defaults` and of absl's `DEFINE_bool`, read as data."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from ..system.cached import kept
 from ..system.regex import regex
 from ..text.source import Words
 from .module import Function, Module
-from .nodes import keyword_of, string
+from .nodes import argument_of, keyword_of, string
 
 T = TypeVar("T")
 
-_ADDED = regex(rb"\.(?:add_argument|set_defaults)\(")
-_SETS = Words(b".add_argument(", b".set_defaults(")
+_ADDED = regex(rb"\.(?:add_argument|set_defaults|DEFINE_(?:bool|boolean|integer|float|string))\(")
+_DEFINES = frozenset(f"DEFINE_{kind}" for kind in ("bool", "boolean", "integer", "float", "string"))
+"""What absl's flags are made by: `flags.DEFINE_bool("check", True, "look for NaN")`."""
+_SETS = Words(b".add_argument(", b".set_defaults(", b".DEFINE_")
 _STORED = {"store_true": False, "store_false": True}
 
 
@@ -30,6 +32,7 @@ def argparse_defaults(module: Module) -> Mapping[str, object]:
 
 
 class _Project(Protocol):
+    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool: ...
     def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]: ...
     def modules(self, paths: Iterable[str]) -> Iterable[Module]: ...
 
@@ -43,8 +46,17 @@ def by_default(project: _Project, attribute: str) -> object:
     """What the program's option of that name is when nobody gives it; None where it has none, or several with different defaults."""
     name = b"[-_]".join(map(re.escape, attribute.encode().split(b"_")))
     files = project.holders(rb"""add_argument\((?:[^()]*,)?\s*['"]--%s['"]""" % name, word=b"add_argument")
+    files |= project.holders(rb"""DEFINE_\w+\(\s*['"]%s['"]""" % attribute.encode(), word=b"DEFINE_")
     defaults = [argparse_defaults(module).get(attribute) for module in project.modules(sorted(files))]
     return defaults[0] if len(set(map(repr, defaults))) == 1 else None
+
+
+def unless_given(project: _Project, node: ast.expr) -> object:
+    """What `args.check` is where nobody gives the option and no line of the program sets it; None where that is open."""
+    if not isinstance(node, ast.Attribute):
+        return None
+    default, name = by_default(project, node.attr), node.attr.encode()
+    return None if default is None or project.any_holds(rb"\.%s *=(?!=)" % name, word=name) else default
 
 
 def unchanging(module: Module) -> Mapping[str, bool]:
@@ -100,9 +112,9 @@ def _read(module: Module) -> dict[str, object]:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults":
                 said.update(_set(call))
                 continue
-            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
+            if not (isinstance(call.func, ast.Attribute) and call.func.attr in _DEFINES | {"add_argument"}):
                 continue
-            name, default = _destination(call), _default(call)
+            name, default = _defined(call) if call.func.attr in _DEFINES else (_destination(call), _default(call))
             if default is None or found.get(name, default.value) != default.value:
                 unclear.add(name)
             else:
@@ -114,6 +126,12 @@ def _set(call: ast.Call) -> dict[str, object]:
     """`parser.set_defaults(pin_mem=True)`"""
     pairs = ((keyword.arg, keyword.value) for keyword in call.keywords)
     return {name: value.value for name, value in pairs if name is not None and isinstance(value, ast.Constant)}
+
+
+def _defined(call: ast.Call) -> tuple[str, ast.Constant | None]:
+    """What absl's flag is called, and the literal that it has."""
+    default = argument_of(call, "default", 1)
+    return string(argument_of(call, "name", 0)) or "", default if isinstance(default, ast.Constant) else None
 
 
 def _adders(module: Module) -> Iterable[Function]:
