@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 from torchlint.facts import names
 from torchlint.facts.argparse_defaults import unless_given
+from torchlint.facts.common_names import TRAINING_ARGUMENTS
 from torchlint.facts.loader_calls import Handed, handed_on
 from torchlint.facts.module import Class, Function
-from torchlint.facts.nodes import names_in
+from torchlint.facts.nodes import is_constant, names_in
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
 from torchlint.facts.torch_table import WALKERS
@@ -27,6 +28,8 @@ _CONVERTS = frozenset(
 )
 _ABOUT_WORKERS = regex(rb"#(?![^\n]*workers?\s*=)[^\n]*worker")
 """A comment that is no code."""
+_ABOUT_MACS = regex(rb"\bmps\b|\b[Mm]ac(?:OS|book)?\b|xla")
+"""Where memory can't be pinned."""
 _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
 
 
@@ -43,6 +46,7 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "dgl.dataloading.GraphDataLoader(...)",
         "torch.utils.data.DataLoader",
         "$model.loader(...)",
+        *(f"{name}(...)" for name in TRAINING_ARGUMENTS),
     ],
     severity="info",
     fix="suggestion",
@@ -56,7 +60,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `DataLoader(...)`, those of PyTorch Geometric and MONAI included, `loader(...)` of the former's `Node2Vec`, and DGL's `GraphDataLoader` (workers alone: its graphs can't be pinned), without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
-    its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made. With `--preview` it finds those without such a loop in sight as well, and loaders
+    its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made. With `--preview` it finds those without such a loop in sight as well, `dataloader_num_workers=0` and `dataloader_pin_memory=False` that are
+    written out in the `TrainingArguments` of transformers, and loaders
     with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
 
@@ -105,6 +110,9 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
         return
     if not isinstance(site.target, ast.Call):
         yield from _of_subclass(site)
+        return
+    if site.name.endswith("TrainingArguments()"):
+        yield from _of_trainer(site) if site.settings.preview else ()
         return
     if site.name == ".loader()" and site.receiver.class_name not in WALKERS:
         return
@@ -282,6 +290,23 @@ def _in_epochs(site: Site) -> bool:
 
 def _listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+# What a trainer gives its loaders
+
+
+def _of_trainer(site: Site) -> Iterator[Finding]:
+    """What is written out of the loaders that transformers' `Trainer` makes; it is to stay where the program trains on the CPU or a Mac."""
+    if any(site.argument(name) is not None for name in ("no_cuda", "use_cpu", "use_mps_device")):
+        return
+    workers, pinned = site.argument("dataloader_num_workers"), site.argument("dataloader_pin_memory")
+    nothing = Options(())
+    if is_constant(workers, 0) and not _is_explained(site):
+        message = "`dataloader_num_workers=0` makes each batch in the training process"
+        yield site.finding(message, at=workers, told=nothing)
+    if is_constant(pinned, False) and not site.source.holds(_ABOUT_MACS):
+        message = "`dataloader_pin_memory=False` has batches copied from memory that is not pinned"
+        yield site.finding(message, at=pinned, told=nothing)
 
 
 # Classes that are made of a loader

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.facts import evaluation_mode
-from torchlint.facts.common_names import LIGHTNING_TRAINERS
+from torchlint.facts.common_names import LIGHTNING_TRAINERS, TRAINING_ARGUMENTS
 from torchlint.facts.nodes import is_constant, keyword_of
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -17,7 +17,6 @@ _WRAPPERS = (
     "pytorch_lightning.strategies.DDPStrategy",
     "lightning.fabric.strategies.DDPStrategy",
 )
-_ARGUMENTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
 _TRAINS = regex(rb"(?i)train|backward|optim|\.fit\(|\.step\(")
 _EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
 
@@ -26,7 +25,7 @@ _EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
     "TL802",
     shape=[
         *(f"{name}(..., find_unused_parameters=True)" for name in _WRAPPERS),
-        *(f"{name}(..., ddp_find_unused_parameters=True)" for name in _ARGUMENTS),
+        *(f"{name}(..., ddp_find_unused_parameters=True)" for name in TRAINING_ARGUMENTS),
         *(f'{name}(..., strategy="ddp_find_unused_parameters_true")' for name in LIGHTNING_TRAINERS),
         f"{_DDP}(...)",
     ],
@@ -93,14 +92,14 @@ def _option_of(site: Site) -> str:
     name = site.name.removesuffix("()")
     if name in LIGHTNING_TRAINERS:
         return "ddp_find_unused_parameters_true"
-    return "ddp_find_unused_parameters=True" if name in _ARGUMENTS else site.short()
+    return "ddp_find_unused_parameters=True" if name in TRAINING_ARGUMENTS else site.short()
 
 
 def _instead(site: Site) -> str:
     name = site.name.removesuffix("()")
     if name in LIGHTNING_TRAINERS:
         return '`strategy="ddp"` does not, where all are used'
-    if name in _ARGUMENTS:
+    if name in TRAINING_ARGUMENTS:
         return "say `False` where all are used"
     return "leave it out where all are used, or set `static_graph=True` where the same ones are unused each time"
 

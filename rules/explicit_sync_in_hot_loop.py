@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import clocks, frequency, names, serving, syntax, timers
 from torchlint.facts import host_reads as reads
+from torchlint.facts.common_names import TRAINING_ARGUMENTS
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, chain, plain, rule
@@ -14,7 +15,6 @@ _MODULES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.npu", "torch.accelera
 _WAITS = {f"{module}.synchronize()" for module in _MODULES}
 _CACHES = {f"{module}.empty_cache()" for module in _MODULES} | {"torch.accelerator.memory.empty_cache()"}
 _GIVES_BACK = "waits for the device and gives its cached memory back to the driver"
-_OPTIONS = [f"transformers.{kind}TrainingArguments(...)" for kind in ("", "Seq2Seq")]
 _IN_A_WAIT = frozenset(("synchronize", "is_available", "device_count", "hasattr", "isinstance", "range"))
 """What a function calls that waits for the devices, and does nothing else."""
 _ASKED = frozenset(("blocking", "cache", "clear", "empty", "free", "gc", "collect", "memory", "sync", "synchronize"))
@@ -26,7 +26,13 @@ _NEAR = 3
 
 @rule(
     "TL112",
-    shape=[*plain(*_WAITS), *plain(*_CACHES), "$x.synchronize(...)", "gc.collect(...)", *_OPTIONS],
+    shape=[
+        *plain(*_WAITS),
+        *plain(*_CACHES),
+        "$x.synchronize(...)",
+        "gc.collect(...)",
+        *(f"{name}(...)" for name in TRAINING_ARGUMENTS),
+    ],
     fix="suggestion",
     impact="medium",
     category="sync",

@@ -13,6 +13,7 @@ PACKS = Words(b"pack_padded_sequence", b"pack_sequence", b"PackedSequence")
 """What a file holds that has packed sequences."""
 
 LIGHTNING_TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
+TRAINING_ARGUMENTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
 
 # Names that people give to models and losses; what calling one gives is likely a tensor.
 MODEL_NAME = regex(
