@@ -9,6 +9,7 @@ from torchlint.facts.call_values import DTYPE_CASTS
 from torchlint.facts.flow import contains
 from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.nodes import is_constant, keyword_of, names_in
+from torchlint.facts.syntax import same
 from torchlint.facts.told import Cast
 from torchlint.facts.uses import assigned
 from torchlint.facts.values import Batch, Tensor
@@ -243,6 +244,8 @@ def _moves_to_device(site: Site) -> bool:
     if target is None:
         return site.name != ".to()"
     value = site.value(target)
+    if not value.device and _goes_to_what_it_indexes(site, target):
+        return False
     if isinstance(value.const, str) and value.const.partition(":")[0] in ("cpu", "mps", "meta"):
         return False
     if site.name == ".cuda()" and value.kind == "number" and not value.boolean:
@@ -250,3 +253,11 @@ def _moves_to_device(site: Site) -> bool:
     return value.device != "cpu" and (
         arguments.is_device(value) or (not value and common_names.named_like_device(target))
     )
+
+
+def _goes_to_what_it_indexes(site: Site, target: ast.expr) -> bool:
+    """`table[i.to(table.device)]`: who asks for the place of a table has it on the host, mostly, since it is large."""
+    around = site.flow.parents.get(site.call)
+    if not isinstance(around, ast.Subscript) or around.slice is not site.call:
+        return False
+    return isinstance(target, ast.Attribute) and same(target.value, around.value)

@@ -8,7 +8,7 @@ from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import TRAINING_ARGUMENTS
 from torchlint.facts.loader_calls import Handed, handed_on
 from torchlint.facts.module import Class, Function
-from torchlint.facts.nodes import is_constant, names_in
+from torchlint.facts.nodes import is_constant, names_in, spreads
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
 from torchlint.facts.torch_table import WALKERS
@@ -60,7 +60,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `DataLoader(...)`, those of PyTorch Geometric and MONAI included, `loader(...)` of the former's `Node2Vec`, and DGL's `GraphDataLoader` (workers alone: its graphs can't be pinned), without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
-    its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made. With `--preview` it finds those without such a loop in sight as well, `dataloader_num_workers=0` and `dataloader_pin_memory=False` that are
+    its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made; so is `functools.partial(DataLoader, ...)` and what calls of that give. With `--preview` it finds those without such a loop in sight as well, `dataloader_num_workers=0` and `dataloader_pin_memory=False` that are
     written out in the `TrainingArguments` of transformers, and loaders
     with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
@@ -110,6 +110,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
         return
     if not isinstance(site.target, ast.Call):
         yield from _of_subclass(site)
+        yield from _of_partial(site)
         return
     if site.name.endswith("TrainingArguments()"):
         yield from _of_trainer(site) if site.settings.preview else ()
@@ -290,6 +291,30 @@ def _in_epochs(site: Site) -> bool:
 
 def _listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+# What `partial` makes of a loader
+
+
+def _of_partial(site: Site) -> Iterator[Finding]:
+    """`make = partial(DataLoader, batch_size=64)`: what neither that gives nor any call of `make`, where nobody else gets it."""
+    partial = site.flow.parents.get(site.target)
+    kept = site.flow.parents.get(partial) if isinstance(partial, ast.Call) else None
+    name = kept.targets[0] if isinstance(kept, ast.Assign) else None
+    if not isinstance(partial, ast.Call) or not isinstance(name, ast.Name) or kept is not site.flow.assignment(name.id):
+        return
+    uses = [(load, site.flow.parents[load]) for load in site.flow.loads.get(name.id, ())]
+    calls = [call for load, call in uses if isinstance(call, ast.Call) and call.func is load]
+    if site.resolve(partial.func) != "functools.partial" or len(calls) < len(uses) or any(map(spreads, calls)):
+        return
+    given = {keyword.arg for call in (partial, *calls) for keyword in call.keywords}
+    made = [site.at(site.function, call) for call in calls]
+    if len(partial.args) > 1 or None in given or any(len(one.call.args) > 1 or _is_held(_dataset(one)) for one in made):
+        return
+    missing = ["no `num_workers`"] if "num_workers" not in given else []
+    missing += [_UNPINNED] if "pin_memory" not in given and _has_accelerator(site) else []
+    if missing and (site.settings.preview or any(one.feeds_device for one in made)):
+        yield site.finding(f"`{site.short(site.target)}` has {_listed(missing)}")
 
 
 # What a trainer gives its loaders

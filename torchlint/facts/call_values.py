@@ -208,6 +208,9 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return replace(value, made_in=values.function.module) if value.made_by is not None else value
     if name in table.PINNING_LOADERS:
         return where_samples_are(values, loader_of(values, None, name, node, args), args)
+    if name in table.SAMPLING_LOADERS:
+        sampling = loader_of(values, None, name, node, args)
+        return sampling if sampling.pinned else UNKNOWN
     if name in table.LIBRARY_LOADERS:
         graphs = batches.made_loader(Loader(class_name=name, made_by=node, made_in=values.function.module), None)
         return where_samples_are(values, graphs, args)

@@ -144,6 +144,13 @@ PINNING_LOADERS = frozenset(
 )
 # A graph of DGL has no `pin_memory()`, which torch's loader would call.
 LIBRARY_LOADERS = PINNING_LOADERS | {"dgl.dataloading.GraphDataLoader"}
+# PyTorch Geometric's loaders of parts of one graph, which may be on the device: what is pinned is not.
+SAMPLING_LOADERS = frozenset(
+    f"torch_geometric.{home}.{name}"
+    for home in ("loader", "data")
+    for name in """NeighborLoader LinkNeighborLoader HGTLoader ClusterLoader RandomNodeLoader ShaDowKHopSampler GraphSAINTSampler
+    GraphSAINTNodeSampler GraphSAINTEdgeSampler GraphSAINTRandomWalkSampler""".split()
+)
 WALKERS = frozenset(
     f"torch_geometric.nn.{home}{name}" for home in ("", "models.") for name in ("Node2Vec", "MetaPath2Vec")
 )
