@@ -5,9 +5,12 @@ from collections.abc import Iterator
 
 from torchlint.facts import clocks, frequency, names, serving, syntax, timers
 from torchlint.facts import host_reads as reads
+from torchlint.facts.arguments import device_of
 from torchlint.facts.common_names import TRAINING_ARGUMENTS
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.facts.module import Function
+from torchlint.facts.nodes import is_constant, keyword_of
+from torchlint.facts.roles import is_main
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
 
@@ -60,8 +63,8 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Around a timer, or a context manager that is one, where the wait is what makes the time right (an `info`
-    where a training loop itself, or a context manager or decorator of the project around what it does, takes the time of each step without being asked to); behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
-    out-of-memory error; behind a `del` in an evaluation loop, whose memory is wanted by what comes next; where another library's streams are waited for (CuPy, Numba): none of these is reported. In front of a read of the device, which waits for its own stream, it
+    where a training loop itself, a context manager or decorator of the project around what it does, or a method that it calls takes the time of each step without being asked to); behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
+    out-of-memory error; behind a `del` in an evaluation loop, whose memory is wanted by what comes next; where another library's streams are waited for (CuPy, Numba), or a copy to the host that does not wait (`host.copy_(x, non_blocking=True)`): none of these is reported. In front of a read of the device, which waits for its own stream, it
     is an `info`. Two programs that share a device in turns may need
     `empty_cache()`.
 
@@ -107,13 +110,13 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     level = looped or ("warning" if frequency.in_forward(site) and not site.rare else None)
     served = level is None and serving.is_handler(site.function) and not site.rare
     each = level is None and not served and site.name in _CACHES and _behind_model(site)
-    step = _decorated_step(site) if level is None and site.name in _WAITS else None
+    waits = site.name in _WAITS | {".synchronize()"}
+    step = _decorated_step(site) if level is None and waits else None
     if served or each or step is not None:
         level = "info"
     if level is None or site.role in ("benchmark", "test") or site.in_compiled or not site.accelerator:
         return
-    waits = site.name in _WAITS | {".synchronize()"}
-    if waits and _after_another_library(site):
+    if waits and (_after_another_library(site) or _awaits_copy(site)):
         return
     if waits and _timed(site):
         if _times_each_step(site, step or site):
@@ -224,6 +227,24 @@ def _after_another_library(site: Site) -> bool:
     return any(not _OWN_STREAMS.isdisjoint(name.lower().replace("_", ".").split(".")) for name in called)
 
 
+def _awaits_copy(site: Site) -> bool:
+    """Whether the function copies to the host without waiting before the place, which waits for that: `host.copy_(x, non_blocking=True)`."""
+    for call in site.flow.calls:
+        waits = keyword_of(call, "non_blocking")
+        if waits is None or is_constant(waits, False) or call.lineno >= site.call.lineno:
+            continue
+        if isinstance(call.func, ast.Attribute) and _is_copy_to_host(site, call, call.func):
+            return True
+    return False
+
+
+def _is_copy_to_host(site: Site, call: ast.Call, method: ast.Attribute) -> bool:
+    if method.attr == "copy_":
+        return site.value(method.value).device != "accelerator"
+    target = site.at(site.function, call).argument("device", 0) if method.attr == "to" else None
+    return target is not None and device_of(site.value(target)) == "cpu"
+
+
 def _names_it(test: ast.expr) -> bool:
     """Whether a condition asks for it by name: `if clear_cache:`, `if memory_allocated() > limit:`."""
     names = (
@@ -275,12 +296,24 @@ def _times_each_step(site: Site, step: Site) -> bool:
 
 
 def _is_of_timer(site: Site) -> bool:
-    """Whether the function is a timer that is always on: a context manager, or what a decorator puts around the function that it is given."""
+    """Whether the function is a timer that is always on: a context manager, what a decorator puts around the function that it is
+    given, or a method that each step calls of objects that are always made."""
     function = site.function
+    if function.cls is not None and site.hot is not None:
+        init = function.cls.methods.get("__init__")
+        made = site.project.constructed(function.cls, init) if init is not None else []
+        return bool(made) and not any(_is_asked_for(*one) for one in made)
     timer = function if "contextmanager" in function.decorator_names else _decorator(function)
     if timer is None or (timer is not function and any(True for _ in timer.flow.guards(function.node))):
         return False
     return not any(any(True for _ in use.function.flow.guards(use.call)) for use in site.callers(timer))
+
+
+def _is_asked_for(function: Function, call: ast.Call) -> bool:
+    """Whether a condition other than `__name__ == "__main__"` decides on a call."""
+    return any(not is_main(guard.test) for guard in function.flow.guards(call)) or isinstance(
+        function.flow.parents[call], ast.IfExp
+    )
 
 
 def _decorator(inner: Function) -> Function | None:

@@ -151,10 +151,11 @@ def _is_run(function: Function, node: ast.AST, word: bytes, is_one: Callable[[Mo
 
 def _blocks(module: Module, is_one: Callable[[Module, ast.If], bool]) -> list[ast.If]:
     body = module.body.node.body
-    return [one for one in body if isinstance(one, ast.If) and _is_main(one.test) and is_one(module, one)]
+    return [one for one in body if isinstance(one, ast.If) and is_main(one.test) and is_one(module, one)]
 
 
-def _is_main(test: ast.expr) -> bool:
+def is_main(test: ast.expr) -> bool:
+    """`__name__ == "__main__"`"""
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
