@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from torchlint import api
 from torchlint.facts import api_table
 from torchlint.rule import load
 from torchlint.torch_api.version import Range, Version
@@ -96,3 +99,14 @@ def test_the_first_fused_optimizers(optimizer: str, first: Version) -> None:
 @pytest.mark.parametrize("optimizer", ["ASGD", "Adadelta", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop"])
 def test_the_others_have_no_fused_kernel(optimizer: str) -> None:
     assert api_table.NEVER == api_table.there(f"torch.optim.{optimizer}(fused)")
+
+
+@pytest.mark.parametrize(("stated", "lines"), [("", []), ("torch>=1.8\n", []), ("torch>=2.1\n", [3])])
+def test_a_fused_adam_is_asked_of_who_states_a_torch_that_has_it(tmp_path: Path, stated: str, lines: list[int]) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text(stated)
+    (tmp_path / "train.py").write_text(
+        "import torch\n\noptimizer = torch.optim.Adam(model.cuda().parameters(), lr=1e-3)\n"
+    )
+    found = api.check([tmp_path / "train.py"], isolated=True, select=["TL706"], preview=True).findings
+    assert lines == [one.line for one in found]

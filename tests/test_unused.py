@@ -68,7 +68,9 @@ def test_a_function_that_a_script_does_not_name(tmp_path: Path) -> None:
     assert [] == told(tmp_path, "helpers.py", helpers=script)
 
 
-@pytest.mark.parametrize("end", [START + "    # init_params(net)\n", START + "    eval(name)(net)\n", "\nprint(average([1.0]))\n"])
+@pytest.mark.parametrize(
+    "end", [START + "    # init_params(net)\n", START + "    eval(name)(net)\n", "\nprint(average([1.0]))\n"]
+)
 def test_a_function_that_a_script_may_call(tmp_path: Path, end: str) -> None:
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS.replace(", init_params", "") + end)
 
