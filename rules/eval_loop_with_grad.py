@@ -172,9 +172,9 @@ def _runs_often(site: Site) -> bool:
     """Whether a step loop, or one of evaluation, calls the function: `agent.select_action(state)`."""
     if site.hot is not None or site.warm_caller is None:
         return site.hot is not None
-    return not evaluation_mode.switches(
-        site.warm_caller[0]
-    )  # where the model is switched in the caller, that is told there
+    caller, _ = site.warm_caller
+    # Where the model is switched in the caller, that is told there; a framework calls a function by itself.
+    return caller is site.function or not evaluation_mode.switches(caller)
 
 
 def _is_tried(site: Site, loops: list[Loop]) -> bool:
