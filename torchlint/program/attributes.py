@@ -146,7 +146,7 @@ def _class_level(code: Code, klass: Class, statement: ast.AnnAssign | ast.Assign
     if isinstance(statement, ast.AnnAssign) and (not value or value.kind == "none"):
         annotation = statement.annotation
         promise = code.inside(klass.parent, lambda values: promised(values, annotation))
-        return replace(promise, other_kinds=promise.other_kinds | {"none"}) if promise and value else promise or value
+        return replace(promise, other_kinds=promise.other_kinds | {"none"}) if promise and value else promise
     return value
 
 

@@ -147,11 +147,12 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         ]
         called += [Called(target, weight == "weak") for target in handed_on]
         found += [one for one in called if one.function != asked.function]
-    for node, getter in (*_properties(function), *_properties_of_others(project, function)):
+    unnamed = (*_properties(function), *_properties_of_others(project, function), *_entered(project, function))
+    for node, method in unnamed:
         if loop is None or not asked.inside or loop in function.flow.loops(node):
             weight = in_training(project, function, node, loop)
             if weight not in guards.RARE:
-                found.append(Called(told_place(project, getter), weight == "weak"))
+                found.append(Called(told_place(project, method), weight == "weak"))
     found += [Called(told_place(project, hook), False) for hook in hooks.run_with(project, function, loop)]
     return found
 
@@ -510,6 +511,23 @@ def _properties_of_others(project: Project, function: Function) -> list[tuple[as
             getters = property_of(project, function, node)
             found += ((node, getter) for getter in getters if not _keeps_something(getter))
     return found
+
+
+@question("entered", [])
+def _entered(project: Project, function: Function) -> list[tuple[ast.expr, Function]]:
+    """The objects of the project that a function enters and leaves, `with StopWatch():`, each with a method that runs then."""
+    if not project.definers("__exit__"):
+        return []
+    blocks = (node for node in function.flow.nodes if isinstance(node, ast.With))
+    entered = [item.context_expr for block in blocks for item in block.items]
+    classes = ((node, project.value(function, node).class_) for node in entered)
+    return [
+        (node, method)
+        for node, klass in classes
+        if klass is not None
+        for name in ("__enter__", "__exit__")
+        if (method := project.method(klass, name)) is not None
+    ]
 
 
 def _keeps_something(getter: Function) -> bool:
