@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, common_names
+from torchlint.facts import arguments, common_names, names, syntax
 from torchlint.facts.argparse_defaults import is_off
 from torchlint.facts.call_values import DTYPE_CASTS
 from torchlint.facts.flow import contains
@@ -16,6 +16,10 @@ from torchlint.facts.values import Batch, Tensor
 from torchlint.rule import Finding, Site, chain, plain, rule
 
 _MOVES = {".to()", ".cuda()", ".xpu()", ".type()"}
+_COPIES = DTYPE_CASTS | {"to", "cuda", "xpu", "type"}
+_WAITS = frozenset(f"torch.{kind}.synchronize" for kind in ("cuda", "xpu", "accelerator"))
+_NEAR = 4
+"""How many statements behind a copy are looked at for one that waits."""
 
 
 @rule(
@@ -53,7 +57,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Loops that are bound by the loader or that keep the device busy for much longer than a copy takes gain little.
-    From memory that is not pinned, `non_blocking=True` alone gains nothing: such copies are not reported.
+    From memory that is not pinned, `non_blocking=True` alone gains nothing, nor where `torch.cuda.synchronize()` comes
+    right behind it: such copies are not reported.
 
     ## Bad
 
@@ -99,7 +104,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     """
     if site.spread or site.role == "test":
         return
-    if not (site.hot or site.warm or _is_handed(site)):
+    if not (site.hot or site.warm or _is_handed(site)) or _is_waited_for(site):
         return
     batch = site.receiver
     if not batch and _moves_to_device(site) and (other := _beside(site)) is not None:
@@ -134,6 +139,21 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
             return  # nothing is pinned as the program is run
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())
+
+
+def _is_waited_for(site: Site) -> bool:
+    """Whether the program waits for the device as soon as it has begun the copy: nothing but copies is in front of `torch.cuda.synchronize()`."""
+    for statement in syntax.nearby(site.flow, site.statement, behind=_NEAR):
+        match statement:
+            case ast.Expr(value=ast.Call(func=func)) if site.resolve(func) in _WAITS:
+                return True
+            case ast.Assign() | ast.AnnAssign():
+                copies = all(names.last(call.func) in _COPIES for call in site.flow.calls_within(statement))
+            case _:
+                copies = False
+        if not copies:
+            return False
+    return False
 
 
 def _is_pinned_for_it(site: Site) -> bool:

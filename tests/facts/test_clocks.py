@@ -96,6 +96,9 @@ def test_a_function_of_the_project_waits_where_what_it_calls_does() -> None:
         ("start = time.perf_counter()\nif x:\n    wait()", True),
         ("if x:\n    a()\nelif y:\n    wait()\ntime.time()", True),
         ("with Timer() as timer:\n    a()\nwait()", True),
+        ("wait()\nself.timers['step'].stop()", True),
+        ("wait()\npool.stop()", False),
+        ("if timer:\n    if cuda:\n        wait()\n    timer.toc()", True),
     ],
 )
 def test_clocks_near_a_place(body: str, near: bool) -> None:

@@ -31,6 +31,8 @@ _READS = frozenset(
 """What reads a clock, by the last part of its name."""
 _TIMER = regex(r"time(?:it|rs?|d)(?:_|$)|timing|stop_?watch", re.IGNORECASE)
 """What a context manager that takes the time of its block is called."""
+_BOUNDS = frozenset(("tic", "toc", "start", "stop", "lap"))
+"""The methods of a timer that read its clock."""
 _PROFILES = frozenset(("profile", "profiler"))
 """What an object is called whose parts take the times of blocks."""
 _NEAR = 3
@@ -149,13 +151,25 @@ def _first(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _reads_clock(node: ast.AST) -> bool:
-    """`time.time()`, `event.record()`, `Event(enable_timing=True)`, `with Timer() as timer:`"""
+    """`time.time()`, `event.record()`, `Event(enable_timing=True)`, `timer.toc()`, `with Timer() as timer:`"""
     if isinstance(node, ast.withitem):
         made = node.context_expr.value if isinstance(node.context_expr, ast.NamedExpr) else node.context_expr
         return isinstance(made, ast.Call) and _TIMER.search(names.last(made.func)) is not None
     return isinstance(node, ast.Call) and (
-        names.last(node.func) in _READS or is_constant(keyword_of(node, "enable_timing"), True)
+        names.last(node.func) in _READS
+        or is_constant(keyword_of(node, "enable_timing"), True)
+        or _starts_or_stops(node.func)
     )
+
+
+def _starts_or_stops(func: ast.expr) -> bool:
+    """`timer.toc()`, `self.timers["step"].stop()`: what begins or ends a measurement of what is called a timer."""
+    if not isinstance(func, ast.Attribute) or func.attr not in _BOUNDS:
+        return False
+    timer = func.value
+    while isinstance(timer, ast.Subscript | ast.Call):
+        timer = timer.value if isinstance(timer, ast.Subscript) else timer.func
+    return _TIMER.search(names.last(timer)) is not None
 
 
 def ends_measurement(flow: Flow, node: ast.AST) -> bool:
