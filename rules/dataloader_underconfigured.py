@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import names
+from torchlint.facts import collation, names
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import TRAINING_ARGUMENTS
 from torchlint.facts.loader_calls import Handed, handed_on
@@ -74,7 +74,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers and is not reported for
-    them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned.
+    them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned. Nor are arrays and objects of
+    the project's own classes, unless these have a `pin_memory` method: torch hands them on as they are.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
     A `num_workers=0` beside which a comment speaks of workers is a choice.
     So is, without `--preview`, a `pin_memory=False` that is written out over a dataset of which nothing is known: its samples may be on the device.
@@ -142,7 +143,7 @@ def _missing(site: Site) -> Iterator[str]:
     elif site.settings.preview and _is_by_default(site, "num_workers", 5, 0) and not _in_memory(site):
         yield "`num_workers=0` by default"
     pinned = _option(site, "pin_memory", 7)
-    if not _joins_graphs(site) and _has_accelerator(site) and not _of_indices(site) and not _gives_arrays(site):
+    if not _joins_graphs(site) and _has_accelerator(site) and not _of_indices(site) and not _is_never_pinned(site):
         if pinned is None or (_is(pinned, False) and not _may_have_reason(site)):
             yield _UNPINNED
         elif site.settings.preview and _is_by_default(site, "pin_memory", 7, False):
@@ -251,22 +252,10 @@ def _only_indexes(dataset: Class) -> bool:
     return item is not None and all(names.last(call.func) in _CONVERTS for call in item.flow.calls)
 
 
-def _gives_arrays(site: Site) -> bool:
-    """Whether the loader's collate function puts arrays of NumPy together, which nobody pins."""
+def _is_never_pinned(site: Site) -> bool:
+    """Whether the loader's collate function gives what nobody pins."""
     given = site.argument("collate_fn", 6 if site.name.startswith("torch.") else -1)
-    collate = site.value(given).function if given is not None else None
-    made = site.project.returns(collate) if collate is not None else UNKNOWN
-    return _holds(made, "ndarray") and not _holds(made, "tensor")
-
-
-def _holds(value: Value, kind: str) -> bool:
-    """Whether a value, or something in it, is of a kind."""
-    parts = (
-        *(value.items or ()),
-        *((value.element,) if value.element is not None else ()),
-        *(value.entries or {}).values(),
-    )
-    return value.kind == kind or any(_holds(part, kind) for part in parts)
+    return given is not None and collation.is_never_pinned(site, given, _dataset(site))
 
 
 def _of_indices(site: Site) -> bool:
@@ -369,7 +358,7 @@ def _not_handed(made: Site, init: Function, inner: Site) -> Iterator[str]:
     """What a loader lacks that an object of a class is, by what is given to the class, and by it to the loader."""
     dataset = _handed(made, init, inner, "dataset", 0)
     held = dataset is not None and _is_held(dataset)
-    if dataset is None or _gives_arrays(inner) or (held and not made.settings.preview):
+    if dataset is None or _is_never_pinned(inner) or (held and not made.settings.preview):
         return
     workers = _handed(made, init, inner, "num_workers", 5)
     if not held and (workers is None or _is(workers, 0)):

@@ -229,6 +229,8 @@ class Definitions(Texts):
             klass = base
 
     def base_name(self, klass: Class, base: ast.expr) -> str | None:
+        """The canonical name of a base, of `Base[T]` that of `Base`."""
+        base = base.value if isinstance(base, ast.Subscript) else base
         name = self.resolve(klass.parent, base)
         parts = names.chain(base)
         if name is None and parts is not None and parts[0] in klass.module.top_classes:

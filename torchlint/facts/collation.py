@@ -1,0 +1,76 @@
+"""What the batches of a loader are made of where its collate function tells, and whether torch can pin any of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .module import Class
+from .place import Place
+from .values import Value
+
+_PLAIN = frozenset(("object", "abc.ABC", "typing.Generic", "typing.Protocol"))
+"""Bases that give a class no `pin_memory`, nor make it a list or a dictionary, whose parts torch pins."""
+_ANSWERS = ("pin_memory", "__getattr__", "__getattribute__")
+"""The methods by which an object may have a `pin_memory` of its own."""
+
+
+def is_never_pinned(place: Place, collate: ast.expr, dataset: Value) -> bool:
+    """Whether a loader would hand on what its collate function gives as it is, with `pin_memory=True` or without.
+
+    torch pins tensors, also in tuples, lists and dictionaries, and what has a `pin_memory` method. That is no array, nor
+    an object of a class of the project. Where a batch is the list of its samples, these have to be known to hold tensors.
+    """
+    given = place.value(collate)
+    if _is_identity(given.function.node if given.function is not None else given.made_by):
+        items = (place.project.method(klass, "__getitem__") for klass in dataset.any_class)
+        samples = [place.project.returns(item) for item in items if item is not None]
+        return not any(_is_pinned(part) for sample in samples for part in _parts(sample))
+    calls = [given.function] if given.function is not None else []
+    if given.kind == "instance":
+        calls = [place.project.method(klass, "__call__") for klass in given.any_class]
+    batches = [place.project.returns(call) for call in calls if call is not None]
+    parts = [part for batch in batches for part in _parts(batch)]
+    return any(_is_handed_on(place, part) for part in parts) and not any(map(_is_pinned, parts))
+
+
+def _is_identity(function: ast.AST | None) -> bool:
+    """`lambda batch: batch`"""
+    match function:
+        case ast.Lambda(args=ast.arguments(args=[given]), body=ast.Name(id=name)):
+            return given.arg == name
+        case ast.FunctionDef(args=ast.arguments(args=[given]), body=[ast.Return(value=ast.Name(id=name))]):
+            return given.arg == name
+    return False
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    """A value, and what it holds, where it is a list, a tuple or a dictionary."""
+    yield value
+    if value.kind == "instance":
+        return
+    inner = (*(value.items or ()), *(value.entries or {}).values())
+    for part in (*inner, *((value.element,) if value.element is not None else ())):
+        yield from _parts(part)
+
+
+def _is_pinned(part: Value) -> bool:
+    """Whether it is a tensor, on some path."""
+    return part.is_tensor or "tensor" in part.other_kinds
+
+
+def _is_handed_on(place: Place, part: Value) -> bool:
+    """Whether torch pins nothing of an array or an object."""
+    if part.kind == "ndarray":
+        return True
+    return part.kind == "instance" and bool(part.any_class) and all(_is_plain(place, one) for one in part.any_class)
+
+
+def _is_plain(place: Place, klass: Class) -> bool:
+    """Whether the objects of a class, and of those that inherit from it, have no `pin_memory` and are no list or dictionary."""
+    for one in place.project.ancestry(klass):
+        own = len(place.project.bases(one))
+        plain = sum(place.project.base_name(one, base) in _PLAIN for base in one.bases)
+        if own + plain != len(one.bases) or any(name in one.methods for name in _ANSWERS):
+            return False
+    return not place.project.of_heirs(klass, "pin_memory")
