@@ -61,6 +61,20 @@ def left_to_callers(function: Function, node: ast.AST, loop: Loop) -> Iterator[S
             yield one
 
 
+def asked_of_callers(function: Function, node: ast.AST) -> tuple[Said, ...]:
+    """What the conditions in front of a place say of parameters, which stay as they are given."""
+    stores = function.flow.stores
+    found = behind(function.flow, node) if function.positions else ()
+    return tuple(one for one in found if one.name in function.positions and not stores.get(one.name))
+
+
+def gives_other(function: Function, call: ast.Call, asked: tuple[Said, ...]) -> bool:
+    """Whether a call of a function, by its name, gives constants that exclude what is asked of its parameters: `boxes.clip(remove_empty=False)`."""
+    if not asked or names.last(call.func) != function.name:
+        return False
+    return excluded(given(function, call, {one.name for one in asked}), asked)
+
+
 def _unmade(statement: ast.AST | None, wanted: Said) -> bool:
     """Whether a statement gives a name a constant that excludes what is said of it: `train = False` of `if train:`."""
     value = statement.value if isinstance(statement, ast.Assign) else None

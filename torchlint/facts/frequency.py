@@ -7,7 +7,8 @@ from functools import partial
 from typing import Literal
 
 from ..system.regex import regex
-from . import names
+from . import alternatives, names
+from .alternatives import Said
 from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
 from .module import Class, Function
@@ -68,25 +69,31 @@ def of_calls(place: Place) -> str:
 def in_forward(place: Place) -> bool:
     """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most five deep.
 
-    A call that is rare there, or behind an option that nobody gives, is none, nor is one of a test.
+    A call that is rare there, or behind an option that nobody gives, is none, nor is one of a test, or one that gives a
+    constant which keeps the place from running: `boxes.clip(remove_empty=False)`.
     A function that keeps its results (`@lru_cache`) runs once for the same numbers, but again for each batch's tensors.
     """
     function = place.function
-    return place.once(("in forward", function), lambda: _runs_in_forward(place, function, 5, {}))
+    asked = alternatives.asked_of_callers(function, place.target) if place.target is not function.node else ()
+    return place.once(("in forward", function, asked), lambda: _runs_in_forward(place, function, 5, {}, asked))
 
 
-def _runs_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]]) -> bool:
-    """The same of a function at most `depth` calls away; `seen` has the answers so far, no for those that are looked for."""
+def _runs_in_forward(
+    place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]], asked: tuple[Said, ...] = ()
+) -> bool:
+    """The same of a function at most `depth` calls away, by calls that give what is `asked` for; `seen` has the answers so far, no for those that are looked for."""
     known = seen.get(function)
     if known is not None and known[0] >= depth:
         return known[1]
     seen[function] = depth, False
-    found = not keeps_results(function) and _is_called_in_forward(place, function, depth, seen)
+    found = not keeps_results(function) and _is_called_in_forward(place, function, depth, seen, asked)
     seen[function] = depth, found
     return found
 
 
-def _is_called_in_forward(place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]]) -> bool:
+def _is_called_in_forward(
+    place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]], asked: tuple[Said, ...]
+) -> bool:
     if _is_forward(place, function) or _is_part(place, function):
         return True
     # Callers in the same file come first: where they tell, the other files are not parsed.
@@ -94,6 +101,7 @@ def _is_called_in_forward(place: Place, function: Function, depth: int, seen: di
         _is_run(place.at(site.function, site.call), place.at(function, function.node.body[0]), depth - 1, seen)
         for site in place.callers(function)
         if not place.project.is_tested(site.function)
+        and not alternatives.gives_other(function, site.given or site.call, asked)
     )
 
 

@@ -103,8 +103,7 @@ class Context:
     @question("off behind", None)
     def _off_behind(self, function: Function, node: ast.AST) -> bool | None:
         """The same of a place behind a condition of a parameter, by the calls alone that come there: `if target is None: self.generate(x)`."""
-        said = [one for one in alternatives.behind(function.flow, node) if one.name in function.positions]
-        said = [one for one in said if not function.flow.stores.get(one.name)]
+        said = alternatives.asked_of_callers(function, node)
         if not said:
             return False
         coming = [

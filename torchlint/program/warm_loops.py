@@ -7,7 +7,8 @@ import itertools
 import re
 from collections.abc import Collection, Sequence
 
-from ..facts import aliases, guards, names, runs
+from ..facts import aliases, alternatives, guards, names, runs
+from ..facts.alternatives import Said
 from ..facts.common_names import MODEL_NAME
 from ..facts.first_time import keeps_results
 from ..facts.flow import Comprehension, Loop
@@ -132,18 +133,21 @@ class WarmLoops:
         beside = (
             bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
         )
-        found = self._find_caller(function, beside)
+        found = self._find_caller(function, beside, alternatives.asked_of_callers(function, node))
         if found is None or guarded(self.project, function, node, None) in guards.RARE:
             return None
         return found if loops or not self._generates(function) else None
 
     @question("warm caller", None)
-    def _find_caller(self, function: Function, beside: bool) -> Caller | None:
-        """The nearest one; where too many functions have to be looked at for it, that is not known."""
+    def _find_caller(self, function: Function, beside: bool, asked: tuple[Said, ...]) -> Caller | None:
+        """The nearest one, of calls that give what is `asked` for; where too many functions have to be looked at for it, that is not known."""
         seen = {function}
         level = [function]
         while level and len(seen) <= MOST_ABOVE:
-            above = [self._find_above(one) if one is function and beside else self._above(one) for one in level]
+            above = [
+                self._find_above(one, asked) if one is function and beside else self._above(one, asked) for one in level
+            ]
+            asked = ()
             found = next((loop for loop, _ in above if loop is not None), None)
             if found is not None:
                 return found
@@ -153,18 +157,18 @@ class WarmLoops:
             seen.update(level)
         return None
 
-    def _above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
+    def _above(self, function: Function, asked: tuple[Said, ...]) -> tuple[Caller | None, Sequence[Function]]:
         """The evaluation or generation loop that calls a function, and the functions that call it on each of their calls.
 
         What runs a model a few times (for each scale) does so for a batch, where a loop over a loader calls it.
         """
         if not self.holds_warm_loop(function):
-            return self._find_above(function)
+            return self._find_above(function, asked)
         around = [loop for loop in function.own_loops if self._calls_model(function, loop)]
         around += [outer for loop in around for outer in function.flow.loops(loop)]
         if not around or not all(runs.of_few(function, loop) for loop in around):
             return None, ()
-        loop, _ = self._find_above(function)
+        loop, _ = self._find_above(function, asked)
         return (loop if loop is not None and self._is_over_batches(*loop) else None), ()
 
     @question("generates", False)
@@ -195,7 +199,7 @@ class WarmLoops:
         return isinstance(loop, ast.While) or (counted and not runs.of_few(function, loop))
 
     @question("above", (None, ()))
-    def _find_above(self, function: Function) -> tuple[Caller | None, Sequence[Function]]:
+    def _find_above(self, function: Function, asked: tuple[Said, ...]) -> tuple[Caller | None, Sequence[Function]]:
         if isinstance(function.node, ast.Module) or function.name == "forward" or keeps_results(function):
             return None, ()
         if runs_on_batches(self.project, function):
@@ -208,7 +212,8 @@ class WarmLoops:
         sites += named if len(sites) + len(named) <= MOST_CALLERS else ()
         sites += itertools.islice(handed.calls_by_others(self.project, function), MOST_CALLERS)
         for site in sites:
-            if self.project.is_tested(site.function):
+            gives_other = alternatives.gives_other(function, site.given or site.call, asked)
+            if gives_other or self.project.is_tested(site.function):
                 continue
             for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
                 if self.is_warm(site.function, loop):
