@@ -24,8 +24,10 @@ _WRITTEN = {
 }
 """What a loader lacks, and how it is written where the call does not name the option yet."""
 _CONVERTS = frozenset(
-    ("int", "float", "len", "tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "Tensor")
+    """int float len tensor as_tensor from_numpy FloatTensor LongTensor Tensor
+    astype copy clone long double""".split()
 )
+"""What makes a number, a tensor or a copy of something small that is in memory."""
 _ABOUT_WORKERS = regex(rb"#(?![^\n]*workers?\s*=)[^\n]*worker")
 """A comment that is no code."""
 _ABOUT_MACS = regex(rb"\bmps\b|\b[Mm]ac(?:OS|book)?\b|xla")
@@ -231,7 +233,7 @@ def _in_memory(site: Site) -> bool:
     dataset = _dataset(site)
     bases = dataset.class_.bases if dataset.class_ is not None else []
     kinds = [dataset.class_name.rpartition(".")[2], *(names.last(base) for base in bases)]
-    return _is_held(dataset) or not {"IterableDataset", "InMemoryDataset"}.isdisjoint(kinds)
+    return _is_held(site, dataset) or not {"IterableDataset", "InMemoryDataset"}.isdisjoint(kinds)
 
 
 def _joins_graphs(site: Site) -> bool:
@@ -239,17 +241,22 @@ def _joins_graphs(site: Site) -> bool:
     return site.name.startswith("dgl.")
 
 
-def _is_held(dataset: Value) -> bool:
+def _is_held(site: Site, dataset: Value) -> bool:
     """Whether samples are elements or rows of what a dataset holds."""
     if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.class_name.endswith(_IN_MEMORY):
         return True
-    return dataset.class_ is not None and _only_indexes(dataset.class_)
+    return dataset.class_ is not None and _only_indexes(site, dataset.class_)
 
 
-def _only_indexes(dataset: Class) -> bool:
-    """Whether a dataset hands out what it holds: `__getitem__` calls nothing but what makes a number or a tensor of it."""
+def _only_indexes(site: Site, dataset: Class) -> bool:
+    """Whether a dataset hands out what it holds: `__getitem__` calls nothing but what makes a number, a tensor or a copy of it.
+
+    What stands behind an option that nobody gives, `if self.transform:`, is not called.
+    """
     item = dataset.methods.get("__getitem__")
-    return item is not None and all(names.last(call.func) in _CONVERTS for call in item.flow.calls)
+    return item is not None and all(
+        names.last(call.func) in _CONVERTS or site.at(item, call).rare for call in item.flow.calls
+    )
 
 
 def _is_never_pinned(site: Site) -> bool:
@@ -357,7 +364,7 @@ def _of_subclass(site: Site) -> Iterator[Finding]:
 def _not_handed(made: Site, init: Function, inner: Site) -> Iterator[str]:
     """What a loader lacks that an object of a class is, by what is given to the class, and by it to the loader."""
     dataset = _handed(made, init, inner, "dataset", 0)
-    held = dataset is not None and _is_held(dataset)
+    held = dataset is not None and _is_held(made, dataset)
     if dataset is None or _is_never_pinned(inner) or (held and not made.settings.preview):
         return
     workers = _handed(made, init, inner, "num_workers", 5)

@@ -44,11 +44,21 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Compare):
         none = _is_none(project, function, test)
         return _compared(project, function, test) if none is None else none is isinstance(test.ops[0], ast.Is)
+    if _is_left_none(project, function, test):
+        return False
     given = _constants(project, function, test, bool)
     if given is None:
         given = _constants(project, function, test, Number)
     found = {bool(one.value if isinstance(one, Number) else one) for one in given or ()}
     return found.pop() if len(found) == 1 else None
+
+
+def _is_left_none(project: Project, function: Function, test: ast.expr) -> bool:
+    """Whether a test asks for a parameter that is None by default, or an attribute that keeps one, which nobody gives: `if self.transform:`."""
+    if isinstance(test, ast.Name):
+        return test.id not in function.flow.stores and _is_never_given(project, function, test.id)
+    init = _made_by(project, function, test)
+    return init is not None and _is_never_given(project, *init)
 
 
 def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | None:
@@ -105,11 +115,10 @@ def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
     """Whether an expression is None: the constant, a parameter that nobody gives, or an attribute that is nothing else."""
     if isinstance(node, ast.Constant):
         return node.value is None
-    if isinstance(node, ast.Name):
-        return node.id not in function.flow.stores and _is_never_given(project, function, node.id)
-    made_by = _made_by(project, function, node)
-    if made_by is not None:
-        return _is_never_given(project, *made_by)
+    if _is_left_none(project, function, node):
+        return True
+    if isinstance(node, ast.Name) or _made_by(project, function, node) is not None:
+        return False
     if not isinstance(node, ast.Attribute) or function.cls is None or project.heirs(function.cls.name):
         return False
     return not project.attribute_stores(function.cls, node.attr) and project.value(function, node).kind == "none"
