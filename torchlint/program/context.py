@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ..facts import alternatives, names
 from ..facts.flow import Loop, contains
-from ..facts.module import Function, Module
+from ..facts.module import Class, Function, Module
 from ..facts.nodes import callee, is_constant, keyword_of
 from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS
@@ -17,7 +17,7 @@ from ..system.stamp import as_bytes
 from ..text.blocks import in_loops
 from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
-from . import frameworks, handed, objects
+from . import families, frameworks, handed, objects
 from .calling import CallSite
 from .finders import fact_of_files
 from .places import asked_here, soundly
@@ -90,29 +90,60 @@ class Context:
         """Whether autograd is proven off at the place: lexically, by a decorator, or at every call in the project."""
         return self._off_at(function, node) is True
 
-    def _off_at(self, function: Function, node: ast.AST) -> bool | None:
+    def _off_at(self, function: Function, node: ast.AST, of: Class | None = None) -> bool | None:
+        """The same, None where that is open; of a method for objects `of` a class alone, where that is one of its heirs."""
         for context in function.flow.contexts(node):
             mode = self._mode(function, context)
             if mode is not None:
                 return not mode
         if self._switched_off(function, node):
             return True
-        mode = self._off(function)
-        return self._off_behind(function, node) if mode is False and function.parameters else mode
+        mode = self._off(function, of)
+        return self._off_behind(function, node, of) if mode is False and function.parameters else mode
 
     @question("off behind", None)
-    def _off_behind(self, function: Function, node: ast.AST) -> bool | None:
+    def _off_behind(self, function: Function, node: ast.AST, of: Class | None) -> bool | None:
         """The same of a place behind a condition of a parameter, by the calls alone that come there: `if target is None: self.generate(x)`."""
         said = alternatives.asked_of_callers(function, node)
         if not said:
             return False
         coming = [
-            site
-            for site in self.calls(function)
+            (site, heir)
+            for site, heir in self._calls_for(function, of)
             if not alternatives.excluded(_said_by(function, site.call, said), said)
         ]
-        modes = {self._off_at(site.function, site.call) for site in coming}
+        modes = {self._off_at(site.function, site.call, heir) for site, heir in coming}
         return True in modes and False not in modes
+
+    def _calls_for(self, function: Function, of: Class | None) -> Iterator[tuple[CallSite, Class | None]]:
+        """Where a method may be called for objects of a class, which is its own where none is given, each with the class that its caller is run for.
+
+        `self.gather()` in a class beside that one calls the method for other objects.
+        """
+        yield from (
+            (site, of_caller) for site in self.calls(function) for of_caller in self._run_for(function, site, of)
+        )
+        for overridden in self.project.overridden(function):
+            for site in self.project.calls_of(overridden):
+                if families.own_class(site.function, site.call, function) is not None:
+                    yield from ((site, of_caller) for of_caller in self._run_for(function, site, of or function.cls))
+
+    def _run_for(self, function: Function, site: CallSite, of: Class | None) -> Iterator[Class | None]:
+        """The class that a caller is run for where it calls a method for objects of a class, None for its own; nothing where it is run for none of them."""
+        own = families.own_class(site.function, site.call, function)
+        if of is None or own is None or self.project.inherits(own, of):
+            yield None
+        elif self.project.inherits(of, own):
+            yield of
+        elif self._may_be_both(own, of):
+            yield None
+
+    def _may_be_both(self, one: Class, other: Class) -> bool:
+        """Whether a class may inherit from two others."""
+        heirs = self.project.subclasses(one)
+        return any(self.project.inherits(heir, other) for heir in heirs) or bool(
+            not heirs and self.project.heirs(one.name)
+        )
 
     def calls(self, function: Function) -> Iterator[CallSite]:
         """Where a function may be called, a `forward` by calls of its module."""
@@ -138,7 +169,7 @@ class Context:
 
     def function_off(self, function: Function) -> bool:
         """Whether the whole function runs with autograd off."""
-        return self._off(function) is True
+        return self._off(function, None) is True
 
     def off_where_called(self, function: Function, node: ast.AST) -> bool:
         """The same, where a method of the class says nothing that calls a private one and is called by nobody: others are used."""
@@ -147,7 +178,7 @@ class Context:
     @question("private off", None)
     def _private_off(self, function: Function) -> bool | None:
         if function.cls is None or not function.name.startswith("_"):
-            return self._off(function)
+            return self._off(function, None)
         modes = set[bool | None]()
         for site in self.project.calls_of(function):
             mode = self._off_at(site.function, site.call)
@@ -158,8 +189,8 @@ class Context:
         return True in modes and False not in modes
 
     @question("off", None)
-    def _off(self, function: Function) -> bool | None:
-        """The same; None where only the function's own calls of itself decide it."""
+    def _off(self, function: Function, of: Class | None) -> bool | None:
+        """The same of a function, for objects of a class; None where only the function's own calls of itself decide it."""
         scope = function.parent or function.module.body
         for decorator in function.decorators:
             mode = self._mode(scope, decorator)
@@ -174,11 +205,11 @@ class Context:
             return True
         modes = set[bool | None]()
         by_tests = []
-        for site in self.calls(function):
+        for site, heir in self._calls_for(function, of):
             if self.project.is_tested(site.function):
                 by_tests.append(site)  # what a program does decides, where it calls the function as well
                 continue
-            modes.add(self._off_at(site.function, site.call))
+            modes.add(self._off_at(site.function, site.call, heir))
             if False in modes:
                 return False
         modes |= {self._off_at(site.function, site.call) for site in by_tests} if not modes else set()

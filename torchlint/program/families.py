@@ -50,7 +50,7 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
         methods = [method for method in found if method.cls is not None and method.name != "__init__"]
         if methods and not _is_exact(project, function, receiver):
             others = (
-                other for method in methods for other in overrides(project, method, _own_class(function, call, method))
+                other for method in methods for other in overrides(project, method, own_class(function, call, method))
             )
             found.update(dict.fromkeys(other for other in others if other.takes(call)))
     elif (above := supers.run_by(project, function, call)) is not None:
@@ -249,11 +249,11 @@ def overrides(project: Project, method: Function, klass: Class | None = None) ->
 
 def _may_stand_in(project: Project, override: Function, site: CallSite) -> bool:
     """Whether a call of a method may run an override of it: `self.gather()` runs none of a class beside its own."""
-    own = _own_class(site.function, site.call, override)
+    own = own_class(site.function, site.call, override)
     return own is None or override.cls is None or project.inherits(override.cls, own)
 
 
-def _own_class(function: Function, call: ast.Call, method: Function) -> Class | None:
+def own_class(function: Function, call: ast.Call, method: Function) -> Class | None:
     """The class whose object calls a method of its own, `self.gather()`; None for what calls another object."""
     return function.cls if syntax.own_attribute(function, call.func) == method.name else None
 
