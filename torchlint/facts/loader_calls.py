@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import NamedTuple
 
 from . import batches, names
@@ -11,7 +12,7 @@ from .arguments import Arguments
 from .evaluator import Evaluator
 from .module import Class, Function
 from .nodes import keyword_of, spreads
-from .values import UNKNOWN, Loader, Value, constant, replace
+from .values import UNKNOWN, Device, Loader, Value, constant, replace
 
 
 def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loader:
@@ -36,7 +37,7 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
 
 
 def where_samples_are(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
-    """A loader whose batches are where its dataset's samples are, if those were put on a device.
+    """A loader whose batches are where its dataset's samples are, if those were put on a device; what a model gives may be there.
 
     What is there can't be pinned: where a loader pins, the samples are on the host.
     """
@@ -44,9 +45,14 @@ def where_samples_are(values: Evaluator, loader: Loader, args: Arguments) -> Loa
         return loader
     dataset = args.keywords.get("dataset", args.first)
     item = values.world.method(dataset.class_, "__getitem__") if dataset.class_ is not None else None
-    sample = values.world.returns(item) if item is not None else dataset.element or dataset
-    of_tensors = dataset.class_name.endswith("TensorDataset")
-    device = dataset.device if of_tensors else "accelerator" if _on_device(sample) else "cpu"
+    walk = values.world.method(dataset.class_, "__iter__") if dataset.class_ is not None and item is None else None
+    if walk is not None:
+        sample = _walked(values, dataset, walk).element or UNKNOWN
+    else:
+        sample = values.world.returns(item) if item is not None else dataset.element or dataset
+    device: Device = "accelerator" if _on_device(sample) else "" if _is_of_model(sample) else "cpu"
+    if dataset.class_name.endswith("TensorDataset"):
+        device = dataset.device
     return replace(loader, element=replace(loader.element, device=device))
 
 
@@ -65,10 +71,27 @@ def of_tensors(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     return replace(loader, element=batches.batch_tensor(batch))
 
 
+def _walked(values: Evaluator, dataset: Value, walk: Function) -> Value:
+    """What goes through a dataset gives: of `return self.generate()` what the function gives that this very dataset holds."""
+    match walk.node.body[-1]:
+        case ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id=own), attr=name))) if own == walk.own_name:
+            generator = values.world.attribute_of(dataset, name).function
+            return values.world.returns(generator) if generator is not None else UNKNOWN
+    return values.world.returns(walk)
+
+
 def _on_device(sample: Value) -> bool:
-    return sample.device == "accelerator" or any(
-        map(_on_device, (*(sample.items or ()), *(sample.entries or {}).values()))
-    )
+    return sample.device == "accelerator" or any(map(_on_device, _parts(sample)))
+
+
+def _is_of_model(sample: Value) -> bool:
+    """Whether a model gave it, or a part of it, which is where that is: what a policy has done in an environment."""
+    return (sample.grad and not sample.device) or any(map(_is_of_model, _parts(sample)))
+
+
+def _parts(sample: Value) -> tuple[Value, ...]:
+    lengths = itertools.chain(*sample.by_length) if sample.kind == "tuple" else ()
+    return (*(sample.items or ()), *lengths, *(sample.entries or {}).values())
 
 
 def _is_host_data(value: Value) -> bool:

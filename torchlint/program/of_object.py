@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from ..facts import names
 from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function
 from ..facts.values import UNKNOWN, Value
@@ -56,7 +57,7 @@ class _OfObject:
         sites = [site for site in self._sites(method) if self._is_own(site)]
         found = {method.own_name: self._owner}
         for parameter in method.parameters[1:]:
-            value = self._code.passed(sites, method, parameter.arg) if parameter.annotation is None else None
+            value = self._code.passed(sites, method, parameter.arg) if _is_open(parameter.annotation) else None
             if value is not None:
                 found[parameter.arg] = value
         return found
@@ -74,6 +75,12 @@ class _OfObject:
             return True
         made_by = self._code.value(site.function, callee.value).made_by
         return made_by is None or made_by is self._owner.made_by
+
+
+def _is_open(annotation: ast.expr | None) -> bool:
+    """Whether an annotation leaves open what a parameter is: there is none, or it says that something can be called."""
+    asked = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    return asked is None or names.last(asked) == "Callable"
 
 
 def attribute(code: Code, owner: Value, name: str) -> Value:
