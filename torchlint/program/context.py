@@ -116,34 +116,32 @@ class Context:
         return True in modes and False not in modes
 
     def _calls_for(self, function: Function, of: Class | None) -> Iterator[tuple[CallSite, Class | None]]:
-        """Where a method may be called for objects of a class, which is its own where none is given, each with the class that its caller is run for.
+        """Where a method may be called for objects `of` a class, its own where none is given; each with the class that the caller is run for.
 
         `self.gather()` in a class beside that one calls the method for other objects.
         """
-        yield from (
-            (site, of_caller) for site in self.calls(function) for of_caller in self._run_for(function, site, of)
-        )
+        for site in self.calls(function):
+            own = families.own_class(site.function, site.call, function)
+            if of is None or own is None or self._may_be_both(own, of):
+                yield site, self._narrower(own, of)
         for overridden in self.project.overridden(function):
             for site in self.project.calls_of(overridden):
-                if families.own_class(site.function, site.call, function) is not None:
-                    yield from ((site, of_caller) for of_caller in self._run_for(function, site, of or function.cls))
+                own = families.own_class(site.function, site.call, function)
+                heir = of or function.cls
+                if own is not None and heir is not None and self._may_be_both(own, heir):
+                    yield site, self._narrower(own, heir)
 
-    def _run_for(self, function: Function, site: CallSite, of: Class | None) -> Iterator[Class | None]:
-        """The class that a caller is run for where it calls a method for objects of a class, None for its own; nothing where it is run for none of them."""
-        own = families.own_class(site.function, site.call, function)
-        if of is None or own is None or self.project.inherits(own, of):
-            yield None
-        elif self.project.inherits(of, own):
-            yield of
-        elif self._may_be_both(own, of):
-            yield None
+    def _narrower(self, own: Class | None, of: Class | None) -> Class | None:
+        """The class of the objects that a method of a class is run for where it calls one `of` another; None for its own."""
+        return of if own is not None and of is not None and own is not of and self.project.inherits(of, own) else None
 
     def _may_be_both(self, one: Class, other: Class) -> bool:
-        """Whether a class may inherit from two others."""
+        """Whether an object may be one of two classes at once: one inherits from the other, or a third from both."""
+        if self.project.inherits(one, other) or self.project.inherits(other, one):
+            return True
         heirs = self.project.subclasses(one)
-        return any(self.project.inherits(heir, other) for heir in heirs) or bool(
-            not heirs and self.project.heirs(one.name)
-        )
+        too_many = not heirs and bool(self.project.heirs(one.name))
+        return too_many or any(self.project.inherits(heir, other) for heir in heirs)
 
     def calls(self, function: Function) -> Iterator[CallSite]:
         """Where a function may be called, a `forward` by calls of its module."""
