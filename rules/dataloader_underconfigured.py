@@ -305,7 +305,11 @@ def _of_partial(site: Site) -> Iterator[Finding]:
         return
     given = {keyword.arg for call in (partial, *calls) for keyword in call.keywords}
     made = [site.at(site.function, call) for call in calls]
-    if len(partial.args) > 1 or None in given or any(len(one.call.args) > 1 or _is_held(_dataset(one)) for one in made):
+    if (
+        len(partial.args) > 1
+        or None in given
+        or any(len(one.call.args) > 1 or _is_held(one, _dataset(one)) for one in made)
+    ):
         return
     missing = ["no `num_workers`"] if "num_workers" not in given else []
     missing += [_UNPINNED] if "pin_memory" not in given and _has_accelerator(site) else []
