@@ -143,6 +143,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
 
 def _is_waited_for(site: Site) -> bool:
     """Whether the program waits for the device as soon as it has begun the copy: nothing but copies is in front of `torch.cuda.synchronize()`."""
+    if not site.source.holds(b"synchronize("):
+        return False
     for statement in syntax.nearby(site.flow, site.statement, behind=_NEAR):
         match statement:
             case ast.Expr(value=ast.Call(func=func)) if site.resolve(func) in _WAITS:
