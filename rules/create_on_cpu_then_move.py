@@ -227,6 +227,8 @@ def _often(site: Site, target: ast.expr | None) -> str:
         return "on every step"
     if site.in_forward:
         return "" if site.rare else "in every forward pass"
+    if frequency.of_pictures(site):
+        return ""
     if site.warm:
         return "on every iteration" if frequency.on_most_iterations(site, site.warm) else ""
     if site.warm_caller and not site.rare:

@@ -91,3 +91,39 @@ def test_what_a_test_compiles_tells_nothing_of_its_library(place: str, expected:
     settings = Settings(codes=frozenset(("TL201",)), fixable=frozenset())
 
     assert expected == [one.code for one in lint({"net.py": net.encode(), place: run.encode()}, settings).findings]
+
+
+PICTURES = """\
+import torch
+
+@torch.no_grad()
+def reconstructions(model: torch.nn.Module, loader):
+    model.cuda().eval()
+    for x in loader:
+        start = torch.zeros(1, 8).cuda()
+        yield model(x.cuda() + start).cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "codes"),
+    [
+        ("utils/evaluate.py", ["TL103", "TL405"]),
+        ("utils/visual_model.py", ["TL103", "TL405"]),
+        ("utils/visualize.py", []),
+        ("viz_toy.py", []),
+        ("plots.py", []),
+    ],
+)
+def test_pictures_are_drawn_on_demand(path: str, codes: list[str]) -> None:
+    wanted = frozenset(("TL103", "TL405"))
+    settings = Settings(codes=wanted, fixable=wanted, preview=True)
+    assert codes == sorted(one.code for one in lint({path: PICTURES.encode()}, settings).findings)
+
+
+def test_pictures_on_each_step() -> None:
+    code = "import torch\n\ndef shown(x):\n    x = x.cuda()\n    return [x[0].item()]\n"
+    run = "from visualize import shown\nfor x in loader:\n    loss = model(x).sum()\n    loss.backward()\n    optimizer.step()\n    shown(loss)\n"
+    wanted = frozenset(("TL101",))
+    files = {"visualize.py": code.encode(), "run.py": run.encode()}
+    assert ["TL101"] == [one.code for one in lint(files, Settings(codes=wanted, fixable=wanted)).findings]

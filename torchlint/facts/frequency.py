@@ -20,6 +20,10 @@ _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
 _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
 _OF_SAMPLES = regex(r"(?:^|/)data(?:sets?)?/(?:[^/]+/)*transforms?(?:/|\.py$)")
 """Where modules lie that a dataset applies to its samples, on the host: `data/transforms/crop.py`."""
+_OF_PICTURES = regex(
+    r"(?:^|/)(?:viz|vis|visuali[sz](?:e|er|ers|ation|ations)|plots?|plotting|plotter|draw|drawing)(?:_\w*)?\.py$"
+)
+"""What a file is called that draws pictures, which is done on demand."""
 _FOR_EXPORT = regex(r"(?:^|[a-z\d_])O(?:nnx|NNX)(?![a-z])")
 """What modules are called that are there to be exported, and run once for that, while they are traced: `SamOnnxModel`."""
 _TRACERS = frozenset(
@@ -28,7 +32,7 @@ _TRACERS = frozenset(
 
 
 def severity(place: Place) -> Literal["warning", "info"] | None:
-    """`warning` in step loops, `info` in evaluation and generation loops and in what these call, None elsewhere and in tests.
+    """`warning` in step loops, `info` in evaluation and generation loops and in what these call, None elsewhere, in tests and where pictures are drawn.
 
     What a step does once beside a generation (the end of a rollout) counts to neither.
     """
@@ -36,7 +40,14 @@ def severity(place: Place) -> Literal["warning", "info"] | None:
         return None  # numbers are tensors there while a model is traced for export, which is done once
     if place.hot is not None:
         return None if place.beside_generation else "warning"
+    if of_pictures(place):
+        return None
     return "info" if place.warm is not None or place.warm_caller is not None else None
+
+
+def of_pictures(place: Place) -> bool:
+    """Whether the file is called for pictures that it draws: what waits there is on the way to a file or a window."""
+    return _OF_PICTURES.search(place.function.module.path) is not None
 
 
 def repeated(place: Place) -> bool:
