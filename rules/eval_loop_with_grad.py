@@ -442,8 +442,10 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
         return  # it generates: a loop over batches evaluates, whoever calls it
     # Many places that drop a graph ask of the same calls.
     key = ("wasted", site.function, calls)
+    switches = evaluation_mode.switches(site.function)
     for wasted in site.once(key, lambda: [call for call in calls if _is_wasted(site, call)]):
-        yield _wasted(site.at(site.function, wasted))
+        if not switches or site.analysis.steps.hot(site.function, wasted):  # else told behind `eval()`
+            yield _wasted(site.at(site.function, wasted))
 
 
 def _is_repeated(site: Site) -> bool:
