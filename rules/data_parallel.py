@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import evaluation_mode, frequency, syntax, training, wrapped_models
+from torchlint.facts import class_users, evaluation_mode, frequency, syntax, training, wrapped_models
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.module import Module
 from torchlint.facts.names import last
@@ -112,9 +112,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
 
 def _is_trained(site: Site, name: str) -> bool:
     """Whether a file that runs a backward pass makes an object of a class: it is no wrapper that others may do without."""
-    made = regex(rb"(?<!class )\b%s\(" % name.encode())
-    users = map(site.project.source, (site.module.path, *site.project.named_by(site.module, name)))
-    return any(one is not None and one.holds(b".backward(") and one.holds(made) for one in users)
+    users = class_users.naming(site, name)
+    return any(one.holds(b".backward(") and class_users.makes(one, name) for one in users)
 
 
 def _differentiates(site: Site) -> bool:

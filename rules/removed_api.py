@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import api_table, syntax
+from torchlint.facts import api_table, class_users, syntax
 from torchlint.facts.deprecated_table import KEYWORDS, LOADER_NEXT, NAMES, NON_BLOCKING, REQUIRED, TOOK_ASYNC, since
 from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
@@ -160,9 +160,9 @@ def _of_objects(site: Site, definition: ast.ClassDef) -> Iterator[Finding]:
     forward = klass.methods.get("forward") if klass is not None else None
     if forward is None or forward.own_name != "self" or site.torch is None or site.torch.high <= _STATIC:
         return
-    users = list(filter(None, map(site.project.source, (site.module.path, *site.project.named_by(site.module, name)))))
-    made, applied = (regex(pattern % name.encode()) for pattern in (rb"(?<!class )\b%s\(", rb"\b%s\.apply\b"))
-    if any(one.holds(made) for one in users) and not any(one.holds(applied) for one in users):
+    users = class_users.naming(site, name)
+    applied = regex(rb"\b%s\.apply\b" % name.encode())
+    if any(class_users.makes(one, name) for one in users) and not any(one.holds(applied) for one in users):
         yield site.finding(
             f"objects of `{name}` can't be called since torch 1.5: `forward` has to be a static method that is given `ctx`, "
             f"and `{name}.apply` runs it",

@@ -68,9 +68,9 @@ def _is_handed_on(place: Place, part: Value) -> bool:
 
 def _is_plain(place: Place, klass: Class) -> bool:
     """Whether the objects of a class, and of those that inherit from it, have no `pin_memory` and are no list or dictionary."""
-    for one in place.project.ancestry(klass):
-        own = len(place.project.bases(one))
-        plain = sum(place.project.base_name(one, base) in _PLAIN for base in one.bases)
-        if own + plain != len(one.bases) or any(name in one.methods for name in _ANSWERS):
-            return False
-    return not place.project.of_heirs(klass, "pin_memory")
+    project = place.project
+    plain = all(
+        project.has_plain_bases(one, _PLAIN) and one.methods.keys().isdisjoint(_ANSWERS)
+        for one in project.ancestry(klass)
+    )
+    return plain and not project.of_heirs(klass, "pin_memory")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ..facts import names
 from ..facts import torch_table as table
@@ -359,6 +359,11 @@ class Definitions(Texts):
         """The last words of the names of all the bases of a class, as they are written: `Optimizer` of `torch.optim.Optimizer`."""
         bases = (base for one in self.ancestry(klass) for base in one.bases)
         return [names.last(base.value if isinstance(base, ast.Subscript) else base) for base in bases]
+
+    def has_plain_bases(self, klass: Class, plain: Collection[str]) -> bool:
+        """Whether each base that is written of a class is one of the project's, or one of some names."""
+        named = sum(self.base_name(klass, base) in plain for base in klass.bases)
+        return len(self.bases(klass)) + named == len(klass.bases)
 
     def overridden(self, method: Function) -> list[Function]:
         """The methods of base classes that a method stands in place of."""

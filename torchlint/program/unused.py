@@ -85,12 +85,10 @@ def _is_unused_method(project: Project, method: Function) -> bool:
 
 def _is_plain(project: Project, klass: Class) -> bool:
     """Whether a class inherits from nothing that may look for it, or for methods of it, by itself."""
-    for one in project.ancestry(klass):
-        own = len(project.bases(one))
-        known = sum(project.base_name(one, base) in _PLAIN_BASES for base in one.bases)
-        if one.node.keywords or "__init_subclass__" in one.methods or own + known != len(one.bases):
-            return False
-    return True
+    return all(
+        not one.node.keywords and "__init_subclass__" not in one.methods and project.has_plain_bases(one, _PLAIN_BASES)
+        for one in project.ancestry(klass)
+    )
 
 
 def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
