@@ -51,9 +51,9 @@ def told(root: Path, name: str, **files: str) -> list[int]:
         path = root / f"{key.replace('__', '/')}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    findings = api.check([root / name], isolated=True).findings
-    assert {one.code for one in findings} <= {"TL903"}
-    return [one.line for one in findings]
+    result = api.check([root / name], isolated=True)
+    assert {one.code for one in result.findings} <= {"TL903"} and not result.errors
+    return [one.line for one in result.findings]
 
 
 def test_a_function_that_nobody_names(tmp_path: Path) -> None:
@@ -169,6 +169,12 @@ def test_a_file_that_another_one_has_replaced(tmp_path: Path) -> None:
 )
 def test_a_file_that_may_be_used(tmp_path: Path, change: dict[str, str]) -> None:
     assert [9] == told(tmp_path, "parts/spare.py", **{**PACKAGE, **change})
+
+
+@pytest.mark.parametrize("name", ["spare (1", "spare[1", "spare+", "*"])
+def test_a_file_whose_name_is_no_pattern(tmp_path: Path, name: str) -> None:
+    files = {**PACKAGE, f"parts__{name}": PACKAGE["parts__spare"]}
+    assert [] == told(tmp_path, f"parts/{name}.py", **files)
 
 
 SCRIPT = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ..facts.module import Module
 from ..query.question import question
@@ -32,7 +33,7 @@ def _is_not_imported(project: Project, module: Module) -> bool:
     if project.importers(module.path) or not _only_defines(module.whole_tree().body):
         return False
     # `python losses.py`, "losses" in a table of what is there
-    spelled = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % as_bytes(stem)
+    spelled = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
     if project.any_holds(spelled, word=as_bytes(stem)) or not is_application(project) or looks_up(project, module):
         return False
     return _is_replaced(project, module)
