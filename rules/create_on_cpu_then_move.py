@@ -226,7 +226,7 @@ def _often(site: Site, target: ast.expr | None) -> str:
     if site.hot:
         return "on every step"
     if site.in_forward:
-        return "" if site.rare else "in every forward pass"
+        return "" if site.rare or frequency.is_for_export(site.function) else "in every forward pass"
     if frequency.of_pictures(site):
         return ""
     if site.warm:

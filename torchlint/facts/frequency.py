@@ -77,6 +77,11 @@ def of_calls(place: Place) -> str:
     return "in every backward pass" if place.function.name == "backward" else "on every call of the module"
 
 
+def is_for_export(function: Function) -> bool:
+    """Whether a method is one of a module that is there to be exported, by its name: `SamOnnxModel`."""
+    return function.cls is not None and _FOR_EXPORT.search(function.cls.name) is not None
+
+
 def in_forward(place: Place) -> bool:
     """Whether the place runs in a `forward`, in attention, or in a function that one of these calls, at most five deep.
 
@@ -128,7 +133,7 @@ def _is_forward(place: Place, function: Function) -> bool:
         return _is_attention(place, function)
     if function.name == "forward" and place.project.is_module(function.cls):
         of_samples = _OF_SAMPLES.search(place.project.home(function.module.path)) is not None
-        return not of_samples and _FOR_EXPORT.search(function.cls.name) is None
+        return not of_samples and not is_for_export(function)
     if function.name in ("forward", "backward"):
         return bool(place.project.is_autograd_function(function.cls))
     return (
