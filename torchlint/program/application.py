@@ -31,12 +31,19 @@ _BUILD = regex(rb"(?m)^\[build-system\]")
 _MOST_BYTES = 1 << 20
 
 
+@question("library", False)
+def is_library(project: Project) -> bool:
+    """Whether a project is built or installed for others, which takes no look at what its files say."""
+    places = (project.home(path) for stem in ("setup", "hubconf") for path in project.called(stem))
+    return any(place in ("setup.py", "hubconf.py") for place in places) or is_built(project.home.root)
+
+
 @question("application", False)
 def is_application(project: Project) -> bool:
-    """Whether a project is a program and no library: scripts stand at its top, and it is not installed."""
-    tops = sorted({place for path in project.paths if "/" not in (place := project.home(path))})
-    if "setup.py" in tops or "hubconf.py" in tops or is_built(project.home.root):
+    """Whether a project is a program and no library: scripts stand at its top."""
+    if is_library(project):
         return False
+    tops = sorted({place for path in project.paths if "/" not in (place := project.home(path))})
     return any(project.any_holds(rb"\btorch\b", place) for place in tops if place.endswith(".py"))
 
 

@@ -226,6 +226,10 @@ class Files:
             found.setdefault(stem, []).append(path)
         return found
 
+    def called(self, stem: str) -> Sequence[str]:
+        """The files and packages of a name."""
+        return self._by_stem.get(stem, ())
+
     def find(self, dotted: str, near: Module) -> str | None:
         """The path of the file that `import dotted` in `near` reads, if the project has it."""
         folder = self.home(near.path).rpartition("/")[0]

@@ -9,7 +9,7 @@ from ..facts.module import Module
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from .application import is_application, looks_up
+from .application import is_application, is_library, looks_up
 from .project import Project
 
 _MAKES_NAMES = regex(
@@ -30,7 +30,7 @@ def _is_not_imported(project: Project, module: Module) -> bool:
     stem = module.name.rpartition(".")[2]
     if "/" not in project.home(module.path) or stem in ("__init__", "__main__", "conftest", "setup"):
         return False
-    if project.importers(module.path) or not _only_defines(module.whole_tree().body):
+    if is_library(project) or project.importers(module.path) or not _only_defines(module.whole_tree().body):
         return False
     # `python losses.py`, "losses" in a table of what is there
     spelled = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
@@ -86,10 +86,11 @@ def _is_lacking(project: Project, module: Module, dotted: str) -> bool:
     origin, _, name = dotted.rpartition(".")
     found = project.find(origin, module) if origin else None
     # A package may hold what is built, `from . import _C`.
-    if found is None or found.endswith("__init__.py") or project.find(dotted, module) is not None:
+    if found is None or found.endswith("__init__.py") or project.writes(found, name):
         return False
     tail = "/" + origin.replace(".", "/") + ".py"
-    likely = [path for path in project.paths if f"/{project.home(path)}".endswith(tail)]
-    return found in likely and not any(
-        project.writes(path, name) or project.holds(path, _MAKES_NAMES) for path in likely
-    )
+    called = project.called(origin.rpartition(".")[2])
+    likely = [path for path in called if f"/{project.home(path)}".endswith(tail)]
+    if found not in likely or project.find(dotted, module) is not None:
+        return False
+    return not any(project.writes(path, name) or project.holds(path, _MAKES_NAMES) for path in likely)

@@ -213,6 +213,10 @@ class Noting(Project):
         self._database.open("text", path)
         return super().module(path)
 
+    def called(self, stem: str) -> Sequence[str]:
+        self._note_stem(stem)
+        return super().called(stem)
+
     def find(self, dotted: str, near: Module) -> str | None:
         self._note_stem(dotted)
         return super().find(dotted, near)

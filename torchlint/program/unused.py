@@ -9,7 +9,7 @@ from ..facts.module import Class, Function, Module
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from .application import is_application, looks_up
+from .application import is_application, is_library, looks_up
 from .left_behind import is_left_behind
 from .project import Project
 
@@ -40,6 +40,8 @@ def is_unused(project: Project, function: Function) -> bool:
     """
     if is_left_behind(project, function.module):
         return True
+    if is_library(project):
+        return False
     body, top = function.module.body, function
     while top.parent is not None and top.parent is not body:
         top = top.parent
