@@ -30,7 +30,8 @@ def question(
     def remembered(find: Callable[..., T]) -> Callable[..., T]:
         @functools.wraps(find)
         def ask(asked: Asking, *about: Any) -> T:
-            answer: T = getattr(asked, by)((kind, *about), lambda: find(asked, *about), initial)
+            # What is asked of a project as a whole is about no file, which a key names second.
+            answer: T = getattr(asked, by)((kind, *(about or ("",))), lambda: find(asked, *about), initial)
             return answer
 
         return ask
