@@ -17,7 +17,7 @@ from .module import Function
 from .nodes import argument_of, given_to, is_constant, keyword_of
 from .place import Place
 from .sending import casts
-from .uses import assigned, readers
+from .uses import assigned, assigned_on_all_ways, readers
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
 _FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
@@ -45,6 +45,7 @@ _NUMPY_RANDOM = frozenset(
 _NUMPY_OF_ELEMENTS = frozenset(
     f"numpy.{name}" for name in "abs ceil cos cosh exp floor log log2 power sin sinh sqrt square tan tanh".split()
 )
+_OF_NUMBERS = _NUMPY_OF_ELEMENTS | {"abs", "float", "int", "max", "min", "pow", "round"}
 _NUMPY_AGAIN = frozenset(("numpy.repeat", "numpy.tile"))
 NUMPY_FILLS = sorted(_NUMPY | _NUMPY_RANDOM | {"numpy.random.choice"})
 """What of NumPy fills an array by numbers alone, or may."""
@@ -210,20 +211,23 @@ def _calculated(place: Place, node: ast.expr, steps: int, *, before: bool = Fals
 def _looked_into(place: Place, node: ast.expr, steps: int, before: bool) -> tuple[ast.Call, ...]:
     """The same, worked out."""
     if isinstance(node, ast.Name):
-        made = assigned(place.function, node) if steps and node.id not in place.flow.globals else None
-        if made is None or _is_fed(place, node, steps):
+        ways = assigned_on_all_ways(place.function, node) if steps and node.id not in place.flow.globals else []
+        if not ways or _is_fed(place, node, steps):
             return ()
-        around, loops = place.flow.loops(made), place.flow.loops(place.target)
-        outside = around == loops[len(loops) - len(around) :] and len(place.flow.loads[node.id]) == 1
-        if around != loops and not (before and outside):
-            return ()
-        return _calculated(place, made, steps - 1, before=before)
+        loops = place.flow.loops(place.target)
+        for way in ways:
+            around = place.flow.loops(way)
+            outside = around == loops[len(loops) - len(around) :] and len(place.flow.loads[node.id]) == 1
+            if around != loops and not (before and outside):
+                return ()
+        given = [_calculated(place, way, steps - 1, before=before) for way in ways]
+        return tuple(dict.fromkeys(itertools.chain(*given))) if all(given) else ()
     if isinstance(node, ast.ListComp):
         return _calculated(place, node.elt, steps, before=before)
     if isinstance(node, ast.Call):
         if (made := factory(place, node)) is not None:
             return (made,)
-        if any(says(place, node) for says in (_of_numpy, _counts, _by_sizes, _by_numbers, _is_drawn)):
+        if any(says(place, node) for says in (_of_numpy, _counts, _by_python, _by_sizes, _by_numbers, _is_drawn)):
             return (node,)
         if _given_by_function(place, node, steps):
             return (node,)
@@ -479,6 +483,18 @@ def _counts(place: Place, call: ast.Call) -> bool:
     if syntax.is_counted(place.resolve, given, ("list",)):
         return not _moved_as_made(place, call)
     return syntax.is_counted(place.resolve, given, ("list", "numpy.array"))
+
+
+def _by_python(place: Place, call: ast.Call) -> bool:
+    """`torch.tensor([math.exp(-i * i) for i in range(n)])`: numbers that are calculated of those that are counted, as TL113 says where it is moved as it is made."""
+    if len(call.args) != 1 or place.resolve(call.func) not in _OF_ARRAYS or keyword_of(call, "device") is not None:
+        return False
+    listed = call.args[0]
+    if not syntax.is_made_of_counted(place.resolve, listed) or not _is_number(place, listed):
+        return False
+    assert isinstance(listed, ast.ListComp)
+    called = (place.resolve(node.func) or "" for node in ast.walk(listed.elt) if isinstance(node, ast.Call))
+    return all(name in _OF_NUMBERS or name.startswith("math.") for name in called)
 
 
 def _moved_as_made(place: Place, made: ast.Call) -> bool:

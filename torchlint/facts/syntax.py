@@ -31,9 +31,15 @@ def is_counted(resolve: Callable[[ast.expr], str | None], node: ast.expr, throug
         node = node.args[0]
     if isinstance(node, ast.ListComp):
         counters = {one.target.id for one in node.generators if isinstance(one.target, ast.Name)}
-        counted = all(not one.ifs and is_counted(resolve, one.iter, ()) for one in node.generators)
-        return counted and isinstance(node.elt, ast.Name) and node.elt.id in counters
+        return is_made_of_counted(resolve, node) and isinstance(node.elt, ast.Name) and node.elt.id in counters
     return isinstance(node, ast.Call) and resolve(node.func) == "range"
+
+
+def is_made_of_counted(resolve: Callable[[ast.expr], str | None], node: ast.expr) -> bool:
+    """Whether a list is made of what is counted alone, one element a number: `[exp(-i * i) for i in range(n)]`."""
+    if not isinstance(node, ast.ListComp):
+        return False
+    return all(not one.ifs and is_counted(resolve, one.iter, ()) for one in node.generators)
 
 
 def exclusive(flow: Flow, one: ast.AST, other: ast.AST) -> bool:

@@ -60,13 +60,39 @@ def _values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
 
 def assigned(function: Function, name: ast.Name) -> ast.expr | None:
     """What a name was assigned, whatever was written into parts of it afterwards; None where there is more than one way to it."""
-    reach = function.bindings.reach
-    bound = reach.get(name)
+    return _given(function, function.bindings.reach.get(name))
+
+
+def assigned_on_all_ways(function: Function, name: ast.Name) -> list[ast.expr]:
+    """What a name may have been assigned, one for each way to it: `x = a`, `if half: x = x.half()`.
+
+    Nothing where one is not known, or where one way alone writes into a part of it.
+    """
+    bound = function.bindings.reach.get(name)
+    found: list[ast.expr] = []
+    todo, seen = [bound], set[bindings.Binding | None]()
+    while todo:
+        way = todo.pop()
+        if way in seen:
+            continue
+        seen.add(way)
+        given = None if isinstance(way, bindings.Stored) and way is not bound else _given(function, way)
+        if isinstance(way, bindings.Joined):
+            todo += [way.one, way.other]
+        elif given is None:
+            return []
+        else:
+            found.append(given)
+    return list(dict.fromkeys(found))
+
+
+def _given(function: Function, bound: bindings.Binding | None) -> ast.expr | None:
+    """What a binding assigns, whatever was written into parts of it afterwards."""
     while isinstance(bound, bindings.Stored):
         part: ast.expr = bound.node
         while isinstance(part, ast.Subscript):
             part = part.value
-        bound = reach.get(part)
+        bound = function.bindings.reach.get(part)
     if isinstance(bound, bindings.Part) and isinstance(bound.whole, bindings.Assigned):
         whole = bound.whole.node
         if isinstance(whole, ast.Tuple):  # `a, b = x, y`
