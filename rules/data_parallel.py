@@ -198,6 +198,8 @@ def _without_gpu(site: Site) -> bool:
 
 
 _TAKEN_OFF = frozenset(("module", "load_state_dict", "state_dict", "to", "cuda", "eval", "train"))
+_NEVER_CALLED = frozenset(("load_state_dict", "state_dict", "parameters", "named_parameters"))
+"""What a wrapper is asked for that is there for the names in a checkpoint alone: nothing calls it or hands it on."""
 
 
 def _own_name(site: Site) -> str | None:
@@ -215,13 +217,19 @@ def _only_wraps(site: Site) -> bool:
     if name is None:
         return False
     end = _taken_off_at(site, name)
-    loads = site.flow.loads.get(name, ())
+    again = bool(site.flow.loops(statement))  # a turn reads what the one before wrapped
     used = [
         site.flow.parents[load]
-        for load in loads
-        if (not contains(statement, load) if end is None else statement.lineno < load.lineno <= (end.end_lineno or 0))
+        for load in site.flow.loads.get(name, ())
+        if (
+            load.lineno > (statement.end_lineno or statement.lineno) or (again and not contains(statement, load))
+            if end is None
+            else statement.lineno < load.lineno <= (end.end_lineno or 0)
+        )
     ]
     methods = {use.attr if isinstance(use, ast.Attribute) else "" for use in used}
+    if methods & {"load_state_dict", "state_dict"} and methods <= _NEVER_CALLED:
+        return True
     return "module" in methods and methods <= _TAKEN_OFF
 
 
