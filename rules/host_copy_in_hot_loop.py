@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import collected, frequency, host_needs, logging_calls, names, syntax, uses
+from torchlint.facts import collected, frequency, host_needs, logging_calls, names, reduced
 from torchlint.facts import host_reads as reads
 from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import Function
@@ -13,10 +13,6 @@ from torchlint.rule import Finding, Site, chain, rule
 
 _USES = 16
 """Of a name that is read more often, nobody is asked what each of its readers is."""
-_REDUCES = frozenset("sum mean argmax argmin max min amax amin any all std var median".split())
-_SAME = frozenset("numpy detach float double long int half".split())
-"""Methods of a copy that leave it as large as it is."""
-_REDUCED_BY = frozenset(f"{library}.{name}" for library in ("numpy", "torch") for name in _REDUCES)
 
 
 @rule(
@@ -39,7 +35,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     what such a loop collects as predictions, labels, scores or losses by its name (`y_pred.extend(output.cpu().numpy())`),
     and what one over a loader calculates and keeps in a list of its own (`features.append(output.cpu().numpy())`), but no
     pictures or sounds, and nothing that is written to a file behind the loop;
-    what such a loop reduces behind the copy, not in front (`correct += predicted.eq(y).cpu().sum()`); and what is written
+    what such a loop reduces behind the copy, not in front (`correct += predicted.eq(y).cpu().sum()`), by itself or by a function of the project; and what is written
     into a tensor of the host (`losses[i] = criterion(output, y)`). With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
     what they call. It is a warning where the value goes back to the device, and an `info` otherwise.
@@ -92,12 +88,15 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if _is_offload(site):
         return
-    returns, reduced = _returns_batch(site), site.hot is None and _is_reduced(site)
+    returns, is_reduced = (
+        _returns_batch(site),
+        site.warm is not None and site.hot is None and reduced.is_reduced(site, site.call),
+    )
     by_default = (
         site.hot is not None
         or returns
         or _of_one(site)
-        or reduced
+        or is_reduced
         or _scored(site)
         or collected.is_collected(site, site.call)
         or collected.is_kept(site, site.call)
@@ -128,7 +127,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     back = host_needs.comes_back(site, site.call)
     what = "copies what the loader gave on the host back to it" if returns else "copies to the host"
     message = f"`{site.short()}` {what} and waits for the device {frequency.how_often(site)}"
-    if reduced:
+    if is_reduced:
         message += ", to be reduced there"
     if back:
         message += ", though the value goes back to the device"
@@ -190,7 +189,9 @@ def _returns_batch(site: Site) -> bool:
     part = site.call.func.value
     if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "detach":
         part = part.func.value
-    if not isinstance(part, ast.Name | ast.Attribute) or (site.hot is None and site.warm is None):
+    if not isinstance(part, ast.Name | ast.Attribute | ast.Subscript) or (site.hot is None and site.warm is None):
+        return False
+    if isinstance(part, ast.Subscript) and not isinstance(part.slice, ast.Constant | ast.UnaryOp):
         return False
     if "grad" in (chain(part) or ())[1:]:
         return False  # what was calculated of it
@@ -206,31 +207,6 @@ def _of_one(site: Site) -> bool:
     assert isinstance(site.call.func, ast.Attribute)
     value = site.value(site.call.func.value)
     return site.warm is not None and value.is_tensor and value.scalar
-
-
-def _is_reduced(site: Site) -> bool:
-    """Whether an evaluation loop reduces what it copies behind the copy, not in front: `predicted.eq(y).cpu().sum()`."""
-    return site.warm is not None and _reduces(site, site.call, named=False)
-
-
-def _reduces(site: Site, whole: ast.expr, *, named: bool) -> bool:
-    """Whether the first that is done with something reduces it; where it is given a name, with all that read that."""
-    for child, parent in site.flow.upwards(whole):
-        match parent:
-            case ast.Attribute():
-                is_method = syntax.called(site.flow, parent) is not None
-                if not is_method or parent.attr not in _SAME:
-                    return is_method and parent.attr in _REDUCES
-            case ast.Assign(targets=[ast.Name(name)]) if not named:
-                reads = list(uses.readers(site.function, name, parent.value))
-                return 0 < len(reads) <= _USES and all(_reduces(site, read, named=True) for read in reads)
-            case ast.Call(func=method) if method is child:
-                continue
-            case ast.Call(func=function, args=[first, *_]) if first is child:
-                return site.resolve(function) in _REDUCED_BY
-            case _:
-                return False
-    return False
 
 
 def _scored(site: Site) -> bool:
