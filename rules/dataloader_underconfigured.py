@@ -221,7 +221,18 @@ def _dataset(site: Site) -> Value:
 def _may_give_device(site: Site) -> bool:
     """Whether the samples of the dataset are on the device already, where no worker should put them and nothing can be pinned."""
     batch = site.value(site.call).element
-    return batch is not None and (batch.device == "accelerator" or (not batch.device and not site.settings.preview))
+    if batch is None or batch.device or site.settings.preview:
+        return batch is not None and batch.device == "accelerator"
+    return not (_holds_given(site) and site.feeds_device)
+
+
+def _holds_given(site: Site) -> bool:
+    """Whether a dataset holds what is given from elsewhere and of which nothing is known: who then sends its batches has them on the host."""
+    made = _dataset(site).made_by
+    if not isinstance(made, ast.Call) or made not in site.flow.parents:
+        return False
+    given = [one.value if isinstance(one, ast.Starred) else one for one in made.args]
+    return bool(given) and not any(site.value(one) for one in given)
 
 
 def _in_memory(site: Site) -> bool:
