@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import syntax
 from torchlint.facts.nodes import keyword_of
+from torchlint.facts.operator_results import is_copied
 from torchlint.facts.sending import move_of, moved_next
 from torchlint.facts.told import Construction
 from torchlint.facts.values import Tensor, Value
@@ -90,7 +91,7 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     if _is_list_of_arrays(given, value):
         yield site.finding(f"`{site.short()}` converts a list of arrays number by number", told=Construction("arrays"))
     elif (
-        value.is_tensor
+        (value.is_tensor or (value.kind == "tensor" and is_copied(value)))
         and not value.other_kinds
         and not (_is_only_declared(site, given) or _is_excluded(site, given) or _is_collated(value))
     ):

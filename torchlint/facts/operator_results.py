@@ -128,6 +128,7 @@ def mixed(*values: Value) -> Device:
     return "cpu" if devices == {"cpu"} else ""
 
 
+_OF_TENSORS = ("clone", "detach")
 _OF_DATA = ("torch.tensor", "torch.as_tensor")
 """What gives a tensor the type of the numbers that it is given."""
 
@@ -198,7 +199,8 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
         return device_of(given)
     if (row.device == "data" or row.alias in _OF_FIRST) and values and values[0].kind == "tensor":
         # Of a tensor `torch.tensor` warns: what only seems to be one, a parameter, is mostly a number there.
-        return values[0].device if values[0].proven or row.name != "torch.tensor" else "cpu"
+        is_tensor = values[0].proven or row.name != "torch.tensor" or is_copied(values[0])
+        return values[0].device if is_tensor else "cpu"
     if row.device in ("factory", "data"):
         return "" if args.named else "cpu"  # `*sizes` brings no device, which is given by name
     # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory. A comparison may be a tensor.
@@ -215,6 +217,12 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
     if alike and "cpu" in devices and "accelerator" not in devices:
         return "cpu"  # a loss takes all of its tensors from one device, as does `torch.cat([a, b])`
     return mixed(*parts)
+
+
+def is_copied(value: Value) -> bool:
+    """`x.clone()`, `x.detach()`: what no number has."""
+    made = value.made_by
+    return isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _OF_TENSORS
 
 
 def _is_loss_row(row: Operator) -> bool:
