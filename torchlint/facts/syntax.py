@@ -43,7 +43,7 @@ def is_made_of_counted(resolve: Callable[[ast.expr], str | None], node: ast.expr
 
 
 def exclusive(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
-    """Whether two places lie in different branches of one `if` or `try`, so that a run reaches one of them."""
+    """Whether two places lie in different branches of one `if` or `try`, or conditional expression, so that a run reaches one of them."""
     arms = {id(parent): arm for parent, arm in _arms(flow, one)}
     return any(arms.get(id(parent), arm) != arm for parent, arm in _arms(flow, other))
 
@@ -61,6 +61,8 @@ def _arms(flow: Flow, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     for child, parent in flow.upwards(node):
         if isinstance(parent, ast.If) and child is not parent.test:
             yield parent, "body" if flow.inside(parent, "body", child) else "orelse"
+        elif isinstance(parent, ast.IfExp) and child is not parent.test:
+            yield parent, "body" if child is parent.body else "orelse"
         elif isinstance(parent, ast.Try) and child in parent.handlers:
             yield parent, "handler"
         elif isinstance(parent, ast.Try) and flow.inside(parent, "body", child):

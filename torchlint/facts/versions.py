@@ -51,7 +51,7 @@ _LARGEST = 40
 class _Asking:
     """What a file that asks for the version of torch holds in any case."""
 
-    pattern, flags = rb"version|_at_least|_gt?e|_greater_or_equal", re.IGNORECASE
+    pattern, flags = rb"version|_at_least|_gt?e|_greater_or_equal|torch_\d", re.IGNORECASE
     _lower = regex(pattern)
 
     def search(self, data: bytes, /) -> object | None:
