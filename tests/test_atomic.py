@@ -277,7 +277,14 @@ def test_a_signal_that_ends_the_program_waits_for_the_file(file: Path, name: str
         os.link(file, file.with_name("b.py"))
     command = [sys.executable, "-c", ENDED, str(file), name, "fsync" if linked else "replace"]
 
-    ended = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command,
+        cwd=file.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # who runs the tests by nohup ignores it
+    )
 
     assert (code, "") == (ended.returncode, ended.stdout)
     assert NEW == file.read_bytes()

@@ -197,7 +197,15 @@ class TestSignals:
     )
     def test_end_it_with_a_sentence(self, long: Path, number: int, said: str, jobs: str) -> None:
         command = [*COMMAND, "check", "-n", "-j", jobs]
-        process = subprocess.Popen(command, cwd=long, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command,
+            cwd=long,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Who runs the tests by nohup ignores it.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509 - nothing else runs here
+        )
         time.sleep(1.0)
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
