@@ -27,6 +27,7 @@ from ..program.project import Project
 from ..program.ray_host import is_on_ray_host, uses_ray
 from ..program.regions import Region
 from ..program.steps import Hot
+from ..program.trials import is_tried
 from ..program.unmoved import runs_unmoved_model
 from ..program.warm_loops import Caller
 from ..settings.config import Settings
@@ -438,6 +439,7 @@ class Site:
     def role(self) -> Role:
         own = is_own_test(self.function) or is_own_check(self.function, self.target)
         own = own or (is_own_trial(self.function, self.target) and bool(self.project.importers(self.module.path)))
+        own = own or is_tried(self.project, self.function, self.target)
         return "test" if own else self.analysis.context.role(self.module)
 
     @cached_property
