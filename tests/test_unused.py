@@ -140,6 +140,27 @@ def test_a_class_or_a_method_that_somebody_may_use(tmp_path: Path, change: dict[
     assert lines == told(tmp_path, "classes.py", **{"classes": CLASSES, "main": USING, **change})
 
 
+RUN = "import torch\nfrom lib.classes import Net\n\nif __name__ == '__main__':\n    Net()(torch.ones(1))\n"
+
+
+@pytest.mark.parametrize("place", ["scripts__train", "tools__train", "demos__show", "src__main"])
+def test_a_program_whose_scripts_lie_in_a_folder(tmp_path: Path, place: str) -> None:
+    assert [6] == told(tmp_path, "lib/classes.py", lib__classes=CLASSES, **{place: RUN})
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("scripts__train", RUN.partition("if __name__")[0]),  # which is no script
+        ("scripts__train", RUN.replace("torch", "numpy")),
+        ("examples__train", RUN),
+        ("net__train", RUN),
+    ],
+)
+def test_what_makes_no_program(tmp_path: Path, place: str, text: str) -> None:
+    assert [6, 11, 18] == told(tmp_path, "lib/classes.py", lib__classes=CLASSES, **{place: text})
+
+
 PACKAGE = {
     "parts__used": HELPERS,
     "parts__spare": HELPERS,

@@ -27,6 +27,10 @@ _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
 """Part of a name that a parameter has which gets a module."""
 
 
+_TORCH = rb"\btorch\b"
+_MAIN = rb"(?m)^if __name__ == "
+_SCRIPTS = regex(r"(?:scripts?|tools?|demos?|bin|src|code|experiments?)/[^/]+$")
+"""Where the scripts of a program lie that has none at its top."""
 _BUILD = regex(rb"(?m)^\[build-system\]")
 _MOST_BYTES = 1 << 20
 
@@ -40,11 +44,14 @@ def is_library(project: Project) -> bool:
 
 @question("application", False)
 def is_application(project: Project) -> bool:
-    """Whether a project is a program and no library: scripts stand at its top."""
+    """Whether a project is a program and no library: scripts stand at its top, or in a folder there that is called so."""
     if is_library(project):
         return False
-    tops = sorted({place for path in project.paths if "/" not in (place := project.home(path))})
-    return any(project.any_holds(rb"\btorch\b", place) for place in tops if place.endswith(".py"))
+    places = sorted(place for path in project.paths if (place := project.home(path)).endswith(".py"))
+    if any(project.any_holds(_TORCH, place) for place in places if "/" not in place):
+        return True
+    scripts = [place for place in places if _SCRIPTS.match(place) is not None]
+    return any(project.any_holds(_MAIN, place) and project.any_holds(_TORCH, place) for place in scripts)
 
 
 def is_built(root: str) -> bool:
