@@ -140,6 +140,47 @@ def test_a_class_or_a_method_that_somebody_may_use(tmp_path: Path, change: dict[
     assert lines == told(tmp_path, "classes.py", **{"classes": CLASSES, "main": USING, **change})
 
 
+FUNCTIONS = """\
+from torch import nn
+from torch.autograd import Function
+
+class Shift(Function):
+    @staticmethod
+    def backward(ctx, grad):
+        nn.init.xavier_uniform(grad)
+
+class ShiftHelper:
+    pass
+"""
+BY_TEXT = {
+    "main": "import torch\nfrom functions import ShiftHelper\n\nShiftHelper()\n",
+    "other": "import importlib\n\nimportlib.import_module(name)\n",
+}
+
+
+def test_a_function_of_autograd_that_nobody_applies(tmp_path: Path) -> None:
+    """No text that is made as the program runs is its name."""
+    assert [] == told(tmp_path, "functions.py", functions=FUNCTIONS, **BY_TEXT)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"main": "import torch\nfrom functions import Shift\n\nShift.apply(torch.ones(1))\n"},
+        {"main": "import torch\nimport functions\n\nfunctions.Shift.apply(torch.ones(1))\n"},
+        {"main": "import torch\nfrom functions import *\n\nshift = Shift.apply\n"},
+        {"functions": FUNCTIONS + "\nshift = Shift.apply\n"},
+        {"functions": FUNCTIONS.replace("(Function)", "(nn.Module)")},  # which may be found by a text
+        {"main": "import torch\nimport functions\n\ngetattr(functions, name).apply(torch.ones(1))\n"},
+        {"setup": "from setuptools import setup\nsetup(name='functions')\n"},
+        {"main": "import torch\n"},  # nobody imports the file
+    ],
+)
+def test_a_function_of_autograd_that_somebody_may_apply(tmp_path: Path, change: dict[str, str]) -> None:
+    files: dict[str, str] = {"functions": FUNCTIONS, **BY_TEXT, **change}
+    assert [7] == told(tmp_path, "functions.py", **files)
+
+
 RUN = "import torch\nfrom lib.classes import Net\n\nif __name__ == '__main__':\n    Net()(torch.ones(1))\n"
 
 
