@@ -233,6 +233,43 @@ def test_a_file_that_may_be_used(tmp_path: Path, change: dict[str, str]) -> None
     assert [9] == told(tmp_path, "parts/spare.py", **{**PACKAGE, **change})
 
 
+MORE = HELPERS + "\ndef spread(values):\n    return max(values) - min(values)\n"
+ALIKE = {
+    "parts__scores": MORE,
+    "losses__scores": HELPERS,
+    "nets__net": "import torch\n",
+    "main": "import torch\nimport nets\nfrom losses.scores import average  # spread\n\neval('nets.' + kind + '.Net')()\n",
+}
+
+
+def test_a_file_that_one_called_the_same_has_replaced(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, "parts/scores.py", **ALIKE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nets__net": "import torch\nspread = None\n"},
+        {"main": "import torch\nfrom losses.scores import average\nfrom parts.scores import spread\n"},
+        {"main": "import torch\nimport losses.scores\nimport parts.scores\n"},
+        {"main": "import torch\nfrom losses.scores import average\nfrom parts import scores\n"},
+        {"main": "import torch\nfrom losses.scores import average\n", "parts__all": "from .scores import average\n"},
+        {"main": ALIKE["main"].replace("'nets.'", "'parts.'").replace("import nets", "import parts")},
+        {"main": ALIKE["main"].replace("import nets\n", "")},  # a member of what?
+        {"main": ALIKE["main"].replace("'nets.'", "name")},
+        {
+            "parts__scores": MORE
+            + "\ndef last(values):\n    return values[-1]\n\ndef first(values):\n    return values[0]\n\ndef none(values):\n    return values[:0]\n"
+        },
+        {"losses__scores": HELPERS.replace("average", "mean").replace("init_params", "init")},
+        {"losses__scores": "import torch\n", "losses__others": HELPERS},
+        {"parts__scores": MORE + "\nif __name__ == '__main__':\n    spread([1])\n"},
+    ],
+)
+def test_a_file_that_is_only_called_the_same(tmp_path: Path, change: dict[str, str]) -> None:
+    assert [9] == told(tmp_path, "parts/scores.py", **{**ALIKE, **change})
+
+
 @pytest.mark.parametrize("name", ["spare (1", "spare[1", "spare+", "*"])
 def test_a_file_whose_name_is_no_pattern(tmp_path: Path, name: str) -> None:
     files = {**PACKAGE, f"parts__{name}": PACKAGE["parts__spare"]}

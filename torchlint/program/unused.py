@@ -6,6 +6,7 @@ import ast
 import re
 
 from ..facts.module import Class, Function, Module
+from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
@@ -121,15 +122,4 @@ def _is_named(module: Module, name: str, definition: ast.AST) -> bool:
     if isinstance(definition, ast.ClassDef):
         apart.append(definition)
     left_out = {id(node) for one in apart for node in ast.walk(one)} | {id(definition)}
-    return any(name == _spelled(node) for node in ast.walk(tree) if id(node) not in left_out)
-
-
-def _spelled(node: ast.AST) -> object:
-    """The name that a node is, has, defines or spells as a text."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=name):
-            return name
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return name
-        case _:
-            return None
+    return any(name == spelled(node) for node in ast.walk(tree) if id(node) not in left_out)
