@@ -58,7 +58,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Once at set-up it costs microseconds: outside the places above nothing is reported. What somebody writes into on the host, what a tensor
+    Once at set-up it costs microseconds: outside the places above nothing is reported, nor is what is made once a rollout, beside the loop that plays it (`env.step(action)`). What somebody writes into on the host, what a tensor
     there takes as well (`x[order]` beside `y[order.to(device)]`), and what belongs to an object that is made for each step, is copied because it has to be. Where random numbers have to be
     those of the CPU generator, whatever the device, drawing them on the host is right: say so with `generator=`.
 
@@ -224,7 +224,7 @@ def _moved_there(site: Site, move: Place) -> Iterator[Finding]:
 def _often(site: Site, target: ast.expr | None) -> str:
     """When the place runs again and again; "" where it may be set-up."""
     if site.hot:
-        return "on every step"
+        return "" if site.beside_generation else "on every step"
     if site.in_forward:
         return "" if site.rare or frequency.is_for_export(site.function) else "in every forward pass"
     if frequency.of_pictures(site):

@@ -66,7 +66,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     Behind a condition that holds once in many steps (`if step % log_every == 0:`), after the loop, on the way out
     of the program, in an exception handler, for a tensor in host memory, where the environment of a reinforcement
-    learning loop needs the action, and where a generation loop yields the value: none of these is reported. A loop that is bound by its data loader
+    learning loop needs the action, and where a generation loop yields the value: none of these is reported. Nor is what is read once a rollout, beside the
+    loop that plays it (`env.step(action)`). A loop that is bound by its data loader
     waits anyway.
 
     ## Bad

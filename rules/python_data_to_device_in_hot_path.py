@@ -72,7 +72,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Where the device is needed once; a batch, or an observation, that the next call of the model needs. Factories without data (`torch.zeros`,
+    Where the device is needed once, or once a rollout, beside the loop that plays it (`env.step(action)`); a batch, or an observation, that the next call of the model needs. Factories without data (`torch.zeros`,
     `torch.arange`, `torch.full` with `device=`) write on the device and are not reported.
 
     ## Bad

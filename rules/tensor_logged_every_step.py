@@ -51,7 +51,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Behind a condition that holds once in many steps, and after the loop: neither is reported. A condition on the
+    Behind a condition that holds once in many steps, and after the loop: neither is reported, nor is what is logged once a
+    rollout, beside the loop that plays it (`env.step(action)`). A condition on the
     rank alone is no such condition, since everybody waits for rank 0. `logger.debug("%s", loss)` formats nothing
     while the level is off, and `self.log("loss", loss)` of Lightning keeps the tensor.
 

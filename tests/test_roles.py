@@ -226,3 +226,83 @@ def test_functions_that_are_parts_of_tests(path: str, text: str, tested: bool) -
     assert module is not None
 
     assert [tested] == [project.is_tested(one) for one in module.functions if one.name.startswith("test_")]
+
+
+TRIED = (
+    PRELUDE
+    + "def forward(x):\n    return x + 1\n\n"
+    + "{head}def check(n):\n    for i in range(n):\n        with torch.no_grad():\n            y = model(torch.ones(3).cuda())\n"
+    + "        print(f'{{y.mean()}}')\n\n{more}"
+    + "if __name__ == '__main__':\n{before}    check(4)\n"
+)
+USES = {"main.py": "import torch\nfrom net import forward\n\nprint(forward(torch.ones(1)))\n"}
+
+
+def is_told(code: str, files: dict[str, str]) -> bool:
+    settings = Settings(codes=frozenset((code,)), fixable=frozenset(), preview=True)
+    result = lint({path: text.encode() for path, text in files.items()}, settings)
+    assert not result.errors
+    return bool(result.findings)
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "before"),
+    [
+        ("", "", ""),
+        ("", "", "    torch.manual_seed(0)\n"),
+        ("", "def each():\n    check(2)\n\n", "    each()\n"),
+    ],
+)
+def test_a_part_that_is_tried_where_it_is_run(head: str, more: str, before: str) -> None:
+    """Who imports it gets nothing of what its `__main__` calls."""
+    assert not is_told("TL104", {"net.py": TRIED.format(head=head, more=more, before=before), **USES})
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "before"),
+    [
+        ("", "", "    args = parser.parse_args()\n"),
+        ("import hydra\n", "", ""),
+        ("", "", "    model.load_state_dict(torch.load('net.pt'))\n"),
+        ("", "", "    train(model)\n"),
+        ("", "", "    torch.save(model, 'net.pt')\n"),
+        ("@main\n", "", ""),
+        ("", "def evaluate():\n    check(2)\n\n", ""),  # another function that others may call
+        ("", "CHECKS = {'check': check}\n\n", ""),
+    ],
+)
+def test_a_part_that_is_a_program_as_well(head: str, more: str, before: str) -> None:
+    assert is_told("TL104", {"net.py": TRIED.format(head=head, more=more, before=before), **USES})
+
+
+@pytest.mark.parametrize(
+    "users",
+    [
+        {"main.py": "import torch\n"},
+        {"main.py": "from other.net import forward\n", "other/net.py": "def forward(x): ...\n"},
+        {"tests/test_net.py": "from net import forward\n"},
+        {"main.py": "from net import check\n\ncheck(3)\n"},
+        {"main.py": "import net\n\nnet.check(3)\n"},
+    ],
+)
+def test_what_no_part_imports_may_be_a_program(users: dict[str, str]) -> None:
+    assert is_told("TL104", {"net.py": TRIED.format(head="", more="", before=""), **users})
+
+
+LOADS = (
+    "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+    "class Images(Dataset):\n    def __getitem__(self, i):\n        return torch.load(self.paths[i])\n\n"
+    "if __name__ == '__main__':\n    loader = DataLoader(Images(), num_workers=0)\n    for x in loader:\n        {body}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "user", "found"),
+    [
+        ("imshow(x)", "from images import Images\n", False),
+        ("imshow(x)", "import torch\n", True),
+        ("trainer.train_on(x.cuda())", "from images import Images\n", True),
+    ],
+)
+def test_a_loader_that_is_looked_at_where_its_data_set_is_defined(body: str, user: str, found: bool) -> None:
+    assert found == is_told("TL401", {"images.py": LOADS.format(body=body), "train.py": user})

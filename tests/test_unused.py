@@ -140,6 +140,68 @@ def test_a_class_or_a_method_that_somebody_may_use(tmp_path: Path, change: dict[
     assert lines == told(tmp_path, "classes.py", **{"classes": CLASSES, "main": USING, **change})
 
 
+FUNCTIONS = """\
+from torch import nn
+from torch.autograd import Function
+
+class Shift(Function):
+    @staticmethod
+    def backward(ctx, grad):
+        nn.init.xavier_uniform(grad)
+
+class ShiftHelper:
+    pass
+"""
+BY_TEXT = {
+    "main": "import torch\nfrom functions import ShiftHelper\n\nShiftHelper()\n",
+    "other": "import importlib\n\nimportlib.import_module(name)\n",
+}
+
+
+def test_a_function_of_autograd_that_nobody_applies(tmp_path: Path) -> None:
+    """No text that is made as the program runs is its name."""
+    assert [] == told(tmp_path, "functions.py", functions=FUNCTIONS, **BY_TEXT)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"main": "import torch\nfrom functions import Shift\n\nShift.apply(torch.ones(1))\n"},
+        {"main": "import torch\nimport functions\n\nfunctions.Shift.apply(torch.ones(1))\n"},
+        {"main": "import torch\nfrom functions import *\n\nshift = Shift.apply\n"},
+        {"functions": FUNCTIONS + "\nshift = Shift.apply\n"},
+        {"functions": FUNCTIONS.replace("(Function)", "(nn.Module)")},  # which may be found by a text
+        {"main": "import torch\nimport functions\n\ngetattr(functions, name).apply(torch.ones(1))\n"},
+        {"setup": "from setuptools import setup\nsetup(name='functions')\n"},
+        {"main": "import torch\n"},  # nobody imports the file
+    ],
+)
+def test_a_function_of_autograd_that_somebody_may_apply(tmp_path: Path, change: dict[str, str]) -> None:
+    files: dict[str, str] = {"functions": FUNCTIONS, **BY_TEXT, **change}
+    assert [7] == told(tmp_path, "functions.py", **files)
+
+
+RUN = "import torch\nfrom lib.classes import Net\n\nif __name__ == '__main__':\n    Net()(torch.ones(1))\n"
+
+
+@pytest.mark.parametrize("place", ["scripts__train", "tools__train", "demos__show", "src__main"])
+def test_a_program_whose_scripts_lie_in_a_folder(tmp_path: Path, place: str) -> None:
+    assert [6] == told(tmp_path, "lib/classes.py", lib__classes=CLASSES, **{place: RUN})
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("scripts__train", RUN.partition("if __name__")[0]),  # which is no script
+        ("scripts__train", RUN.replace("torch", "numpy")),
+        ("examples__train", RUN),
+        ("net__train", RUN),
+    ],
+)
+def test_what_makes_no_program(tmp_path: Path, place: str, text: str) -> None:
+    assert [6, 11, 18] == told(tmp_path, "lib/classes.py", lib__classes=CLASSES, **{place: text})
+
+
 PACKAGE = {
     "parts__used": HELPERS,
     "parts__spare": HELPERS,
@@ -169,6 +231,43 @@ def test_a_file_that_another_one_has_replaced(tmp_path: Path) -> None:
 )
 def test_a_file_that_may_be_used(tmp_path: Path, change: dict[str, str]) -> None:
     assert [9] == told(tmp_path, "parts/spare.py", **{**PACKAGE, **change})
+
+
+MORE = HELPERS + "\ndef spread(values):\n    return max(values) - min(values)\n"
+ALIKE = {
+    "parts__scores": MORE,
+    "losses__scores": HELPERS,
+    "nets__net": "import torch\n",
+    "main": "import torch\nimport nets\nfrom losses.scores import average  # spread\n\neval('nets.' + kind + '.Net')()\n",
+}
+
+
+def test_a_file_that_one_called_the_same_has_replaced(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, "parts/scores.py", **ALIKE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nets__net": "import torch\nspread = None\n"},
+        {"main": "import torch\nfrom losses.scores import average\nfrom parts.scores import spread\n"},
+        {"main": "import torch\nimport losses.scores\nimport parts.scores\n"},
+        {"main": "import torch\nfrom losses.scores import average\nfrom parts import scores\n"},
+        {"main": "import torch\nfrom losses.scores import average\n", "parts__all": "from .scores import average\n"},
+        {"main": ALIKE["main"].replace("'nets.'", "'parts.'").replace("import nets", "import parts")},
+        {"main": ALIKE["main"].replace("import nets\n", "")},  # a member of what?
+        {"main": ALIKE["main"].replace("'nets.'", "name")},
+        {
+            "parts__scores": MORE
+            + "\ndef last(values):\n    return values[-1]\n\ndef first(values):\n    return values[0]\n\ndef none(values):\n    return values[:0]\n"
+        },
+        {"losses__scores": HELPERS.replace("average", "mean").replace("init_params", "init")},
+        {"losses__scores": "import torch\n", "losses__others": HELPERS},
+        {"parts__scores": MORE + "\nif __name__ == '__main__':\n    spread([1])\n"},
+    ],
+)
+def test_a_file_that_is_only_called_the_same(tmp_path: Path, change: dict[str, str]) -> None:
+    assert [9] == told(tmp_path, "parts/scores.py", **{**ALIKE, **change})
 
 
 @pytest.mark.parametrize("name", ["spare (1", "spare[1", "spare+", "*"])

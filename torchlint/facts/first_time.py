@@ -21,6 +21,7 @@ _FOLLOWED = 20
 """How many names, each looked up in the next, a container is followed through."""
 _LOOKS_UP = frozenset(("get", "getattr"))
 _PUTS = ("setdefault", "add", "update")
+_JOINS = frozenset("append cat concat concatenate hstack vstack".split())
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
 _DROPS = frozenset(("clear", "pop", "popitem", "remove", "discard"))
 
@@ -320,10 +321,18 @@ def there(guard: Guard) -> Iterator[str]:
 
 
 def first_few(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
-    """`if shown < 5: shown += 1; print(x)`, `if len(kept) < 5: kept.append(x)`: what its own condition counts to a small number."""
-    if not guard.true or guard.block is None:
+    """`if shown < 5: shown += 1; print(x)`, `if len(kept) < 5: kept.append(x)`: what its own condition counts to a small number.
+
+    So is `if not kept: kept.append(x)`, which is done for the first one alone.
+    """
+    if guard.block is None:
         return False
-    return any(_counts(part, guard.block, flow, loop) for part in conjuncts(guard.test))
+    parts = conjuncts(guard.test) if guard.true else [guard.test]
+    for missing in (found for part in parts for found in _missing(part, guard.true)):
+        name = names.chain(missing.thing) if missing.inside and missing.key is None else None
+        if name is not None and _is_filled_up(name, guard.block, flow, loop):
+            return True
+    return guard.true and any(_counts(part, guard.block, flow, loop) for part in parts)
 
 
 def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop | None) -> bool:
@@ -378,12 +387,10 @@ def _all_missing(guard: Guard) -> Iterator[_Missing]:
 
 def _missing(test: ast.expr, true: bool) -> Iterator[_Missing]:
     """What is missing where a test is true (or false)."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        if isinstance(test.operand, ast.Name | ast.Attribute):
-            if true:
-                yield _Missing(test.operand, inside=True)
-        else:
-            yield from _missing(test.operand, not true)
+    test, true = without_not(test, true)
+    if isinstance(test, ast.Name | ast.Attribute):
+        if not true:
+            yield _Missing(test, inside=True)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
         op, left, right = test.ops[0], test.left, test.comparators[0]
         if isinstance(op, ast.NotIn if true else ast.In):
@@ -454,14 +461,23 @@ def _is_like(value: ast.expr | None, filling: list[ast.expr | None]) -> bool:
 
 
 def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:
-    """`x += 1`, `x = x.view(-1)`, `x = [one.cuda() for one in x]`: where there was something, there is something afterwards."""
+    """`x += 1`, `x = x.view(-1)`, `x = [one.cuda() for one in x]`, `x = np.append(x, y)`: where there was something, there is something afterwards."""
     if isinstance(statement, ast.Assign):
         return any(
             (isinstance(n, ast.Attribute) and names.chain(n.value) == name)
             or (isinstance(n, ast.comprehension) and names.chain(n.iter) == name)
             for n in ast.walk(statement.value)
-        )
+        ) or _adds_to(statement.value, name)
     return isinstance(statement, ast.AugAssign)
+
+
+def _adds_to(value: ast.expr, name: list[str]) -> bool:
+    """`np.append(x, y)`, `torch.cat([x, y])`"""
+    if not isinstance(value, ast.Call) or names.last(value.func) not in _JOINS or not value.args:
+        return False
+    first = value.args[0]
+    parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
+    return any(names.chain(part) == name for part in parts)
 
 
 # Containers: what was put into one is found there the next time

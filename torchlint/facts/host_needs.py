@@ -28,7 +28,6 @@ _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"
 _SENDS = ("to", "cuda")
 _MOST_CALLERS = 8
 _ACTION = regex(r"(?:^|_)actions?$")
-_ENVIRONMENT = regex(r"(?:^|_)(?:env|envs|robot)$")
 
 
 def host_needs(place: Place, node: ast.expr) -> bool:
@@ -112,7 +111,7 @@ def _is_told_environment(place: Place) -> bool:
     if not any(_ACTION.search(name) for name in assigned_in(place.statement)):
         return False
     return any(
-        isinstance(call.func, ast.Attribute) and _ENVIRONMENT.search(names.last(call.func.value))
+        isinstance(call.func, ast.Attribute) and common_names.ENVIRONMENT_NAME.search(names.last(call.func.value))
         for call in place.flow.calls
     )
 
@@ -150,7 +149,7 @@ def _is_of_environment(function: Function, call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute):
         return False
     owner = names.last(call.func.value)
-    if _ENVIRONMENT.search(owner):
+    if common_names.ENVIRONMENT_NAME.search(owner):
         return True
     is_used = not isinstance(function.flow.parents.get(call), ast.Expr)
     return is_used and "sched" not in owner.lower() and not common_names.OPTIMIZER_NAME.search(owner)

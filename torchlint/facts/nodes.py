@@ -91,6 +91,17 @@ def none_test(test: ast.AST | None) -> tuple[ast.expr, bool] | None:
     return (test.left, isinstance(test.ops[0], ast.Is)) if is_constant(test.comparators[0], None) else None
 
 
+def spelled(node: ast.AST) -> object:
+    """The name that a node is, has, defines or spells as a text."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=name):
+            return name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case _:
+            return None
+
+
 def measured(node: ast.AST | None) -> ast.expr | None:
     """`x` of `len(x)`."""
     match node:

@@ -16,9 +16,11 @@ from .project import Project
 _BY_TEXT = regex(
     rb"(?m)\bimportlib\b|\b__import__\b|\bimport_module\b|\bpkgutil\b|\brunpy\b|\b_target_\b"
     rb"|^[ \t]*(?:from|import)[ \t]+(?:hydra|fire|jsonargparse|gin)\b"
-    rb"|(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\bglobals\(\)|\bsys\.modules\b|\b__subclasses__\b"
+    rb"|(?<![\w.])exec\(\s*[^)\s]|(?<![\w.])eval\(\s*(?!f?[\"']\w+\.)[^)\s]|\bglobals\(\)|\bsys\.modules\b|\b__subclasses__\b"
 )
 """What imports files, finds members of them, or calls methods by a text."""
+_EVALUATED = regex(rb"(?<![\w.])eval\(\s*f?[\"'](\w+)\.")
+"""What evaluates a text that begins with a name: `eval("networks." + name)` finds what is in `networks`."""
 _OF_OBJECT = regex(
     rb"\bgetattr\(\s*([A-Za-z_]\w*)[\w.]*\s*,(?!\s*[\"']\w*[\"']\s*[,)])|\bvars\(\s*([A-Za-z_]\w*)|\b([A-Za-z_]\w*)[\w.]*\.__dict__\b"
 )
@@ -27,6 +29,10 @@ _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
 """Part of a name that a parameter has which gets a module."""
 
 
+_TORCH = rb"\btorch\b"
+_MAIN = rb"(?m)^if __name__ == "
+_SCRIPTS = regex(r"(?:scripts?|tools?|demos?|bin|src|code|experiments?)/[^/]+$")
+"""Where the scripts of a program lie that has none at its top."""
 _BUILD = regex(rb"(?m)^\[build-system\]")
 _MOST_BYTES = 1 << 20
 
@@ -40,11 +46,14 @@ def is_library(project: Project) -> bool:
 
 @question("application", False)
 def is_application(project: Project) -> bool:
-    """Whether a project is a program and no library: scripts stand at its top."""
+    """Whether a project is a program and no library: scripts stand at its top, or in a folder there that is called so."""
     if is_library(project):
         return False
-    tops = sorted({place for path in project.paths if "/" not in (place := project.home(path))})
-    return any(project.any_holds(rb"\btorch\b", place) for place in tops if place.endswith(".py"))
+    places = sorted(place for path in project.paths if (place := project.home(path)).endswith(".py"))
+    if any(project.any_holds(_TORCH, place) for place in places if "/" not in place):
+        return True
+    scripts = [place for place in places if _SCRIPTS.match(place) is not None]
+    return any(project.any_holds(_MAIN, place) and project.any_holds(_TORCH, place) for place in scripts)
 
 
 def is_built(root: str) -> bool:
@@ -74,6 +83,16 @@ def _looked_into(source: Source) -> list[str]:
     for owner in {word for one in _OF_OBJECT.finditer(source.data) for word in one.groups() if word}:
         if _MODULE.search(owner):
             found.add(b"*")
-        for line in re.findall(rb"(?m)^[ \t]*(?:from|import)\b[^\n#]*\b%s\b" % owner, source.data):
+        for line in _imports_of(source, owner):
             found.update(re.findall(rb"\w+", line))
+    for owner in set(_EVALUATED.findall(source.data)):
+        lines = _imports_of(source, owner)
+        found.update(word for line in lines for word in re.findall(rb"\w+", line))
+        if not lines:
+            found.add(b"*")
     return sorted(word.decode("latin-1") for word in found)
+
+
+def _imports_of(source: Source, name: bytes) -> list[bytes]:
+    """The lines of a file that import a name."""
+    return re.findall(rb"(?m)^[ \t]*(?:from|import)\b[^\n#]*\b%s\b" % name, source.data)

@@ -6,10 +6,13 @@ import ast
 import re
 
 from ..facts.module import Module
+from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .application import is_application, is_library, looks_up
+from .definitions import origins
+from .files import OUTSIDE
 from .project import Project
 
 _MAKES_NAMES = regex(
@@ -30,7 +33,7 @@ def _is_not_imported(project: Project, module: Module) -> bool:
     stem = module.name.rpartition(".")[2]
     if "/" not in project.home(module.path) or stem in ("__init__", "__main__", "conftest", "setup"):
         return False
-    if is_library(project) or project.importers(module.path) or not _only_defines(module.whole_tree().body):
+    if is_library(project) or _is_imported(project, module) or not _only_defines(module.whole_tree().body):
         return False
     # `python losses.py`, "losses" in a table of what is there
     spelled = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
@@ -39,22 +42,63 @@ def _is_not_imported(project: Project, module: Module) -> bool:
     return _is_replaced(project, module)
 
 
+def _is_imported(project: Project, module: Module) -> bool:
+    """Whether another file may import one, or take something of it; what has its name may be another one."""
+    users = project.modules_for_imports(project.importers(module.path))
+    folder = project.home(module.path).split("/")[-2]
+    stem = module.name.rpartition(".")[2]
+    return any(
+        as_bytes(f"{folder}.{stem}") in project.import_text(user.path)
+        or any(_may_lead_to(project, user, origin.split("."), module.path, stem) for origin in origins(user))
+        for user in users
+    )
+
+
+def _may_lead_to(project: Project, user: Module, parts: list[str], path: str, stem: str) -> bool:
+    """Whether a dotted name may lead to a file of that name: not `losses.dice.Dice` to utils/dice.py."""
+    if stem not in parts or parts[0] in OUTSIDE:
+        return False
+    end = parts.index(stem) + 1
+    return end == 1 or project.find(".".join(parts[:end]), user) in (None, path)
+
+
 def _is_replaced(project: Project, module: Module) -> bool:
     """Whether each class and function of a file is defined in another one, too, that others import.
 
-    What else nobody imports may be there to choose from: a model of which the import in a script is exchanged.
+    What else nobody imports may be there to choose from: a model of which the import in a script is exchanged. But for one
+    that is called the same as a file that is imported and has half of what it has, where nothing names the rest.
     """
     names = [
         *module.top_classes,
         *(one.name for one in module.functions if one.parent is module.body and one.cls is None),
     ]
-    return bool(names) and all(_is_defined_elsewhere(project, module, name) for name in names)
+    rest = [name for name in names if not _is_imported_from(project, _defining(project, module, name))]
+    if not rest:
+        return bool(names)
+    alike = [path for path in project.called(module.name.rpartition(".")[2]) if path != module.path]
+    shared = [name for name in names if _is_imported_from(project, _defining(project, module, name) & {*alike})]
+    return 2 * len(shared) >= len(names) and not any(_is_named_elsewhere(project, module, name) for name in rest)
 
 
-def _is_defined_elsewhere(project: Project, module: Module, name: str) -> bool:
+def _defining(project: Project, module: Module, name: str) -> frozenset[str]:
+    """The other files that define a class or a function of that name."""
     word = as_bytes(name)
-    others = project.holders(rb"(?m)^(?:async[ \t]+)?(?:def|class)[ \t]+%s\b" % word, word=word) - {module.path}
-    return any(project.importers(path) for path in others)
+    return project.holders(rb"(?m)^(?:async[ \t]+)?(?:def|class)[ \t]+%s\b" % word, word=word) - {module.path}
+
+
+def _is_imported_from(project: Project, paths: frozenset[str]) -> bool:
+    return any(project.importers(path) for path in paths)
+
+
+def _is_named_elsewhere(project: Project, module: Module, name: str) -> bool:
+    """Whether the code of another file has a name; a comment may say what was there before."""
+    word = as_bytes(name)
+    others = project.holders(rb"\b%s\b" % word, word=word) - {module.path}
+    return any(
+        name == (node.name if isinstance(node, ast.alias) else spelled(node))
+        for other in project.modules(sorted(others))
+        for node in ast.walk(other.whole_tree())
+    )
 
 
 def _only_defines(body: list[ast.stmt]) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from ..facts.module import Class, Function, Module
+from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
@@ -65,7 +66,9 @@ def _is_unused_class(project: Project, klass: Class) -> bool:
     module = klass.module
     if klass.node.decorator_list or klass.parent is not module.body or not _is_plain(project, klass):
         return False
-    if not _is_named_nowhere_else(project, module, klass.name) or looks_up(project, module):
+    # Nobody who finds models by a text looks for a function of autograd.
+    by_text = not project.is_autograd_function(klass)
+    if not _is_named_nowhere_else(project, module, klass.name) or looks_up(project, module, by_text=by_text):
         return False
     return not _is_named(module, klass.name, klass.node)
 
@@ -102,10 +105,12 @@ def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
         module.source.holds(_IS_SCRIPT) and len(re.findall(rb"\b%s\b" % as_bytes(name), module.source.data)) == 1
     ):
         return False
-    if project.named_by(module, name):  # before all texts are searched for the name
-        return False
     word = as_bytes(name)
-    return project.holders(rb"\b%s\b" % word, word=word) == {module.path} and is_application(project)
+    named = re.compile(rb"\b%s\b" % word)
+    # Before all texts are searched for the name: `Projection` is no part of `ProjectionHelper`.
+    if any(project.holds(path, named, frozenset((word,))) for path in project.named_by(module, name)):
+        return False
+    return project.holders(named.pattern, word=word) == {module.path} and is_application(project)
 
 
 def _is_named(module: Module, name: str, definition: ast.AST) -> bool:
@@ -117,15 +122,4 @@ def _is_named(module: Module, name: str, definition: ast.AST) -> bool:
     if isinstance(definition, ast.ClassDef):
         apart.append(definition)
     left_out = {id(node) for one in apart for node in ast.walk(one)} | {id(definition)}
-    return any(name == _spelled(node) for node in ast.walk(tree) if id(node) not in left_out)
-
-
-def _spelled(node: ast.AST) -> object:
-    """The name that a node is, has, defines or spells as a text."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=name):
-            return name
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return name
-        case _:
-            return None
+    return any(name == spelled(node) for node in ast.walk(tree) if id(node) not in left_out)

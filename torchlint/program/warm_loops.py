@@ -36,6 +36,7 @@ from .model_calls import (
 )
 from .stepping import is_left_out
 from .steps import Steps
+from .trials import is_tried
 
 _WARM_WORDS = frozenset(
     (b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step")
@@ -213,7 +214,8 @@ class WarmLoops:
         sites += itertools.islice(handed.calls_by_others(self.project, function), MOST_CALLERS)
         for site in sites:
             gives_other = alternatives.gives_other(function, site.given or site.call, asked)
-            if gives_other or self.project.is_tested(site.function):
+            tests = self.project.is_tested(site.function) or is_tried(self.project, site.function, site.call)
+            if gives_other or tests:
                 continue
             for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
                 if self.is_warm(site.function, loop):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ..facts import frequency, versions
+from ..facts import frequency, rollouts, versions
 from ..facts.arguments import is_device
 from ..facts.certain import Made, Tensors, Valued
 from ..facts.flow import Comprehension, Flow, Loop
@@ -27,6 +27,7 @@ from ..program.project import Project
 from ..program.ray_host import is_on_ray_host, uses_ray
 from ..program.regions import Region
 from ..program.steps import Hot
+from ..program.trials import is_tried
 from ..program.unmoved import runs_unmoved_model
 from ..program.warm_loops import Caller
 from ..settings.config import Settings
@@ -275,9 +276,14 @@ class Site:
 
     @property
     def beside_generation(self) -> bool:
-        """Whether a step comes to the place once, beside a loop of its function that generates, with autograd off."""
-        if self.hot is None or self.hot.function is self.function:
+        """Whether a step comes to the place once, beside a loop of its function that generates, with autograd off.
+
+        So it does beside a loop that plays: the rollout of an environment, however it learns from that.
+        """
+        if self.hot is None:
             return False
+        if self.hot.function is self.function:
+            return self.hot.loop is not None and rollouts.is_beside(self.function, self.target, self.hot.loop)
         return self.analysis.warm_loops.is_beside(self.function, self.target) and self.grad_off
 
     def callers(self, function: Function) -> Iterator[CallSite]:
@@ -438,6 +444,7 @@ class Site:
     def role(self) -> Role:
         own = is_own_test(self.function) or is_own_check(self.function, self.target)
         own = own or (is_own_trial(self.function, self.target) and bool(self.project.importers(self.module.path)))
+        own = own or is_tried(self.project, self.function, self.target)
         return "test" if own else self.analysis.context.role(self.module)
 
     @cached_property
