@@ -333,6 +333,68 @@ def test_step_in_a_function_that_a_loop_calls() -> None:
     )
 
 
+_UPDATE = (
+    "def update(x, training=True, scaler=None):\n{head}    loss = x.sum(){mark}\n    if training:\n"
+    "        loss.backward(){mark}\n        optimizer.step(){mark}\n    return loss{mark}\n"
+)
+_THROUGH = "def run(x, train):\n    update(x, training=train){mark}\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "more", "call", "steps"),
+    [
+        # What a call writes out keeps the branch that steps from running.
+        ("", "", "update(x, training=False)", False),
+        ("", "", "update(x, False)", False),
+        ("", "", "update(x, training=None)", False),
+        ("    if not training:\n        return x.mean()\n", "", "update(x, training=False)", False),
+        ("    if scaler is None:\n        return x\n", "", "update(x)", False),
+        # So does what a function between them hands on, or asks for by itself.
+        ("", _THROUGH, "run(x, False)", False),
+        ("", _THROUGH, "run(x, train=False)", False),
+        ("", "def run(x, mode='test'):\n    if mode == 'train':\n        update(x){mark}\n", "run(x)", False),
+        ("", "def run(x, train=False):\n    update(x, train){mark}\n", "run(x)", False),
+        # It steps where the call says so, or where nobody knows what it gives.
+        ("", "", "update(x)", True),
+        ("", "", "update(x, training=True)", True),
+        ("", "", "update(x, scaler=None)", True),
+        ("", "", "update(x, training=args.train)", True),
+        ("", "", "update(x, *options)", True),
+        ("", "", "update(x, **options)", True),
+        ("    training = training or x.train{mark}\n", "", "update(x, training=False)", True),
+        ("", _THROUGH, "run(x, True)", True),
+        ("", _THROUGH, "run(x, args.train)", True),
+        (
+            "",
+            "def run(x, train):\n    train = train or x.train{mark}\n    update(x, train){mark}\n",
+            "run(x, False)",
+            True,
+        ),
+        ("", "def run(x, train):\n    update(x){mark}\n    update(x, train){mark}\n", "run(x, False)", True),
+    ],
+)
+def test_a_call_that_keeps_the_branch_that_steps_from_running(head: str, more: str, call: str, steps: bool) -> None:
+    mark = "  # hot" if steps else ""
+    update = _UPDATE.format(head=head, mark="{mark}")
+    check_one((update + more).replace("{mark}", mark) + f"for x in loader:\n    y = {call}{mark}\n")
+
+
+def test_a_call_that_keeps_one_of_two_branches_that_step_from_running() -> None:
+    head = "    x.mean().backward()  # hot\n"
+    update = _UPDATE.format(head=head, mark="").replace("loss = x.sum()", "loss = x.sum()  # hot")
+    update = update.replace("return loss", "return loss  # hot")
+    check_one(f"{update}for x in loader:\n    update(x, training=False)  # hot\n")
+
+
+def test_a_loop_that_evaluates_by_what_trains_elsewhere() -> None:
+    update = _UPDATE.format(head="", mark="  # hot").replace("def update(", "def update(self, ")
+    check_one(
+        f"class Trainer:\n{indented(update)}"
+        "def train(trainer: Trainer, loader):\n    for x in loader:\n        trainer.update(x, training=True)  # hot\n"
+        "def evaluate(trainer: Trainer, loader):\n    for x in loader:\n        y = trainer.update(x, training=False)\n"
+    )
+
+
 def test_step_in_a_function_of_another_file() -> None:
     check(
         {

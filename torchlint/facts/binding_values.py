@@ -27,6 +27,7 @@ from .bindings import (
 from .elements import element, goes_over, iterated_by, known_key, subscript
 from .evaluator import Evaluator, Reader
 from .left_out import left_out
+from .literals import holds
 from .members import attribute_of, member
 from .module import key_of
 from .nodes import elements
@@ -147,6 +148,13 @@ def _narrowed(values: Evaluator, binding: Narrowed) -> Value:
     if len(found) == 1 or (found[0] and all(kind.kind == found[0].kind for kind in found)):
         return narrowing.kept(current, join_all(found))
     return narrowing.kept_of(current, frozenset(kind.kind for kind in found)) if all(found) else current
+
+
+def _joined(values: Evaluator, binding: Joined) -> Value:
+    held = holds(values, binding.test) if binding.test is not None else None
+    if held is not None:
+        return values.bound(binding.one if held else binding.other)
+    return join(values.bound(binding.one), values.bound(binding.other))
 
 
 def _changed(values: Evaluator, binding: Changed) -> Value:
@@ -291,7 +299,7 @@ BINDINGS: dict[type[Binding], Reader] = {
     Narrowed: _narrowed,
     Changed: _changed,
     Stored: _stored,
-    Joined: lambda values, binding: join(values.bound(binding.one), values.bound(binding.other)),
+    Joined: _joined,
     Defined: _defined,
     Captured: lambda values, binding: UNKNOWN,
     Before: _before,

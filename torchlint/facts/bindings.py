@@ -137,13 +137,14 @@ class Stored(Binding):
 
 
 class Joined(Binding):
-    """What two paths bind."""
+    """What two paths bind; where a condition parts them, the first is the one where it holds."""
 
-    __slots__ = ("one", "other")
+    __slots__ = ("one", "other", "test")
 
-    def __init__(self, one: Binding, other: Binding) -> None:
+    def __init__(self, one: Binding, other: Binding, test: ast.expr | None = None) -> None:
         self.one = one
         self.other = other
+        self.test = test
 
 
 class Defined(Binding):
@@ -324,8 +325,8 @@ class Bindings:
         for key, binding in changes.items():
             self._set(key, binding)
 
-    def _joined(self, a: Changes, a_dead: bool, b: Changes, b_dead: bool) -> Changes:
-        """The changes that two paths from here make together."""
+    def _joined(self, a: Changes, a_dead: bool, b: Changes, b_dead: bool, test: ast.expr | None = None) -> Changes:
+        """The changes that two paths from here make together, the first of which is gone where a condition holds."""
         if a_dead and not b_dead:
             return b
         if b_dead and not a_dead:
@@ -344,7 +345,7 @@ class Bindings:
             if one is None or other is None or one is other:
                 merged[key] = one or other
             else:
-                merged[key] = self._new(Joined(one, other))
+                merged[key] = self._new(Joined(one, other, test))
         return merged
 
     def _as_before(self, key: str) -> Before | None:
@@ -409,7 +410,7 @@ class Bindings:
         self._dead = True
 
     def _if(self, node: ast.If) -> None:
-        arms: list[tuple[int, Changes, bool]] = []
+        arms: list[tuple[ast.expr, int, Changes, bool]] = []
         while True:  # a thousand `elif` lie a thousand deep
             self._read(node.test)
             mark = len(self._journal)
@@ -417,16 +418,16 @@ class Bindings:
             self._block(node.body)
             then_dead, self._dead = self._dead, False
             then = self._take_back(mark)
-            arms.append((mark, then, then_dead))
+            arms.append((node.test, mark, then, then_dead))
             self._narrow(node.test, False)
             self._leave_none(node.test, then)
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
                 break
             node = node.orelse[0]
         self._block(node.orelse)
-        for mark, then, then_dead in reversed(arms):
+        for test, mark, then, then_dead in reversed(arms):
             orelse = self._take_back(mark)
-            self._apply(self._joined(then, then_dead, orelse, self._dead))
+            self._apply(self._joined(then, then_dead, orelse, self._dead, test))
             self._dead = then_dead and self._dead
 
     def _leave_none(self, test: ast.expr, then: Changes) -> None:

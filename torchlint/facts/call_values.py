@@ -14,6 +14,7 @@ from .chosen import choice
 from .elements import element
 from .evaluator import Evaluator, Given
 from .library_calls import library
+from .literals import literals
 from .loader_calls import collated, loader_of, of_tensors, pinned_by_option, told_to_pin, where_samples_are
 from .members import attribute_of, each_class
 from .module import Class, Function, key_of
@@ -290,7 +291,13 @@ def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: 
 def _on_open_paths(values: Evaluator, function: Function, args: Arguments) -> Value:
     """What a function returns, on the paths that a call's flags leave open."""
     given = choice(function, args)
-    return (values.world.returns(function, given) if given else UNKNOWN) or values.world.returns(function)
+    value = (values.world.returns(function, given) if given else UNKNOWN) or values.world.returns(function)
+    if not any(one.kind == "loader" for one in (value, *(value.items or ()))):
+        return value
+    # Whether it pins may hang on a flag: `pin_memory=not valid`.
+    told = literals(function, args)
+    made = values.world.returns_for(function, told, given) if told else UNKNOWN
+    return made if made.kind == value.kind else value
 
 
 def _tensors_given(

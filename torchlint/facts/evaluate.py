@@ -12,6 +12,7 @@ from .binding_values import BINDINGS
 from .call_values import CASTS, call
 from .elements import element, subscript
 from .evaluator import Evaluator, Reader, World
+from .literals import holds
 from .members import attribute
 from .module import Function
 from .nodes import string
@@ -48,7 +49,8 @@ def _joined(values: Evaluator, node: ast.JoinedStr) -> Value:
 
 def _unary(values: Evaluator, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.Not):
-        return BOOL
+        held = holds(values, node)
+        return BOOL if held is None else constant(held)
     value = values.expr(node.operand)
     if isinstance(node.op, ast.USub) and isinstance(value.const, int | float):
         return constant(-value.const)
@@ -66,6 +68,8 @@ def _boolop(values: Evaluator, node: ast.BoolOp) -> Value:
 
 
 def _compare(values: Evaluator, node: ast.Compare) -> Value:
+    if (held := holds(values, node)) is not None:
+        return constant(held)
     if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
         return BOOL
     sides = [values.expr(node.left), *map(values.expr, node.comparators)]
@@ -99,9 +103,11 @@ def _asked_as_tensor(values: Evaluator, node: ast.Compare) -> bool:
 def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:
     if _is_scripting(node.test):
         return values.expr(node.orelse)
-    holds = fixed_options.truth(values.function.module, node.test)
-    if holds is not None:
-        return values.expr(node.body if holds else node.orelse)
+    held = fixed_options.truth(values.function.module, node.test)
+    if held is None:
+        held = holds(values, node.test)
+    if held is not None:
+        return values.expr(node.body if held else node.orelse)
     return join(values.expr(node.body), values.expr(node.orelse))
 
 

@@ -12,7 +12,7 @@ from ..facts.batches import held
 from ..facts.chosen import Choice
 from ..facts.common_names import MODEL_NAME
 from ..facts.evaluate import evaluator
-from ..facts.evaluator import Evaluator, Given
+from ..facts.evaluator import Evaluator, Given, Literals
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import spreads
 from ..facts.roles import is_own_trial
@@ -123,6 +123,16 @@ class Project(Definitions):
             return UNKNOWN
         # What is read counts for the question itself: these values are nobody else's.
         return results.given(self.evaluator_given(function, {name: tensor(device) for name, device in tensors}), ())
+
+    def returns_for(self, function: Function, literals: Literals, given: Choice) -> Value:
+        """What a call of the function gives that gives words, flags and None for some parameters, on the paths open to it."""
+        key = ("returns for", function, *literals, *given)
+        return self._ask(key, lambda: self._return_for(function, literals, given), UNKNOWN)
+
+    def _return_for(self, function: Function, literals: Literals, given: Choice) -> Value:
+        if isinstance(function.node, ast.AsyncFunctionDef | ast.Module) or function.is_abstract:
+            return UNKNOWN
+        return results.given(self.evaluator_given(function, {name: constant(value) for name, value in literals}), given)
 
     def _made_real(self, method: Function) -> list[Function]:
         """What subclasses define in place of an abstract method; nothing where there are too many."""

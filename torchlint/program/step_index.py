@@ -46,7 +46,7 @@ def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
     closures: Closures = {}
     framework: list[Place] = []
     names_of: dict[Place, str] = {}
-    steppers: list[Place] = []
+    steppers: list[stepping.Stepper] = []
     generators: list[Place] = []
     paths = [
         path for path in project.paths if project.fact(path, "may step", may_step) or may_run_on_steps(project, path)
@@ -66,22 +66,23 @@ def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
     chain = _Chain({}, {}, {})
     while steppers:
         # Step loops around the calls of functions that step; the callers that have none are the next to ask for.
-        further: dict[Place, None] = {}
-        for function, callers in zip(
+        further: dict[stepping.Stepper, None] = {}
+        for (function, _), callers in zip(
             steppers, ask(stepping.callers_of, steppers, stepping.Callers([], [])), strict=True
         ):
             for call in callers.given_to:
                 closures.setdefault(call, []).append(function)
-            for caller, around, name in callers.sites:
+            for stepper, around, name in callers.sites:
+                caller = stepper.function
                 if around is not None:
                     loops.setdefault(around, caller)
                     names_of[caller] = name
                     chain.looped[function] = None
                 else:
-                    further[caller] = None
+                    further[stepper] = None
                     chain.steppers.setdefault(caller, []).append(function)
                     chain.names[caller] = name
-        steppers = [caller for caller in further if caller not in seen]
+        steppers = [one for one in further if seen.isdisjoint((one, stepping.Stepper(one.function)))]
         seen.update(steppers)
     heated = {
         loop: function for loop, function in loops.items() if not project.in_test(function[0], names_of[function])

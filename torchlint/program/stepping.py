@@ -33,12 +33,19 @@ Stepping = tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]
 """A part of a step, with the loops around it, innermost first."""
 
 
+class Stepper(NamedTuple):
+    """A function that steps, or leads to one, where calls give what is asked of its parameters: `update(batch, training=True)`."""
+
+    function: Place
+    asked: tuple[Said, ...] = ()
+
+
 class Own(NamedTuple):
     """What the functions of a file do by themselves."""
 
     loops: list[tuple[Place, Place, str]]
     """Step loops, the functions they stand in, and the names of these."""
-    steppers: list[Place]
+    steppers: list[Stepper]
     """Functions that step outside of their own loops."""
     framework: list[Place]
     """Functions that run on each step, whoever calls them."""
@@ -47,9 +54,9 @@ class Own(NamedTuple):
 
 
 class Callers(NamedTuple):
-    """Who calls a function, the loops around the calls (None where there is none), names; and the calls that it is given to."""
+    """Who calls a function, and steps so, the loops around the calls (None where there is none), names; and the calls that it is given to."""
 
-    sites: list[tuple[Place, Place | None, str]]
+    sites: list[tuple[Stepper, Place | None, str]]
     given_to: list[CallPlace]
 
 
@@ -89,9 +96,9 @@ def own_steps(subject: Subject, path: str) -> Own:
     module = project.module(path)
     for function in _mentions(module) if module is not None else ():
         _look_at(project, function, loops, own)
-    seldom = _seldom(project, own.steppers)
+    seldom = _seldom(project, list(dict.fromkeys(one.function for one in own.steppers)))
     own = own._replace(
-        steppers=[one for one in own.steppers if one not in seldom],
+        steppers=[one for one in own.steppers if one.function not in seldom],
         framework=[one for one in own.framework if one not in seldom],
     )
     for klass in module.classes if module is not None and own.framework else ():
@@ -101,15 +108,17 @@ def own_steps(subject: Subject, path: str) -> Own:
     return own
 
 
-def callers_of(subject: Subject, place: Place) -> Callers:
-    """Who calls a function."""
+def callers_of(subject: Subject, stepper: Stepper) -> Callers:
+    """Who calls a function so that it steps."""
     project = subject.project
-    function = function_at(project, place)
+    function = function_at(project, stepper.function)
     passed_on = list(_passed_on(project, function))
     found = Callers([], [call_place(site.function, site.call) for site in passed_on])
     others = itertools.islice(handed.calls_by_others(project, function), MAX_SITES)
     sites = [*families.callers(project, function), *passed_on, *others]
     for site in {one.call: one for one in sites}.values():
+        if alternatives.gives_other(function, site.given or site.call, stepper.asked):
+            continue
         place = told_place(project, site.function)
         flow = site.function.flow
         if any(_fits_on_host(project, site.function, loop) for loop in flow.loops(site.call)[:1]):
@@ -120,8 +129,20 @@ def callers_of(subject: Subject, place: Place) -> Callers:
             if not once and not over_runs(project, site.function, loop):
                 around = loop_place(site.function, loop)
                 break
-        found.sites.append((place, around, site.function.name))
+        asked = _asked_through(function, stepper.asked, site) if around is None else ()
+        found.sites.append((Stepper(place, asked), around, site.function.name))
     return found
+
+
+def _asked_through(function: Function, asked: tuple[Said, ...], site: CallSite) -> tuple[Said, ...]:
+    """What the function around a call has to be given for the call to run, and to give another one what is asked of it."""
+    found = dict.fromkeys(alternatives.asked_of_callers(site.function, site.call))
+    flow, positions = site.function.flow, site.function.positions
+    for one in asked:
+        node = function.argument(site.given or site.call, one.name)
+        if isinstance(node, ast.Name) and node.id in positions and not flow.stores.get(node.id):
+            found[one._replace(name=node.id)] = None
+    return tuple(found)
 
 
 def called_by(subject: Subject, asked: Calling) -> list[Called]:
@@ -242,6 +263,7 @@ def _gives_steps(project: Project, function: Function, loops: Collection[Place])
 
 def _look_at(project: Project, function: Function, found: dict[Place, Function], own: Own) -> None:
     outside: set[str] = set()
+    asked: dict[tuple[Said, ...], None] = {}
     stepping = [(call, parts, _step_loops(project, function, call)) for call, parts in _stepping(project, function)]
     left_over = _left_over(stepping)
     stepping += _around_trained(project, function, stepping)
@@ -253,8 +275,8 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
                 found.setdefault(loop_place(function, loops[0]), function)
         elif not _begins_anew(project, function, call):
             outside.update(parts)
-    if outside:
-        own.steppers.append(place_of(function))
+            asked[alternatives.asked_of_callers(function, call)] = None
+    own.steppers.extend(Stepper(place_of(function), one) for one in ([()] if () in asked else asked))
     if project.is_tested(function):
         return
     # A method that takes a whole step is called for nothing else.
