@@ -233,7 +233,86 @@ def test_a_file_that_may_be_used(tmp_path: Path, change: dict[str, str]) -> None
     assert [9] == told(tmp_path, "parts/spare.py", **{**PACKAGE, **change})
 
 
-MORE = HELPERS + "\ndef spread(values):\n    return max(values) - min(values)\n"
+WINDOWS = """\
+import torch.nn as nn
+
+def ssim(x, layer):
+    nn.init.xavier_uniform(layer.weight)
+    return x
+
+class SSIM(nn.Module):
+    def forward(self, x):
+        return ssim(x, self)  # ssim(x)
+
+def matlab(x):
+    return x
+"""
+MEASURED = "import torch\nfrom windows import matlab\n\nssim = matlab(torch.ones(1))\nprint(f'ssim {ssim}')\n"
+
+
+def test_what_only_a_class_uses_that_nobody_names(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, "windows.py", windows=WINDOWS, main=MEASURED)
+
+
+def test_what_only_a_class_of_another_file_uses_that_nobody_names(tmp_path: Path) -> None:
+    files = {
+        "windows": WINDOWS.replace("class SSIM", "class Other").replace("ssim(x, self)", "x"),
+        "losses": "import torch.nn as nn\nfrom windows import ssim\n\nclass Loss(nn.Module):\n    def forward(self, x):\n        return ssim(x, self)\n\nclass Known(nn.Module):\n    pass\n",
+        "main": MEASURED + "from losses import Known\nprint(Known())\n",
+    }
+    assert [] == told(tmp_path, "windows.py", **files)
+
+
+def test_methods_that_are_called_as_what_evaluates_texts(tmp_path: Path) -> None:
+    main = (
+        MEASURED
+        + "\nclass Model:\n    def eval(self):\n        return self\n\n    def exec(self, x):\n        return x\n"
+    )
+    assert [] == told(tmp_path, "windows.py", windows=WINDOWS, main=main)
+
+
+def test_a_package_in_a_folder_that_is_none(tmp_path: Path) -> None:
+    main = MEASURED.replace("from windows", "from model.windows")
+    (tmp_path / "model" / "windows").mkdir(parents=True)
+    (tmp_path / "model" / "windows" / "__init__.py").write_text(WINDOWS)
+    assert [] == told(tmp_path, "model/windows/__init__.py", main=main)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"main": MEASURED + "from windows import SSIM\nprint(SSIM())\n"},
+        {"main": MEASURED + "from windows import SSIM\n"},  # to choose it tomorrow
+        {"main": MEASURED + "import windows\nprint(windows.ssim)\n"},
+        {"main": MEASURED + "from windows import *\nprint(ssim)\n"},
+        {"main": MEASURED + "# loss = ssim(x, y)\n"},
+        {"main": MEASURED + "LOSSES = ['windows.SSIM']\n"},
+        {"windows": WINDOWS + "\nbest = SSIM()\n"},
+        {"windows": WINDOWS.replace("def matlab(x):\n    return x", "def matlab(x):\n    return ssim(x, x)")},
+        {"windows": WINDOWS + "\n# class Newer(SSIM):\n#     def forward(self, x):\n#         return ssim(x, self)\n"},
+        {"windows": WINDOWS.replace("class SSIM", "@register\nclass SSIM")},
+        {"other": "import windows\n\nprint eval(name)\n", "main": MEASURED + "from windows import ssim\n"},
+        {"setup": "from setuptools import setup\nsetup(name='windows')\n"},
+    ],
+)
+def test_what_a_class_uses_that_somebody_may_use(tmp_path: Path, change: dict[str, str]) -> None:
+    assert [4] == told(tmp_path, "windows.py", **{"windows": WINDOWS, "main": MEASURED, **change})
+
+
+MORE = """\
+\"\"\"Scores: average, init_params, spread.\"\"\"
+import torch.nn as nn
+
+def init_params(net):
+    pass
+
+def average(net):
+    for layer in net.modules():
+        nn.init.xavier_uniform(layer.weight)
+
+def spread(values):
+    return max(values) - min(values)
+"""
 ALIKE = {
     "parts__scores": MORE,
     "losses__scores": HELPERS,
@@ -251,8 +330,8 @@ def test_a_file_that_one_called_the_same_has_replaced(tmp_path: Path) -> None:
     [
         {"nets__net": "import torch\nspread = None\n"},
         {"main": "import torch\nfrom losses.scores import average\nfrom parts.scores import spread\n"},
-        {"main": "import torch\nimport losses.scores\nimport parts.scores\n"},
-        {"main": "import torch\nfrom losses.scores import average\nfrom parts import scores\n"},
+        {"main": "import torch\nimport losses.scores\nimport parts.scores\n\nparts.scores.average(net)\n"},
+        {"main": "import torch\nfrom losses.scores import average\nfrom parts import scores\n\nscores.average(net)\n"},
         {"main": "import torch\nfrom losses.scores import average\n", "parts__all": "from .scores import average\n"},
         {"main": ALIKE["main"].replace("'nets.'", "'parts.'").replace("import nets", "import parts")},
         {"main": ALIKE["main"].replace("import nets\n", "")},  # a member of what?

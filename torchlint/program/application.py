@@ -16,10 +16,10 @@ from .project import Project
 _BY_TEXT = regex(
     rb"(?m)\bimportlib\b|\b__import__\b|\bimport_module\b|\bpkgutil\b|\brunpy\b|\b_target_\b"
     rb"|^[ \t]*(?:from|import)[ \t]+(?:hydra|fire|jsonargparse|gin)\b"
-    rb"|(?<![\w.])exec\(\s*[^)\s]|(?<![\w.])eval\(\s*(?!f?[\"']\w+\.)[^)\s]|\bglobals\(\)|\bsys\.modules\b|\b__subclasses__\b"
+    rb"|(?<!def )(?<![\w.])exec\(\s*[^)\s]|(?<!def )(?<![\w.])eval\(\s*(?!f?[\"']\w+\.)[^)\s]|\bglobals\(\)|\bsys\.modules\b|\b__subclasses__\b"
 )
 """What imports files, finds members of them, or calls methods by a text."""
-_EVALUATED = regex(rb"(?<![\w.])eval\(\s*f?[\"'](\w+)\.")
+_EVALUATED = regex(rb"(?<!def )(?<![\w.])eval\(\s*f?[\"'](\w+)\.")
 """What evaluates a text that begins with a name: `eval("networks." + name)` finds what is in `networks`."""
 _OF_OBJECT = regex(
     rb"\bgetattr\(\s*([A-Za-z_]\w*)[\w.]*\s*,(?!\s*[\"']\w*[\"']\s*[,)])|\bvars\(\s*([A-Za-z_]\w*)|\b([A-Za-z_]\w*)[\w.]*\.__dict__\b"

@@ -396,11 +396,11 @@ class Definitions(Texts):
 
     def importers(self, file: str) -> list[str]:
         """The files whose imports name a file."""
-        module = self._name(file)[0]
+        module, is_package = self._name(file)
         stem = module.rpartition(".")[2]
         own = self.home(file).rpartition("/")[0]
         # A folder without `__init__.py` may be part of the name too.
-        parts = [*own.split("/"), stem]
+        parts = own.split("/") if is_package else [*own.split("/"), stem]
         longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
         found = []
         for path in self.naming(as_bytes(stem)):

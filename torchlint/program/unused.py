@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.suppress import comments
 from .application import is_application, is_library, looks_up
 from .left_behind import is_left_behind
 from .project import Project
 
-_AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\b__dict__\b|\bvars\(")
+_AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\b__dict__\b|\bvars\(")
 """How a file may call its own functions by names that are made as it runs."""
 _BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
 """How a method may be called by a name that no text spells."""
@@ -29,6 +31,9 @@ _CALLED_BY_BASES = frozenset(
     " zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
 )
 """Methods of these bases, and what other libraries call on their objects."""
+_PATH = regex(r"[\w./:-]+")
+_MOST_HOLDERS = 20
+"""A name that more files have is used, or too common to tell."""
 _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
 """Names by which frameworks find methods."""
 
@@ -56,9 +61,9 @@ def is_unused(project: Project, function: Function) -> bool:
 @question("unused", False)
 def _is_unused(project: Project, function: Function) -> bool:
     module = function.module
-    if module.source.holds(_AT_RUN_TIME) or not _is_named_nowhere_else(project, module, function.name):
+    if module.source.holds(_AT_RUN_TIME) or looks_up(project, module, by_text=False):
         return False
-    return not looks_up(project, module, by_text=False) and not _is_named(module, function.name, function.node)
+    return not _is_used(project, module, function.name, function.node)
 
 
 @question("unused class", False)
@@ -68,9 +73,9 @@ def _is_unused_class(project: Project, klass: Class) -> bool:
         return False
     # Nobody who finds models by a text looks for a function of autograd.
     by_text = not project.is_autograd_function(klass)
-    if not _is_named_nowhere_else(project, module, klass.name) or looks_up(project, module, by_text=by_text):
+    if looks_up(project, module, by_text=by_text):
         return False
-    return not _is_named(module, klass.name, klass.node)
+    return not _is_used(project, module, klass.name, klass.node)
 
 
 @question("unused method", False)
@@ -96,6 +101,85 @@ def _is_plain(project: Project, klass: Class) -> bool:
     )
 
 
+def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
+    """Whether an application may use what is called so: more than itself and what it does not use either has the name."""
+    if _is_named_nowhere_else(project, module, name) and not _is_named(module, name, definition):
+        return False
+    if not project.importers(module.path) or not is_application(project):
+        return True
+    word = as_bytes(name)
+    holders = project.holders(rb"\b%s\b" % word, word=word)
+    if len(holders) > _MOST_HOLDERS:
+        return True
+    files = map(project.module, sorted(holders))
+    return any(one is None or _is_used_in(project, one, name, definition, at_home=one is module) for one in files)
+
+
+def _is_used_in(project: Project, module: Module, name: str, definition: ast.AST, *, at_home: bool) -> bool:
+    """Whether a file has a name somewhere but in an import, in `__all__`, in its definition and in what is not used itself.
+
+    A name of its own that is called so is another one.
+    """
+    brings = at_home or bool(module.stars) or any(name in function.imports for function in module.functions)
+    body = module.whole_tree().body
+    naming = [one for one in body if any(_mentions(node, name, bare=brings) for node in ast.walk(one))]
+    if not all(_is_no_use(project, module, one, definition) for one in naming):
+        return True
+    if naming and not module.is_package and all(isinstance(one, ast.ImportFrom) for one in naming):
+        return True  # who imports what he does not use may choose it tomorrow
+    called = re.compile(rb"\b%s\s*\(|\bimport\b.*\b%s\b" % (as_bytes(name), as_bytes(name)))
+    known = module.source.fact("comments", lambda source: list(comments(source.data)))
+    for start, end in known:  # a comment may be what is exchanged: `# net = Other()`
+        if called.search(module.source.data, start, end) is not None:
+            line = bisect_right(module.source.lines, start)
+            around = (
+                one for one in body if module.line(one.lineno) <= line <= module.line(one.end_lineno or one.lineno)
+            )
+            if not any(_is_no_use(project, module, one, definition) for one in around):
+                return True
+    return False
+
+
+def _is_no_use(project: Project, module: Module, statement: ast.stmt, definition: ast.AST) -> bool:
+    return statement is definition or _hands_on(statement) or _is_unused_part(project, module, statement)
+
+
+def _mentions(node: ast.AST, name: str, *, bare: bool) -> bool:
+    """Whether a node itself has a name, or is a text that may lead to it: `"losses.Dice"`, no sentence.
+
+    `bare`: also by the name alone, with nothing in front of it.
+    """
+    match node:
+        case ast.Name() | ast.FunctionDef() | ast.ClassDef() if not bare:
+            return False
+        case ast.Constant(value=str(text)):
+            return name in text and _PATH.fullmatch(text) is not None
+        case ast.alias(name=imported):
+            return imported == name
+        case _:
+            return spelled(node) == name
+
+
+def _hands_on(statement: ast.stmt) -> bool:
+    """`from .losses import Dice`, `__all__ = [...]`: what uses that has the name itself."""
+    if isinstance(statement, ast.Assign):
+        return ast.unparse(statement.targets[0]) == "__all__"
+    return isinstance(statement, ast.ImportFrom) and all(alias.asname is None for alias in statement.names)
+
+
+def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bool:
+    match statement:
+        case ast.ClassDef(name=name) if (klass := module.top_classes.get(name)) is not None:
+            return klass.node is statement and _is_unused_class(project, klass)
+        case ast.FunctionDef(name=name) if (function := module.top_functions.get(name)) is not None:
+            return function.node is statement and not function.decorators and _is_unused(project, function)
+    return False
+
+
+def _named(name: str) -> re.Pattern[bytes]:
+    return re.compile(rb"\b%s\b" % as_bytes(name))
+
+
 def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
     """Whether a file that others of an application import, or one of its scripts, is the only one that has a name in its text.
 
@@ -105,8 +189,7 @@ def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
         module.source.holds(_IS_SCRIPT) and len(re.findall(rb"\b%s\b" % as_bytes(name), module.source.data)) == 1
     ):
         return False
-    word = as_bytes(name)
-    named = re.compile(rb"\b%s\b" % word)
+    word, named = as_bytes(name), _named(name)
     # Before all texts are searched for the name: `Projection` is no part of `ProjectionHelper`.
     if any(project.holds(path, named, frozenset((word,))) for path in project.named_by(module, name)):
         return False
