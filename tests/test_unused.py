@@ -254,15 +254,6 @@ def test_what_only_a_class_uses_that_nobody_names(tmp_path: Path) -> None:
     assert [] == told(tmp_path, "windows.py", windows=WINDOWS, main=MEASURED)
 
 
-def test_what_only_a_class_of_another_file_uses_that_nobody_names(tmp_path: Path) -> None:
-    files = {
-        "windows": WINDOWS.replace("class SSIM", "class Other").replace("ssim(x, self)", "x"),
-        "losses": "import torch.nn as nn\nfrom windows import ssim\n\nclass Loss(nn.Module):\n    def forward(self, x):\n        return ssim(x, self)\n\nclass Known(nn.Module):\n    pass\n",
-        "main": MEASURED + "from losses import Known\nprint(Known())\n",
-    }
-    assert [] == told(tmp_path, "windows.py", **files)
-
-
 def test_methods_that_are_called_as_what_evaluates_texts(tmp_path: Path) -> None:
     main = (
         MEASURED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import spelled
@@ -31,9 +32,12 @@ _CALLED_BY_BASES = frozenset(
     " zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
 )
 """Methods of these bases, and what other libraries call on their objects."""
-_PATH = regex(r"[\w./:-]+")
-_MOST_HOLDERS = 20
-"""A name that more files have is used, or too common to tell."""
+_TAKEN = (
+    rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t]*NAME[ \t]*(?:as\b[^\n]*|[,)][^\n]*)?$|\.[ \t]*NAME\b"
+    rb"|[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']|#[^\n]*\bNAME[ \t]*\("
+)
+"""How a file takes a name from another one: by an import, as a member, by a text; or may, where a comment calls it."""
+_STAR = rb"\bimport[ \t]*\*"
 _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
 """Names by which frameworks find methods."""
 
@@ -61,9 +65,9 @@ def is_unused(project: Project, function: Function) -> bool:
 @question("unused", False)
 def _is_unused(project: Project, function: Function) -> bool:
     module = function.module
-    if module.source.holds(_AT_RUN_TIME) or looks_up(project, module, by_text=False):
+    if module.source.holds(_AT_RUN_TIME) or _is_used(project, module, function.name, function.node):
         return False
-    return not _is_used(project, module, function.name, function.node)
+    return not looks_up(project, module, by_text=False)  # asks all files
 
 
 @question("unused class", False)
@@ -71,11 +75,10 @@ def _is_unused_class(project: Project, klass: Class) -> bool:
     module = klass.module
     if klass.node.decorator_list or klass.parent is not module.body or not _is_plain(project, klass):
         return False
-    # Nobody who finds models by a text looks for a function of autograd.
-    by_text = not project.is_autograd_function(klass)
-    if looks_up(project, module, by_text=by_text):
+    if _is_used(project, module, klass.name, klass.node):
         return False
-    return not _is_used(project, module, klass.name, klass.node)
+    # Nobody who finds models by a text looks for a function of autograd.
+    return not looks_up(project, module, by_text=not project.is_autograd_function(klass))
 
 
 @question("unused method", False)
@@ -102,69 +105,46 @@ def _is_plain(project: Project, klass: Class) -> bool:
 
 
 def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
-    """Whether an application may use what is called so: more than itself and what it does not use either has the name."""
-    if _is_named_nowhere_else(project, module, name) and not _is_named(module, name, definition):
-        return False
-    if not project.importers(module.path) or not is_application(project):
+    """Whether an application may use what is called so: more than itself, and what its file does not use either, has the name."""
+    if _is_used_at_home(project, module, name, definition):
+        return True
+    return not _is_named_nowhere_else(project, module, name) and _is_used_elsewhere(project, module, name)
+
+
+def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
+    """Whether another file may take a name from one; what it calls so itself, `ssim = measure(x)`, is another thing."""
+    if not project.importers(module.path):
         return True
     word = as_bytes(name)
-    holders = project.holders(rb"\b%s\b" % word, word=word)
-    if len(holders) > _MOST_HOLDERS:
+    taken = project.holders(_TAKEN.replace(b"NAME", word), word=word) - {module.path}
+    if taken or (project.holders(rb"\b%s\b" % word, word=word) - {module.path}) & project.holders(_STAR):
         return True
-    files = map(project.module, sorted(holders))
-    return any(one is None or _is_used_in(project, one, name, definition, at_home=one is module) for one in files)
+    return not is_application(project)
 
 
-def _is_used_in(project: Project, module: Module, name: str, definition: ast.AST, *, at_home: bool) -> bool:
-    """Whether a file has a name somewhere but in an import, in `__all__`, in its definition and in what is not used itself.
-
-    A name of its own that is called so is another one.
-    """
-    brings = at_home or bool(module.stars) or any(name in function.imports for function in module.functions)
+def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
+    """Whether a file has a name anywhere but in its definition, in `__all__` and in what is not used itself."""
     body = module.whole_tree().body
-    naming = [one for one in body if any(_mentions(node, name, bare=brings) for node in ast.walk(one))]
+    naming = [one for one in body if any(name == spelled(node) for node in ast.walk(one))]
     if not all(_is_no_use(project, module, one, definition) for one in naming):
         return True
-    if naming and not module.is_package and all(isinstance(one, ast.ImportFrom) for one in naming):
-        return True  # who imports what he does not use may choose it tomorrow
-    called = re.compile(rb"\b%s\s*\(|\bimport\b.*\b%s\b" % (as_bytes(name), as_bytes(name)))
-    known = module.source.fact("comments", lambda source: list(comments(source.data)))
-    for start, end in known:  # a comment may be what is exchanged: `# net = Other()`
-        if called.search(module.source.data, start, end) is not None:
-            line = bisect_right(module.source.lines, start)
-            around = (
-                one for one in body if module.line(one.lineno) <= line <= module.line(one.end_lineno or one.lineno)
-            )
-            if not any(_is_no_use(project, module, one, definition) for one in around):
-                return True
+    for start, _ in _comments_calling(module, name):  # one may be what is exchanged: `# net = Other()`
+        line = bisect_right(module.source.lines, start)
+        around = (one for one in body if module.line(one.lineno) <= line <= module.line(one.end_lineno or one.lineno))
+        if not any(_is_no_use(project, module, one, definition) for one in around):
+            return True
     return False
 
 
+def _comments_calling(module: Module, name: str) -> Iterator[tuple[int, int]]:
+    called = re.compile(rb"\b%s\s*\(" % as_bytes(name))
+    known = module.source.fact("comments", lambda source: list(comments(source.data)))
+    return (span for span in known if called.search(module.source.data, *span) is not None)
+
+
 def _is_no_use(project: Project, module: Module, statement: ast.stmt, definition: ast.AST) -> bool:
-    return statement is definition or _hands_on(statement) or _is_unused_part(project, module, statement)
-
-
-def _mentions(node: ast.AST, name: str, *, bare: bool) -> bool:
-    """Whether a node itself has a name, or is a text that may lead to it: `"losses.Dice"`, no sentence.
-
-    `bare`: also by the name alone, with nothing in front of it.
-    """
-    match node:
-        case ast.Name() | ast.FunctionDef() | ast.ClassDef() if not bare:
-            return False
-        case ast.Constant(value=str(text)):
-            return name in text and _PATH.fullmatch(text) is not None
-        case ast.alias(name=imported):
-            return imported == name
-        case _:
-            return spelled(node) == name
-
-
-def _hands_on(statement: ast.stmt) -> bool:
-    """`from .losses import Dice`, `__all__ = [...]`: what uses that has the name itself."""
-    if isinstance(statement, ast.Assign):
-        return ast.unparse(statement.targets[0]) == "__all__"
-    return isinstance(statement, ast.ImportFrom) and all(alias.asname is None for alias in statement.names)
+    handed_on = isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
+    return statement is definition or handed_on or _is_unused_part(project, module, statement)
 
 
 def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bool:
