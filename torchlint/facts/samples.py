@@ -16,8 +16,8 @@ from .uses import assigned
 _OF_ARRAYS = frozenset(("tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor"))
 """What makes a tensor of an array."""
 _GATHERS = ast.ListComp | ast.GeneratorExp
-_JOINS = frozenset(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "vstack", "hstack"))
-_JOINS |= {"torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.pack_sequence"}
+JOINS = frozenset(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "vstack", "hstack"))
+JOINS |= {"torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.pack_sequence"}
 """What makes one tensor of many."""
 
 
@@ -152,7 +152,7 @@ def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
     if not isinstance(made, ast.Call) or not made.args or last(made.func) not in _OF_ARRAYS | {"from_numpy"}:
         return False
     taker = place.flow.parents.get(around)
-    if not isinstance(taker, ast.Call) or place.resolve(taker.func) not in _JOINS:
+    if not isinstance(taker, ast.Call) or place.resolve(taker.func) not in JOINS:
         return False
     each = around.generators[0]
     if isinstance(each.iter, ast.Tuple | ast.List) or _is_short(place, each):
