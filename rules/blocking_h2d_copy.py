@@ -9,6 +9,7 @@ from torchlint.facts.call_values import DTYPE_CASTS
 from torchlint.facts.flow import contains
 from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.nodes import is_constant, keyword_of, names_in
+from torchlint.facts.samples import JOINS
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Cast
 from torchlint.facts.uses import assigned
@@ -46,7 +47,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     (`pin_memory=use_cuda`), it is an `info`, with `--preview` alone where the option is off by default; there what
     `create_loader(data, pin_memory=args.pin_memory)` gives counts as a loader, too, whoever defines it.
     A tensor that a step pins itself, for that copy alone, counts too: `x.pin_memory().to(device)`.
-    A cast in front of the move (`labels.long().to(device)`) takes what it casts out of pinned memory: there the move has to come first.
+    A cast in front of the move (`labels.long().to(device)`) takes what it casts out of pinned memory, and so does what joins
+    the parts of a batch (`torch.cat(images, 1).to(device)`): there the move has to come first.
 
     ## Why is this slow?
 
@@ -121,6 +123,11 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         message = f"`{site.short()}` copies a pinned tensor and waits for it on every step"
         yield site.finding(message, related=site.why_hot())
         return
+    joined = _joined(site)
+    if joined is not None and _moves_to_device(site):
+        message = f"`{site.short(joined)}` joins parts of a pinned batch on the host, and their copy is waited for on every step: copy them first, with `non_blocking=True`"
+        yield site.finding(message, related=site.why_hot(), told=Cast(joined))
+        return
     if batch.kind not in ("tensor", "batch") or not (batch.from_loader or _is_taken(site, batch)) or batch.managed:
         return
     if batch.device == "accelerator" or not _moves_to_device(site):
@@ -181,6 +188,20 @@ def _cast(site: Site) -> Cast | None:
     made = site.call.func.value
     is_cast = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in DTYPE_CASTS
     return Cast(made) if is_cast else None
+
+
+def _joined(site: Site) -> ast.Call | None:
+    """`torch.cat(images, 1).to(device)`: what is joined of pinned parts of a batch alone is a new tensor, which is not pinned."""
+    assert isinstance(site.call.func, ast.Attribute)
+    made = site.call.func.value
+    if not isinstance(made, ast.Call) or not made.args or site.resolve(made.func) not in JOINS:
+        return None
+    given = made.args[0]
+    parts = [site.value(part) for part in (given.elts if isinstance(given, ast.Tuple | ast.List) else [given])]
+    pinned = all(
+        part.kind in ("tensor", "batch") and part.from_loader and part.pinned and not part.managed for part in parts
+    )
+    return made if parts and pinned else None
 
 
 def _is_taken(site: Site, batch: Tensor | Batch) -> bool:

@@ -48,7 +48,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     and `self.x = torch.cat([self.x, new])` in the forward of a module or in what one calls (`cache.append(k, v)`), or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
     A parameter that a function makes longer and gives back counts where a loop calls it by `x = longer(x)`.
     By default it is told where the loop trains a model or runs one, outside of a module's forward, and for what is kept
-    from call to call. With `--preview` it is told in all loops, those of a forward over its own parts among them, and
+    from call to call; what such a loop collects on the host counts, too. With `--preview` it is told in all loops, those of a forward over its own parts among them, and
     for token ids and their masks, too.
 
     ## Why is this slow?
@@ -56,7 +56,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     Each iteration also has another shape, so the allocator finds no block to use again, CUDA graphs can't be replayed, and compiled code sees a dynamic shape or is compiled again.
 
     ## When it does not matter
-    A loop of a few iterations, tensors on the host, and a sequence of a few token ids, unless the model that reads them is compiled.
+    A loop of a few iterations, tensors on the host in a loop that runs no model, and a sequence of a few token ids, unless the model that reads them is compiled.
     Joining two tensors that are made anew in each iteration is no growth.
 
     ## Bad
@@ -113,11 +113,10 @@ def _grown(site: Site) -> Iterator[Finding]:
     # What is doubled, `torch.cat((x, x))`, is as large at its end as all that was copied.
     if counted is None or whole not in joined or {*joined} == {whole}:
         return
-    if (
-        any(site.value(part).on_cpu for part in _parts(site))
-        or site.flow.comprehension(site.call) is not None
-        or _short(site, counted)
-    ):
+    if site.flow.comprehension(site.call) is not None or _short(site, counted):
+        return
+    on_host = any(site.value(part).on_cpu for part in _parts(site))
+    if on_host and not _is_of_batches(site, counted):
         return
     if isinstance(grown, ast.Subscript):
         holder = chain(grown.value)
@@ -126,9 +125,14 @@ def _grown(site: Site) -> Iterator[Finding]:
         name = chain(grown)
         kept = name is not None and _carried(site, counted, name)
     if kept and not site.rare:
-        yield site.finding(
-            f"`{whole}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
-        )
+        costs = "all of it on the host" if on_host else "all of it, and has a new shape"
+        yield site.finding(f"`{whole}` grows by `{site.short()}`: each iteration copies {costs}.")
+
+
+def _is_of_batches(site: Site, loop: Loop) -> bool:
+    """Whether a loop runs a model on each iteration: what it collects on the host is as long as a data set."""
+    runs_model = site.warm is loop or (site.hot is not None and site.hot.loop is loop)
+    return runs_model and not site.in_forward and not _is_small(site)
 
 
 def _goes_on(test: ast.expr, grown: ast.expr, loop: Loop | None) -> bool:
@@ -190,9 +194,14 @@ def _matters(site: Site, loop: Loop | None) -> bool:
     """Whether more than a few bytes are copied, in a loop that trains or runs a model if there is one; all of it counts in compiled code."""
     if site.in_compiled:
         return True
-    if any(site.value(part).integer or _is_token(part) for part in _parts(site)):
+    if _is_small(site):
         return False
     return loop is None or ((site.hot is not None or site.warm is not None) and not site.in_forward)
+
+
+def _is_small(site: Site) -> bool:
+    """Whether what is joined is a few bytes for each iteration: token ids, masks, other integers."""
+    return any(site.value(part).integer or _is_token(part) for part in _parts(site))
 
 
 def _is_token(part: ast.expr) -> bool:

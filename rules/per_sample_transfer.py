@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import arguments, frequency, samples
 from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Class
+from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -128,7 +129,11 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
     if isinstance(row, ast.Subscript) and ((site.hot is None and site.warm is None) or site.rare):
         return
     rows = samples.rows_of(site, row)
-    if rows is None or reads.device_tensor(site, rows) is None:
+    if rows is None:
+        return
+    # What a model gives and has a shape is a tensor.
+    certainty = LIKELY if samples.is_counted_by_shape(site, rows) else PROVEN
+    if reads.device_tensor(site, rows, certainty) is None:
         return
     value = site.value(rows)
     if not value.on_cpu and not value.other_kinds:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from . import batches, operations
+from . import batches, names, operations
 from .bindings import Binding, Iterated, Joined, Part, Stored
 from .evaluator import Evaluator
-from .module import Class, has_slice, key_of
-from .nodes import indices
+from .loader_calls import handed_on
+from .module import Class, Function, has_slice, key_of
+from .nodes import given_to, indices, is_constant, none_test
+from .syntax import own_attribute
 from .values import (
     ARRAY_OR_NUMBER,
     EXTENT,
@@ -81,8 +83,40 @@ def wrapped(values: Evaluator, value: Value, klass: Class) -> Value:
             return element(values, inner, None)
     returned = values.world.returns(following)
     if following.name == "__next__":
-        return returned
+        return _as_given(values, value, following) or returned
     return element(values, returned, None) if returned.kind in ("list", "loader") else UNKNOWN
+
+
+def _as_given(values: Evaluator, value: Value, following: Function) -> Value:
+    """What an object's `__next__` gives of the loader that it was made of in another function, where it hands that on as it is."""
+    made, module = value.made_by, value.made_in
+    if not isinstance(made, ast.Call) or module is None or made in values.function.flow.parents:
+        return UNKNOWN
+    does = (call for call in following.flow.calls if names.last(call.func) not in ("next", "iter"))
+    if not all(_is_off(following, call, made) for call in does):
+        return UNKNOWN
+    maker = module.function_at(made.lineno)
+    given = values.world.inside(maker, lambda inner: [inner.expr(node) for node in given_to(made)])
+    loaders = [one for one in given if one.kind == "loader"]
+    return element(values, loaders[0], None) if len(loaders) == 1 else UNKNOWN
+
+
+def _is_off(method: Function, call: ast.Call, made: ast.Call) -> bool:
+    """Whether a call stands behind `if self.device is not None`, and the object was made without that."""
+    tests = (none_test(guard.test) for guard in method.flow.guards(call) if guard.true)
+    return any(test is not None and not test[1] and _is_left_none(method, test[0], made) for test in tests)
+
+
+def _is_left_none(method: Function, node: ast.expr, made: ast.Call) -> bool:
+    """Whether an attribute is what its constructor was not given, and is None then."""
+    name = own_attribute(method, node)
+    stores = method.cls.stores.get(name, []) if method.cls is not None and name is not None else []
+    if len(stores) != 1 or stores[0][0].name != "__init__":
+        return False
+    init, target = stores[0]
+    stored = init.flow.parents.get(target)
+    handed = handed_on(init, stored.value, made) if isinstance(stored, ast.Assign) else None
+    return handed is not None and is_constant(handed.node, None)
 
 
 def moved_part(values: Evaluator, base: Value, index: ast.expr | None) -> Value:

@@ -254,17 +254,17 @@ def _one_hot(place: Place, made: ast.Call) -> ast.Call | None:
 
 
 def _given_by_function(place: Place, made: ast.Call, steps: int) -> bool:
-    """Whether a call, on steps, is of a function of the project that gives what it fills: `self.sample_timesteps(n)`."""
-    if not steps or not _is_asked_often(place, made) or place.value(made).device != "cpu":
+    """Whether a call, on steps or evaluations, is of a function of the project that gives what it fills: `self.sample_timesteps(n)`."""
+    if not steps or place.value(made).device != "cpu" or not _is_asked_often(place, made):
         return False
     found = place.may_run(made)
     return bool(found) and all(_fills(place, function, steps - 1) for function in found)
 
 
 def _is_asked_often(place: Place, made: ast.Call) -> bool:
-    """Whether a function is called on steps, or a method by the forward of its module; data transforms have a forward, too."""
+    """Whether a function is called on steps or evaluations, or a method by the forward of its module; data transforms have a forward, too."""
     own = place.in_forward and syntax.own_attribute(place.function, made.func) is not None
-    return own or place.hot is not None or place.warm is not None
+    return own or place.hot is not None or place.warm is not None or place.warm_caller is not None
 
 
 def _fills(place: Place, function: Function, steps: int) -> bool:

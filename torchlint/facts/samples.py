@@ -10,12 +10,14 @@ from .names import chain, last
 from .nodes import elements, indices, made_first, names_in, root_of
 from .place import Place
 from .runs import of_few
+from .syntax import same
+from .uses import assigned
 
 _OF_ARRAYS = frozenset(("tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor"))
 """What makes a tensor of an array."""
 _GATHERS = ast.ListComp | ast.GeneratorExp
-_JOINS = frozenset(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "vstack", "hstack"))
-_JOINS |= {"torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.pack_sequence"}
+JOINS = frozenset(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "vstack", "hstack"))
+JOINS |= {"torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.pack_sequence"}
 """What makes one tensor of many."""
 
 
@@ -150,7 +152,7 @@ def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
     if not isinstance(made, ast.Call) or not made.args or last(made.func) not in _OF_ARRAYS | {"from_numpy"}:
         return False
     taker = place.flow.parents.get(around)
-    if not isinstance(taker, ast.Call) or place.resolve(taker.func) not in _JOINS:
+    if not isinstance(taker, ast.Call) or place.resolve(taker.func) not in JOINS:
         return False
     each = around.generators[0]
     if isinstance(each.iter, ast.Tuple | ast.List) or _is_short(place, each):
@@ -198,6 +200,19 @@ def rows_of(place: Place, row: ast.expr) -> ast.expr | None:
     # Something else may be assigned to the name before it is read.
     stores = place.flow.stores.get(target.id, ())
     return None if any(target.lineno < store.lineno < row.lineno for store in stores) else rows
+
+
+def is_counted_by_shape(place: Place, rows: ast.expr) -> bool:
+    """Whether the loop around the place counts up to how many rows there are, as only a tensor tells: `range(x.shape[0])`, `range(x.size(0))`."""
+    loop = place.loop((ast.For,))
+    counter = loop.iter if isinstance(loop, ast.For) else None
+    counted = counter.args[0] if isinstance(counter, ast.Call) and len(counter.args) == 1 else None
+    match assigned(place.function, counted) if isinstance(counted, ast.Name) else counted:
+        case ast.Subscript(value=ast.Attribute(value=whole, attr="shape"), slice=ast.Constant(value=0)):
+            return same(whole, rows)
+        case ast.Call(func=ast.Attribute(value=whole, attr="size"), args=[ast.Constant(value=0)]):
+            return same(whole, rows)
+    return False
 
 
 def _is_numbered(place: Place, row: ast.Subscript, loop: ast.For) -> bool:

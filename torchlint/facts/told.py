@@ -31,7 +31,7 @@ class Options(NamedTuple):
 
 
 class Cast(NamedTuple):
-    """blocking-h2d-copy: the cast in front of the copy."""
+    """blocking-h2d-copy: the cast in front of the copy, or what joins several tensors there."""
 
     call: ast.expr
 
