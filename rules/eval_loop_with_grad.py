@@ -34,7 +34,6 @@ _SWITCHES = regex(
     rb"(?:(?<!with torch\.)no_grad|(?<!with torch\.)inference_mode)|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b"
 )
 """What a function says that switches autograd by itself, a `with` apart."""
-_VOLATILE = regex(rb"\bvolatile *= *True")
 _WASTED = "`{}` records a graph for autograd that nothing uses"
 _DEPTH = 4
 _CALLERS = 20
@@ -183,10 +182,8 @@ def _is_tried(site: Site, loops: list[Loop]) -> bool:
 
 
 def _off(site: Site, call: ast.Call) -> bool:
-    """Whether autograd is off at the call, or inside what it runs, or is needed there, or was meant to be off by `volatile`."""
+    """Whether autograd is off at the call, or inside what it runs, or is needed there."""
     context = site.analysis.context
-    if site.function.says(_VOLATILE):
-        return True  # told where it is given (TL910)
     if context.off_where_called(site.function, call) or training.differentiates(site, call):
         return True
     klass = site.value(model_of(call)).class_
