@@ -71,7 +71,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, an `argmax` or
-    a picture of torchvision, through arithmetic, lists (those of a buffer, too) and other models: a target network whose values are detached before the loss.
+    a picture of torchvision, through arithmetic, sums, lists (those of a buffer, too), functions of the project and other models: a target network whose values are detached before the loss.
+    So do those of what a function of a script gives to callers that all drop its graph: `feature = extract(path)`, `feature.data.numpy()`.
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
     In a function that trains as well, or that each step calls, what a model gives behind `model.eval()` counts where the rest of that block
     asks for no gradients and nobody trains on it later.
@@ -426,6 +427,7 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
         return  # which tells more of it, but of a teacher's calls beside training
     calls = tuple(dict.fromkeys(trainable.sources(site, dropped)))
     if not calls:
+        yield from _given_back(site, dropped)
         return
     if _predicts(site):
         once = tuple(call for call in calls if not site.flow.loops(call))
@@ -443,6 +445,16 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
     for wasted in site.once(key, lambda: [call for call in calls if _is_wasted(site, call)]):
         if not switches or site.analysis.steps.hot(site.function, wasted):  # else told behind `eval()`
             yield _wasted(site.at(site.function, wasted))
+
+
+def _given_back(site: Site, dropped: ast.expr) -> Iterator[Finding]:
+    """What a function runs a model for whose callers all drop its graph, one of them in a loop: `feature = extract(path)`, `feature.data.numpy()`."""
+    if site.loop() is None or site.grad_off or training.asks(site.function):
+        return
+    for function, call in trainable.given_back(site, dropped):
+        there = site.at(function, call)
+        if graph_liveness.is_of_script(there) and site.once(("given back", call), lambda: _is_lost(there, call)):  # noqa: B023
+            yield _wasted(there)
 
 
 def _is_repeated(site: Site) -> bool:
