@@ -57,6 +57,8 @@ def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen
         if isinstance(parent, ast.Assign):
             names = [name for target in parent.targets for name in elements(target)]
             return all(_is_unread(place, name, parent.value, within, seen) for name in names)
+        if isinstance(parent, ast.AugAssign) and child is parent.value:
+            return _is_unread(place, parent.target, parent.value, within, seen)
         if isinstance(parent, ast.Return):
             return _is_called_here_alone(place) and not training.is_trained_on(place, place.function)
         if isinstance(parent, ast.stmt):
