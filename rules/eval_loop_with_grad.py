@@ -19,7 +19,7 @@ from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.frozen import freezes_itself, is_frozen, is_frozen_by
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import steps
+from torchlint.facts.nodes import given_to, steps
 from torchlint.facts.trainable import model_of, runs_trainable
 from torchlint.facts.wrapped_models import Model
 from torchlint.rule import Finding, Site, chain, rule
@@ -428,6 +428,7 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
     calls = tuple(dict.fromkeys(trainable.sources(site, dropped)))
     if not calls:
         yield from _given_back(site, dropped)
+        yield from _handed_in(site)
         return
     if _predicts(site):
         once = tuple(call for call in calls if not site.flow.loops(call))
@@ -455,6 +456,23 @@ def _given_back(site: Site, dropped: ast.expr) -> Iterator[Finding]:
         there = site.at(function, call)
         if graph_liveness.is_of_script(there) and site.once(("given back", call), lambda: _is_lost(there, call)):  # noqa: B023
             yield _wasted(there)
+
+
+def _handed_in(site: Site) -> Iterator[Finding]:
+    """What callers run a model for that the place's function reads, and drops the graph of: `accuracy(model(x), y)`."""
+    key = ("handed in", site.function)
+    yield from (_wasted(place) for place in site.once(key, lambda: [*_wasted_by_callers(site)]))
+
+
+def _wasted_by_callers(site: Site) -> Iterator[Site]:
+    for one in site.project.call_sites(site.function, _CALLERS) or ():
+        if evaluation_mode.switches(one.function):
+            continue  # which tells more of it
+        where = site.at(one.function, one.call)
+        calls = [call for given in given_to(one.call) for call in trainable.sources(where, given)]
+        for place in (site.at(one.function, call) for call in dict.fromkeys(calls)):
+            if _is_repeated(place) and _is_wasted(place, place.call):
+                yield place
 
 
 def _is_repeated(site: Site) -> bool:
