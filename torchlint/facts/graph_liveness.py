@@ -97,6 +97,9 @@ def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
         match parent:
             case ast.Attribute(attr="data") if place.function.module.source.holds(PACKS):
                 return False  # the field of that name of a packed sequence has its graph
+            case ast.Attribute(attr="numpy"):
+                made = place.value(parent.value)  # it raises where there is a graph: integers have none
+                return made.kind == "tensor" and made.integer
             case ast.Attribute(attr=attr) if attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}"):
                 return True
             case ast.Attribute(attr="sample") if place.value(parent.value).kind == "distribution":
