@@ -90,7 +90,7 @@ def _is_unread(
     """Whether all reads of a name that may find a value keep its graph for nobody, either."""
     if not isinstance(target, ast.Name) or target.id in place.flow.globals:
         return False
-    if any(target.id in inner.flow.loads for inner in place.function.nested.values()):
+    if target.id in graph_liveness.read_within(place, place.function):
         return False
     reads = readers(place.function, target.id, value)
     return all(_is_unused(place, read, within, seen) for read in reads)

@@ -167,7 +167,7 @@ def _fate_in(place: Place, target: Function, call: ast.Call, given: ast.AST, dep
 
 def _fate_of(place: Place, target: Function, name: str, depth: int) -> Fate:
     trail = _Trail(depth=depth - 1, may_return=True)
-    if any(name in inner.flow.loads for inner in target.nested.values()):
+    if name in read_within(place, target):
         return "alive"
     if not all(_is_dead(place.at(target, read), read, trail) for read in target.flow.loads.get(name, ())):
         return "alive"
@@ -213,9 +213,18 @@ def _is_dead_name(place: Place, name: str, reads: Iterable[ast.Name], trail: _Tr
     """Whether all of these reads of a name of the function lose its graph."""
     if name in place.flow.globals or name not in place.flow.stores:
         return False
-    if any(name in inner.flow.loads for inner in place.function.nested.values()):
+    if name in read_within(place, place.function):
         return False
     return all(place.value(read).kind in ("ndarray", "number") or _is_dead(place, read, trail) for read in reads)
+
+
+def read_within(place: Place, function: Function) -> frozenset[str]:
+    """The names that functions within a function read."""
+
+    def read() -> frozenset[str]:
+        return frozenset(name for inner in function.nested.values() for name in inner.flow.loads)
+
+    return place.once(("read within", function), read)
 
 
 def _is_dead_attribute(place: Place, name: str, trail: _Trail) -> bool:
