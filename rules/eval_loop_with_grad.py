@@ -453,6 +453,8 @@ def _given_back(site: Site, dropped: ast.expr) -> Iterator[Finding]:
     if site.loop() is None or site.grad_off or training.asks(site.function):
         return
     for function, call in trainable.given_back(site, dropped):
+        if function.module is not site.module:
+            continue
         there = site.at(function, call)
         if graph_liveness.is_of_script(there) and site.once(("given back", call), lambda: _is_lost(there, call)):  # noqa: B023
             yield _wasted(there)
@@ -466,7 +468,7 @@ def _handed_in(site: Site) -> Iterator[Finding]:
 
 def _wasted_by_callers(site: Site) -> Iterator[Site]:
     for one in site.project.call_sites(site.function, _CALLERS) or ():
-        if evaluation_mode.switches(one.function):
+        if one.function.module is not site.module or evaluation_mode.switches(one.function):
             continue  # which tells more of it
         where = site.at(one.function, one.call)
         calls = [call for given in given_to(one.call) for call in trainable.sources(where, given)]
