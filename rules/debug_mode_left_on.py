@@ -4,8 +4,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.facts import syntax
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LIGHTNING_TRAINERS
+from torchlint.facts.module import Class
+from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -26,6 +29,10 @@ _CALLS = {
     "torch.autograd.profiler.emit_itt": "every operation is annotated",
 }
 _SETS = ("os.environ[$name] = $value", "os.environ.setdefault($name, $value)", "os.putenv($name, $value)")
+_OPTION = "$made(..., detect_anomaly=$on)"
+_UNITS = ("torchtnt.framework.auto_unit.", "torchtnt.framework.AutoUnit", "torchtnt.framework.AutoPredictUnit")
+"""Classes of torchtnt that take the option, and those in the same file."""
+_DETECTS = regex(rb"\bautograd\.(?:anomaly_mode\.)?(?:set_)?detect_anomaly\(")
 _ON_PURPOSE = regex(r"determin|debug|seed|reproduc|profil|trace|detect|anomal|check", re.IGNORECASE)
 _REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.MULTILINE)
 """A program that asks for the same bits on every run as a whole: slow on purpose."""
@@ -36,6 +43,7 @@ _REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.M
     shape=[
         *(f"{name}(...)" for name in _CALLS),
         *(f"{name}(..., detect_anomaly=$on)" for name in LIGHTNING_TRAINERS),
+        _OPTION,
         *_SETS,
     ],
     fix="suggestion",
@@ -47,7 +55,8 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `set_detect_anomaly(True)`, `detect_anomaly()`, `detect_anomaly=True` of Lightning's `Trainer`, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
+    Finds `set_detect_anomaly(True)`, `detect_anomaly()`, `detect_anomaly=True` of Lightning's `Trainer`, of torchtnt's `AutoUnit`, and of what the project
+    defines to hand it on to autograd, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
     environment variables `CUDA_LAUNCH_BLOCKING=1`, `TRITON_INTERPRET=1`, `TORCH_DISTRIBUTED_DEBUG=DETAIL` and
     `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, where no condition stands around them. An option that is on by default
     (`set_detect_anomaly(config.debug)` with `debug: bool = True`, or with `default=True` on the command line) counts as well.
@@ -86,13 +95,15 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     if found is None or _conditional(site) or site.source.holds(_REPEATABLE) or _ON_PURPOSE.search(site.function.name):
         return
     what, cost = found
-    yield site.finding(f"{what} is on for the whole run: {cost}", at=_switch_of_trainer(site))
+    yield site.finding(f"{what} is on for the whole run: {cost}", at=_switch_given(site))
 
 
 def _call(site: Site) -> tuple[str, str] | None:
     name = site.name.removesuffix("()")
-    given = _switch_of_trainer(site)
+    given = _switch_given(site)
     if given is not None:
+        if site.pattern == _OPTION and not _is_handed_on(site):
+            return None
         what = f"`detect_anomaly={site.short(given)}`{_if_by_default(given)}"
         return (what, _CALLS["torch.autograd.detect_anomaly"]) if _unless_given(site, given) is True else None
     last = name.rpartition(".")[2]
@@ -106,8 +117,31 @@ def _call(site: Site) -> tuple[str, str] | None:
     return f"`{site.short()}`{_if_by_default(switch)}", _CALLS[name]
 
 
-def _switch_of_trainer(site: Site) -> ast.expr | None:
-    return site.part("on") if site.name.removesuffix("()") in LIGHTNING_TRAINERS else None
+def _switch_given(site: Site) -> ast.expr | None:
+    """What is given for the option `detect_anomaly`."""
+    return site.part("on") if site.pattern.endswith("$on)") else None
+
+
+def _is_handed_on(site: Site) -> bool:
+    """Whether what takes the option is known to hand it on to autograd: torchtnt, or what the project defines beside autograd's own switch."""
+    made = site.part("made")
+    value = site.value(made)
+    if isinstance(made, ast.Attribute) and syntax.is_super(made.value) and site.function.cls is not None:
+        return _takes(site, site.function.cls)
+    if value.kind == "class" and value.class_ is not None:
+        return _takes(site, value.class_)
+    if value.kind == "function" and value.function is not None:
+        return value.function.module.source.holds(_DETECTS)
+    return (site.resolve(made) or "").startswith(_UNITS)
+
+
+def _takes(site: Site, klass: Class) -> bool:
+    """Whether a class, or what it inherits from, has the option."""
+    line = [*site.project.ancestry(klass)]
+    bases = (site.project.base_name(one, base) or "" for one in line for base in one.bases)
+    return any(one.module.source.holds(_DETECTS) for one in line) or any(
+        name.startswith((*_UNITS, *LIGHTNING_TRAINERS)) for name in bases
+    )
 
 
 def _unless_given(site: Site, switch: ast.expr) -> object:
@@ -116,8 +150,18 @@ def _unless_given(site: Site, switch: ast.expr) -> object:
         name = switch.attr.encode()
         if site.project.any_holds(rb"\b%s *=(?!=| *True\b)" % name, word=name):
             return None
+    if isinstance(switch, ast.Name) and _is_off_for_some(site, switch.id):
+        return None
     value = site.value(switch)
     return unless_given(site.project, switch) if value.kind in ("unknown", "name") else value.const
+
+
+def _is_off_for_some(site: Site, name: str) -> bool:
+    """Whether a parameter has a default that is not True, which a caller leaves as it is."""
+    default = site.function.defaults.get(name)
+    if default is None or is_constant(default, True):
+        return False
+    return any(site.function.argument(one.call, name) is None for one in site.callers(site.function))
 
 
 def _if_by_default(switch: ast.expr | None) -> str:

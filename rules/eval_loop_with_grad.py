@@ -19,7 +19,7 @@ from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.frozen import freezes_itself, is_frozen, is_frozen_by
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import steps
+from torchlint.facts.nodes import given_to, steps
 from torchlint.facts.trainable import model_of, runs_trainable
 from torchlint.facts.wrapped_models import Model
 from torchlint.rule import Finding, Site, chain, rule
@@ -34,7 +34,6 @@ _SWITCHES = regex(
     rb"(?:(?<!with torch\.)no_grad|(?<!with torch\.)inference_mode)|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b"
 )
 """What a function says that switches autograd by itself, a `with` apart."""
-_VOLATILE = regex(rb"\bvolatile *= *True")
 _WASTED = "`{}` records a graph for autograd that nothing uses"
 _DEPTH = 4
 _CALLERS = 20
@@ -72,7 +71,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, an `argmax` or
-    a picture of torchvision, through arithmetic, lists (those of a buffer, too) and other models: a target network whose values are detached before the loss.
+    a picture of torchvision, through arithmetic, sums, lists (those of a buffer, too), functions of the project and other models: a target network whose values are detached before the loss.
+    So do those of what a function of a script gives to callers that all drop its graph: `feature = extract(path)`, `feature.data.numpy()`.
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
     In a function that trains as well, or that each step calls, what a model gives behind `model.eval()` counts where the rest of that block
     asks for no gradients and nobody trains on it later.
@@ -183,10 +183,8 @@ def _is_tried(site: Site, loops: list[Loop]) -> bool:
 
 
 def _off(site: Site, call: ast.Call) -> bool:
-    """Whether autograd is off at the call, or inside what it runs, or is needed there, or was meant to be off by `volatile`."""
+    """Whether autograd is off at the call, or inside what it runs, or is needed there."""
     context = site.analysis.context
-    if site.function.says(_VOLATILE):
-        return True  # told where it is given (TL910)
     if context.off_where_called(site.function, call) or training.differentiates(site, call):
         return True
     klass = site.value(model_of(call)).class_
@@ -429,6 +427,8 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
         return  # which tells more of it, but of a teacher's calls beside training
     calls = tuple(dict.fromkeys(trainable.sources(site, dropped)))
     if not calls:
+        yield from _given_back(site, dropped)
+        yield from _handed_in(site)
         return
     if _predicts(site):
         once = tuple(call for call in calls if not site.flow.loops(call))
@@ -446,6 +446,35 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
     for wasted in site.once(key, lambda: [call for call in calls if _is_wasted(site, call)]):
         if not switches or site.analysis.steps.hot(site.function, wasted):  # else told behind `eval()`
             yield _wasted(site.at(site.function, wasted))
+
+
+def _given_back(site: Site, dropped: ast.expr) -> Iterator[Finding]:
+    """What a function runs a model for whose callers all drop its graph, one of them in a loop: `feature = extract(path)`, `feature.data.numpy()`."""
+    if site.loop() is None or site.grad_off or training.asks(site.function):
+        return
+    for function, call in trainable.given_back(site, dropped):
+        if function.module is not site.module:
+            continue
+        there = site.at(function, call)
+        if graph_liveness.is_of_script(there) and site.once(("given back", call), lambda: _is_lost(there, call)):  # noqa: B023
+            yield _wasted(there)
+
+
+def _handed_in(site: Site) -> Iterator[Finding]:
+    """What callers run a model for that the place's function reads, and drops the graph of: `accuracy(model(x), y)`."""
+    key = ("handed in", site.function)
+    yield from (_wasted(place) for place in site.once(key, lambda: [*_wasted_by_callers(site)]))
+
+
+def _wasted_by_callers(site: Site) -> Iterator[Site]:
+    for one in site.project.call_sites(site.function, _CALLERS) or ():
+        if one.function.module is not site.module or evaluation_mode.switches(one.function):
+            continue  # which tells more of it
+        where = site.at(one.function, one.call)
+        calls = [call for given in given_to(one.call) for call in trainable.sources(where, given)]
+        for place in (site.at(one.function, call) for call in dict.fromkeys(calls)):
+            if _is_repeated(place) and _is_wasted(place, place.call):
+                yield place
 
 
 def _is_repeated(site: Site) -> bool:

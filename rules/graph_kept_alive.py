@@ -3,8 +3,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import backward_passes, common_names, graph_liveness, kept_by_objects, names, trainable, training
+from torchlint.facts import (
+    backward_passes,
+    beside_training,
+    common_names,
+    graph_liveness,
+    kept_by_objects,
+    names,
+    trainable,
+    training,
+)
 from torchlint.facts.flow import Loop, contains
+from torchlint.facts.frozen import freezes_itself, is_frozen
 from torchlint.facts.nodes import root_of
 from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Site, chain, rule
@@ -49,7 +59,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     What is kept may have a key (`totals[key] += term` for the terms of `sum(terms.values())`, `self.parts["kl"].append(kl)`),
     and the backward pass may be run by who gets the loss: the callers of a `forward` or another method, or the Trainer of
     transformers. The graph of such a loss is used up: what is kept of it serves nobody. Nor does what a `forward` adds to its
-    module, where nothing takes it away and nobody trains on it.
+    module, where nothing takes it away and nobody trains on it. In a loop that evaluates a model with autograd on the same
+    counts of what nobody trains on, there or in the callers: `total += criterion(model(x), y)`, `print(total.item())`.
 
     ## Why is this slow?
 
@@ -95,7 +106,10 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
     """
     hot = site.hot
-    if hot is None or site.grad_off or site.role == "test":
+    if site.grad_off or site.role == "test":
+        return
+    if hot is None:
+        yield from _of_batches(site)
         return
     holder, stored = kept_by_objects.container(site.part("holder")), site.part("stored")
     if isinstance(site.target, ast.Assign) and chain(holder) is None:
@@ -113,6 +127,40 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
             related=site.why_hot(),
             told=Kept(ast.unparse(loss)),
         )
+
+
+def _of_batches(site: Site) -> Iterator[Finding]:
+    """What an evaluation adds up, or collects, of a model that it runs with autograd on, and only reads later: `total += criterion(model(x), y)`."""
+    loop = site.warm
+    if loop is None or site.pattern in _METERS or training.asks(site.function):
+        return
+    holder, stored = site.part("holder"), site.part("stored")
+    if not isinstance(holder, ast.Name) or not _outlives(site, holder, loop):
+        return
+    loss = _carrying(site, stored)
+    if loss is None or not any(_records(site, loop, call) for call in trainable.sources(site, loss)):
+        return
+    if graph_liveness.is_dead(site, stored) or beside_training.is_unused(site, stored, site.function.node.body):
+        yield site.finding(
+            f"`{site.short(holder)}` keeps the graph of `{site.short(loss)}` of every batch alive",
+            at=stored,
+            related=site.why_hot(),
+            told=Kept(ast.unparse(loss)),
+        )
+
+
+def _carrying(site: Site, stored: ast.expr) -> ast.expr | None:
+    """The part of an expression that has a graph, with which the whole goes on."""
+    parts = (node for node in ast.walk(stored) if isinstance(node, ast.Name | ast.Call) and site.value(node).grad)
+    return next((node for node in parts if graph_liveness.reaches(site, node, stored)), None)
+
+
+def _records(site: Site, loop: Loop, call: ast.Call) -> bool:
+    """Whether a loop runs a model that has something to train with autograd on."""
+    if not contains(loop, call) or site.analysis.context.off_where_called(site.function, call):
+        return False
+    model = trainable.model_of(call)
+    return not (is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model)))
 
 
 def _history(site: Site, stored: ast.expr, loop: Loop | None) -> ast.expr | None:

@@ -298,6 +298,24 @@ def test_a_file_that_names_no_torch_runs_on_each_step() -> None:
     assert ["scores.py:3 TL101"] == told(run({"train.py": train, "scores.py": text}, "TL101"))
 
 
+def test_a_graph_that_another_file_drops_or_records() -> None:
+    model = "import torch, torchvision\nmodel = torchvision.models.resnet50()\n"
+    score = "def score(out):\n    return out.argmax(1).sum().item()\n"
+    extract = "def extract(x):\n    return model(x)\n"
+    run_score = "for x in loader:\n    print(score(model(x.cuda())))\n"
+    run_extract = "for x in loader:\n    print(extract(x.cuda()).detach())\n"
+    main = 'if __name__ == "__main__":\n    pass\n'
+
+    assert ["a.py:6 TL503"] == told(run({"a.py": model + score + run_score}, "TL503"))
+    assert ["a.py:4 TL503"] == told(run({"a.py": model + extract + run_extract + main}, "TL503"))
+    apart = run({"a.py": "from b import score\n" + model + run_score, "b.py": f"import torch\n{score}"}, "TL503")
+    assert () == apart.errors
+    apart = run(
+        {"a.py": "import torch\nfrom b import extract\n" + run_extract, "b.py": model + extract + main}, "TL503"
+    )
+    assert () == apart.errors
+
+
 def test_files_of_another_framework_hold_no_findings() -> None:
     other = "import jittor as jt\nfrom jittor import nn\nmodel = nn.Linear(3, 3)\nmodel.eval()\nfor x in y:\n    model(x.cuda())\n"
     assert [] == told(run({"a.py": other}, "TL503"))

@@ -140,6 +140,12 @@ def test_a_loop_over_no_name(loop: str) -> None:
     assert [] == found(f"{loop}\n    y = 1\n")
 
 
+def test_an_option_whatever_takes_it() -> None:
+    assert ["unit = Unit("] == found("unit = Unit(\n    (1, [2]),\n    detect_anomaly=True,\n)\n")
+    assert ["unit = Unit(detect_anomaly=args.check)"] == found("unit = Unit(detect_anomaly=args.check)\n")
+    assert [] == found("unit = Unit(detect_anomaly=False, x=None)\ncheck(detect_anomaly == 1)\nf(detect_anomaly)\n")
+
+
 def test_a_mask_in_another_shape() -> None:
     ok = "ok = x > 0\nwide = ok.unsqueeze(2).expand_as(x)\nflat = wide.view(-1)\n"
     assert "y = x[flat]" in found(f"{ok}y = x[flat]\n")

@@ -57,6 +57,8 @@ def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen
         if isinstance(parent, ast.Assign):
             names = [name for target in parent.targets for name in elements(target)]
             return all(_is_unread(place, name, parent.value, within, seen) for name in names)
+        if isinstance(parent, ast.AugAssign) and child is parent.value:
+            return _is_unread(place, parent.target, parent.value, within, seen)
         if isinstance(parent, ast.Return):
             return _is_called_here_alone(place) and not training.is_trained_on(place, place.function)
         if isinstance(parent, ast.stmt):
@@ -88,7 +90,7 @@ def _is_unread(
     """Whether all reads of a name that may find a value keep its graph for nobody, either."""
     if not isinstance(target, ast.Name) or target.id in place.flow.globals:
         return False
-    if any(target.id in inner.flow.loads for inner in place.function.nested.values()):
+    if target.id in graph_liveness.read_within(place, place.function):
         return False
     reads = readers(place.function, target.id, value)
     return all(_is_unused(place, read, within, seen) for read in reads)

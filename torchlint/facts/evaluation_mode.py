@@ -9,7 +9,7 @@ from ..system.regex import regex
 from . import alternatives, training
 from .module import Class, Function
 from .names import chain, last
-from .nodes import given_to
+from .nodes import given_to, is_constant
 from .place import Place
 from .trainable import NO_RUN, is_method_of_models, model_of, runs_trainable, switches_off
 from .wrapped_models import Model, given_on, name_of, wrapped
@@ -54,8 +54,12 @@ def switched_between(place: Place, model: Model, first: ast.Call, last: ast.Call
 
 
 def switches(function: Function) -> bool:
-    """Whether a function calls `model.eval()`."""
-    return any(isinstance(c.func, ast.Attribute) and not c.args for c in function.flow.calls_named("eval"))
+    """Whether a function calls `model.eval()`, or `model.train(False)`."""
+    flow = function.flow
+    return any(isinstance(c.func, ast.Attribute) and not c.args for c in flow.calls_named("eval")) or any(
+        isinstance(c.func, ast.Attribute) and c.args and is_constant(c.args[0], False)
+        for c in flow.calls_named("train")
+    )
 
 
 def is_wrapped_for_it(place: Place) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from ..torch_api.operators import operator
-from . import syntax
+from . import syntax, training
 from .attribute_uses import naming, uses_of
 from .common_names import PACKS
 from .flow import Flow, Loop, contains
@@ -32,20 +34,72 @@ PICTURES = frozenset(("torchvision.utils.save_image", "torchvision.utils.make_gr
 """Functions that make pictures with autograd off."""
 
 
+_CALLERS = 20
+_DEPTH = 2
+"""How many calls deep, or callers away, a value is followed."""
+
+Fate = Literal["dead", "given back", "alive"]
+"""What becomes of the graph of what a function is given."""
+
+
+@dataclass(slots=True)
+class _Trail:
+    """What is asked about of one value: the reads so far, and whether what carries its graph is given back, where that may be."""
+
+    seen: set[ast.AST] = field(default_factory=set)
+    depth: int = _DEPTH
+    may_return: bool = False
+    returns: bool = False
+
+
 def is_dead(place: Place, node: ast.expr) -> bool:
-    """Whether everything that the place's function makes of a value loses its graph; what leaves the function may carry it, but for a list of an attribute."""
-    return _is_dead(place, node, set())
+    """Whether everything that the place's function makes of a value loses its graph; what leaves the function may carry it.
+
+    It does not in a list of an attribute that loses it where it is read, in a function of the project that drops what it
+    is given, and where a function of a script gives it to callers that all drop it.
+    """
+    return _is_dead_for_callers(place, node, _DEPTH)
 
 
-def _is_dead(place: Place, node: ast.expr, seen: set[ast.AST]) -> bool:
-    """The same; `seen` are the reads that are asked about already."""
-    if node in seen:
+def _is_dead_for_callers(place: Place, node: ast.expr, depth: int) -> bool:
+    trail = _Trail(may_return=depth > 0 and is_of_script(place))
+    if not _is_dead(place, node, trail):
+        return False
+    if not trail.returns:
         return True
-    seen.add(node)
+    sites = place.project.call_sites(place.function, _CALLERS)
+    return bool(sites) and all(
+        _is_dead_for_callers(place.at(site.function, site.call), site.call, depth - 1) for site in sites
+    )
+
+
+def is_of_script(place: Place) -> bool:
+    """Whether a place is in a function of a script that is called by its name alone, so that its callers are known."""
+    function = place.function
+    scope = function.parent
+    if place.role != "script" or scope is not function.module.body or function.cls is not None or function.decorators:
+        return False
+    return place.once(("called by name", function), lambda: _is_called_by_name(function))
+
+
+def _is_called_by_name(function: Function) -> bool:
+    """Whether the file of a function does nothing else with it than to call it."""
+    reads = ((one.flow, read) for one in function.module.functions for read in one.flow.loads.get(function.name, ()))
+    return all(syntax.called(flow, read) for flow, read in reads)
+
+
+def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
+    """The same of one function."""
+    if node in trail.seen:
+        return True
+    trail.seen.add(node)
     for child, parent in place.flow.upwards(node):
         match parent:
             case ast.Attribute(attr="data") if place.function.module.source.holds(PACKS):
                 return False  # the field of that name of a packed sequence has its graph
+            case ast.Attribute(attr="numpy"):
+                made = place.value(parent.value)  # it raises where there is a graph: integers have none
+                return made.kind == "tensor" and made.integer
             case ast.Attribute(attr=attr) if attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}"):
                 return True
             case ast.Attribute(attr="sample") if place.value(parent.value).kind == "distribution":
@@ -56,17 +110,23 @@ def _is_dead(place: Place, node: ast.expr, seen: set[ast.AST]) -> bool:
                 if _drops(place, parent, child):
                     return True
                 if (grown := syntax.appended_to(place.flow, parent)) is not None:
-                    return _is_dead_name(place, grown, place.flow.loads.get(grown, ()), seen)
+                    return _is_dead_name(place, grown, place.flow.loads.get(grown, ()), trail)
                 if (kept := syntax.appended_to_attribute(place.flow, parent)) is not None:
-                    return _is_dead_attribute(place, kept, seen)
-                if not _is_tracked(place, parent):
-                    return False
+                    return _is_dead_attribute(place, kept, trail)
+                fate = "given back" if _is_tracked(place, parent) else _fate(place, parent, child, trail.depth)
+                if fate != "given back":
+                    return fate == "dead"
         if isinstance(parent, ast.Call | ast.BinOp) and _is_off(place, parent):
             return True  # made of it where autograd is off
         if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and child is parent.value:
             return True  # filled in place
         if isinstance(parent, ast.Assign):
-            return all(_is_dead_target(place, target, parent.value, seen) for target in parent.targets)
+            return all(_is_dead_target(place, target, parent.value, trail) for target in parent.targets)
+        if isinstance(parent, ast.AugAssign) and isinstance(parent.target, ast.Name):
+            return _is_dead_target(place, parent.target, parent.value, trail)
+        if isinstance(parent, ast.Return) and trail.may_return:
+            trail.returns = True
+            return True
         if isinstance(parent, ast.stmt | ast.Lambda | ast.comprehension):
             return _only_appends(place, parent, node)
     return False
@@ -88,6 +148,32 @@ def _is_tracked(place: Place, call: ast.Call) -> bool:
     return isinstance(func, ast.Attribute) and place.value(func.value).kind in ("module", "tensor")
 
 
+def _fate(place: Place, call: ast.Call, given: ast.AST, depth: int) -> Fate:
+    """What becomes of the graph of an argument in the functions of the project that a call runs: `accuracy(out, y)`."""
+    value = given.value if isinstance(given, ast.keyword) else given
+    targets = place.project.targets(place.function, call) if depth > 0 else ()
+    fates = {_fate_in(place, target, call, value, depth) for target in targets}
+    if not fates or "alive" in fates:
+        return "alive"
+    return "given back" if "given back" in fates else "dead"
+
+
+def _fate_in(place: Place, target: Function, call: ast.Call, given: ast.AST, depth: int) -> Fate:
+    name = next((one.arg for one in target.parameters if target.argument(call, one.arg) is given), None)
+    if name is None or training.trains(target):
+        return "alive"
+    return place.once(("fate", target, name, depth), lambda: _fate_of(place, target, name, depth))
+
+
+def _fate_of(place: Place, target: Function, name: str, depth: int) -> Fate:
+    trail = _Trail(depth=depth - 1, may_return=True)
+    if name in read_within(place, target):
+        return "alive"
+    if not all(_is_dead(place.at(target, read), read, trail) for read in target.flow.loads.get(name, ())):
+        return "alive"
+    return "given back" if trail.returns else "dead"
+
+
 def _is_off(place: Place, node: ast.AST) -> bool:
     return bool(place.analysis.context.off_where_called(place.function, node))
 
@@ -100,15 +186,15 @@ def _only_appends(place: Place, statement: ast.AST, node: ast.AST) -> bool:
     return syntax.appended_to(place.flow, call) is not None
 
 
-def _is_dead_target(place: Place, target: ast.expr, value: ast.expr, seen: set[ast.AST]) -> bool:
+def _is_dead_target(place: Place, target: ast.expr, value: ast.expr, trail: _Trail) -> bool:
     if isinstance(target, ast.Tuple):
-        return all(_is_dead_target(place, element, value, seen) for element in target.elts)
+        return all(_is_dead_target(place, element, value, trail) for element in target.elts)
     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
         name = target.value.id  # `values[live] = net(x)`: whoever reads what that is written into
-        return _is_new(place, name) and _is_dead_name(place, name, place.flow.loads.get(name, ()), seen)
+        return _is_new(place, name) and _is_dead_name(place, name, place.flow.loads.get(name, ()), trail)
     if not isinstance(target, ast.Name):
         return False
-    return _is_dead_name(place, target.id, readers(place.function, target.id, value), seen)
+    return _is_dead_name(place, target.id, readers(place.function, target.id, value), trail)
 
 
 def _is_new(place: Place, name: str) -> bool:
@@ -123,20 +209,30 @@ def _makes_memory(place: Place, value: ast.expr) -> bool:
     return row is not None and row.device in ("factory", "like") and not row.alias
 
 
-def _is_dead_name(place: Place, name: str, reads: Iterable[ast.Name], seen: set[ast.AST]) -> bool:
+def _is_dead_name(place: Place, name: str, reads: Iterable[ast.Name], trail: _Trail) -> bool:
     """Whether all of these reads of a name of the function lose its graph."""
     if name in place.flow.globals or name not in place.flow.stores:
         return False
-    if any(name in inner.flow.loads for inner in place.function.nested.values()):
+    if name in read_within(place, place.function):
         return False
-    return all(place.value(read).kind in ("ndarray", "number") or _is_dead(place, read, seen) for read in reads)
+    return all(place.value(read).kind in ("ndarray", "number") or _is_dead(place, read, trail) for read in reads)
 
 
-def _is_dead_attribute(place: Place, name: str, seen: set[ast.AST]) -> bool:
+def read_within(place: Place, function: Function) -> frozenset[str]:
+    """The names that functions within a function read."""
+
+    def read() -> frozenset[str]:
+        return frozenset(name for inner in function.nested.values() for name in inner.flow.loads)
+
+    return place.once(("read within", function), read)
+
+
+def _is_dead_attribute(place: Place, name: str, trail: _Trail) -> bool:
     """Whether the project reads what lists of an attribute of that name hold, and all of these reads lose its graph."""
     uses = ((function, node) for module in naming(place, name) for function, node in uses_of(module, name))
     reads = [(function, node) for function, node in uses if not _only_fills(function.flow, node)]
-    return bool(reads) and all(_is_dead(place.at(function, node), node, seen) for function, node in reads)
+    there = replace(trail, may_return=False)
+    return bool(reads) and all(_is_dead(place.at(function, node), node, there) for function, node in reads)
 
 
 def _only_fills(flow: Flow, held: ast.Attribute) -> bool:

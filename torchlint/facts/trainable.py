@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..system.regex import regex
 from . import names, syntax, training
@@ -34,7 +34,13 @@ def runs_trainable(place: Place, call: ast.Call) -> bool:
     """Whether a call runs a module that may have parameters, or a method of one that runs modules; a loss is none."""
     if any(keyword.arg == "training" for keyword in call.keywords):
         return False  # a model of Keras is told so
-    called, func = place.value(call.func), call.func
+    called, func, model = place.value(call.func), call.func, model_of(call)
+    if (
+        model is not func
+        and (whole := place.value(model)).kind == "module"
+        and whole.class_name.startswith("torch.nn.")
+    ):
+        called, func = whole, model  # `net.forward(x)` of a container of torch
     if called.kind == "module":
         if called.class_name in WITHOUT_WEIGHTS or _LOSS.search(names.last(func)):
             return False
@@ -121,26 +127,55 @@ def _is_held(place: Place, method: Function, call: ast.Call, words: list[str]) -
 
 def sources(place: Place, node: ast.expr) -> list[ast.Call]:
     """The calls of models that an expression is made of: those in it, and those in what its names are given."""
+    return _makers(place, node, runs_trainable)
+
+
+def given_back(place: Place, node: ast.expr) -> Iterator[tuple[Function, ast.Call]]:
+    """The calls of models in functions that a loop calls for what an expression is made of: `feature = extract(path)`."""
+    for call in dict.fromkeys(_makers(place, node, _runs_function)):
+        if not place.flow.loops(call):
+            continue
+        for target in place.project.targets(place.function, call):
+            yield from place.once(("given back", target), lambda: [*_given_back(place, target)])  # noqa: B023
+
+
+def _runs_function(place: Place, call: ast.Call) -> bool:
+    """Whether a call runs one function of the project, which is no method."""
+    targets = place.project.targets(place.function, call) if isinstance(call.func, ast.Name | ast.Attribute) else []
+    return len(targets) == 1 and targets[0].cls is None
+
+
+def _given_back(place: Place, function: Function) -> Iterator[tuple[Function, ast.Call]]:
+    for node in function.flow.nodes:
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield from ((function, call) for call in sources(place.at(function, node), node.value))
+
+
+_Wanted = Callable[[Place, ast.Call], bool]
+
+
+def _makers(place: Place, node: ast.expr, wanted: _Wanted) -> list[ast.Call]:
+    """The calls of a kind that an expression is made of."""
     found: list[ast.Call] = []
     for part in ast.walk(node):
-        if isinstance(part, ast.Call) and runs_trainable(place, part):
+        if isinstance(part, ast.Call) and wanted(place, part):
             found.append(part)
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            key = ("made by models", place.function, part.id)
-            found += place.once(key, lambda: list(_sources_of(place, part.id)))  # noqa: B023
+            key = ("made by", wanted, place.function, part.id)
+            found += place.once(key, lambda: list(_makers_of(place, part.id, wanted)))  # noqa: B023
     return found
 
 
-def _sources_of(place: Place, name: str) -> Iterator[ast.Call]:
-    """The calls of models in what a name is given, or the names in that: `q = net(x)`, `target = r + q.max(1)[0]`."""
-    wanted, seen = [name], {name}
+def _makers_of(place: Place, name: str, wanted: _Wanted) -> Iterator[ast.Call]:
+    """Such calls in what a name is given, or the names in that: `q = net(x)`, `target = r + q.max(1)[0]`."""
+    names_wanted, seen = [name], {name}
     for _ in range(_DEPTH):
-        made = [value for one in wanted for value in _given(place, one)]
+        made = [value for one in names_wanted for value in _given(place, one)]
         parts = [part for value in made for part in ast.walk(value)]
-        yield from (part for part in parts if isinstance(part, ast.Call) and runs_trainable(place, part))
+        yield from (part for part in parts if isinstance(part, ast.Call) and wanted(place, part))
         loaded = (part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
-        wanted = [one for one in dict.fromkeys(loaded) if one not in seen]
-        seen.update(wanted)
+        names_wanted = [one for one in dict.fromkeys(loaded) if one not in seen]
+        seen.update(names_wanted)
 
 
 def _given(place: Place, name: str) -> Iterator[ast.expr]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def readers(function: Function, name: str, value: ast.expr) -> Iterator[ast.Name]:
-    """The reads of a name in a function that may find the value of `name = value`; what is not known counts."""
+    """The reads of a name in a function that may find the value of `name = value` or `name += value`; what is not known counts."""
     known: dict[str, tuple[dict[ast.expr, list[int]], list[int]]] = kept(function, "readers", dict)
     if name not in known:
         known[name] = _found_by_reads(function, name)
@@ -44,7 +44,10 @@ def _values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
         match binding:
             case bindings.Assigned():
                 values.append(binding.node)
-            case bindings.Augmented() | bindings.Narrowed():
+            case bindings.Augmented():
+                values.append(binding.node.value)
+                todo.append(binding.before)
+            case bindings.Narrowed():
                 todo.append(binding.before)
             case bindings.Changed() | bindings.Stored():
                 root = root_of(binding.node)

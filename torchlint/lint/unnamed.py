@@ -1,4 +1,4 @@
-"""Where a file may read the device by something that has no name to look for: an index, a bound, a branch, a loop over rows.
+"""Where a file may read the device by something that has no name to look for: an index, a bound, a branch, a loop over rows; or give an option.
 
 Functions that run on each step are shown to the rules whole; of all others these lines are, whatever else the sieve finds.
 The text is all that is looked at: it tells too many places, and the rules ask for values.
@@ -82,6 +82,8 @@ _ELEMENT = regex(
 )
 _TO_HOST = regex(rb"to_?(?:np|numpy|array|host|cpu)\((?!\))")
 """`to_np(model(x))`: a helper that takes a tensor to the host by its name"""
+_OPTION = regex(rb"\bdetect_anomaly *= *(?!=|False\b|None\b)")
+"""`Unit(detect_anomaly=True)`, whatever is called"""
 _BODY = 2000
 """How many bytes of a loop are looked through for its index."""
 _LONG = 300
@@ -104,7 +106,7 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at in part.compared]
         found += [start + at for at, name in (*part.indices, *part.keyed, *part.of_rows) if text.may_be_mask(name)]
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
-        found += [start + at for at in (*part.tested, *part.to_host, *part.over)]
+        found += [start + at for at in (*part.tested, *part.to_host, *part.over, *part.options)]
         found += [start + at for at, value in part.taken if text.has_element(value)]
         found += [start + at for at in part.typed]
         found += [start + at for at, name in part.attributes if name in text.buffers]
@@ -130,6 +132,7 @@ class _Part:
         self.attributes = [(match.start(1), match[1]) for match in _BUFFER.finditer(data)]
         self.tested = [match.start() for match in _REDUCED.finditer(data) if self._is_tested(match.start())]
         self.to_host = [match.start() for match in _TO_HOST.finditer(data)]
+        self.options = [_opened(data, match.start()) for match in _OPTION.finditer(data)]
         self.typed = [match.start() for match in _TYPE.finditer(data)]
         self.loops = [(match.start(), match.end(), match[1]) for match in _ROWS.finditer(data)]
 
@@ -160,6 +163,16 @@ class _Part:
             if target is not None:
                 found.append((target[1], match[1]))
         return found
+
+
+def _opened(data: bytes, offset: int) -> int:
+    """Where the bracket opens that an offset stands in; the offset itself where that is far away."""
+    depth = 0
+    for at in range(offset - 1, max(0, offset - _BODY) - 1, -1):
+        depth += (data[at] in b")]}") - (data[at] in b"([{")
+        if depth < 0:
+            return at
+    return offset
 
 
 class _Text:

@@ -39,7 +39,7 @@ from .steps import Steps
 from .trials import is_tried
 
 _WARM_WORDS = frozenset(
-    (b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step")
+    (b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step", b"volatile")
 )
 _WARM = regex(b"|".join(map(re.escape, sorted(_WARM_WORDS))))
 _NO_MODELS = frozenset(
