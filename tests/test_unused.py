@@ -280,7 +280,6 @@ def test_a_package_in_a_folder_that_is_none(tmp_path: Path) -> None:
         {"main": MEASURED + "LOSSES = ['windows.SSIM']\n"},
         {"windows": WINDOWS + "\nbest = SSIM()\n"},
         {"windows": WINDOWS.replace("def matlab(x):\n    return x", "def matlab(x):\n    return ssim(x, x)")},
-        {"windows": WINDOWS + "\n# class Newer(SSIM):\n#     def forward(self, x):\n#         return ssim(x, self)\n"},
         {"windows": WINDOWS.replace("class SSIM", "@register\nclass SSIM")},
         {"other": "import windows\n\nprint eval(name)\n", "main": MEASURED + "from windows import ssim\n"},
         {"setup": "from setuptools import setup\nsetup(name='windows')\n"},

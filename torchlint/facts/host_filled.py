@@ -493,8 +493,14 @@ def _by_python(place: Place, call: ast.Call) -> bool:
     if not syntax.is_made_of_counted(place.resolve, listed) or not _is_number(place, listed):
         return False
     assert isinstance(listed, ast.ListComp)
-    called = (place.resolve(node.func) or "" for node in ast.walk(listed.elt) if isinstance(node, ast.Call))
-    return all(name in _OF_NUMBERS or name.startswith("math.") for name in called)
+    counters = {node.id for one in listed.generators for node in ast.walk(one.target) if isinstance(node, ast.Name)}
+    calls = [node for node in ast.walk(listed.elt) if isinstance(node, ast.Call)]
+    called = {id(part) for call in calls for part in ast.walk(call.func)}
+    names_ = (node for node in ast.walk(listed.elt) if isinstance(node, ast.Name) and id(node) not in called)
+    functions = (place.resolve(call.func) or "" for call in calls)
+    return all(name in _OF_NUMBERS or name.startswith("math.") for name in functions) and all(
+        node.id in counters or _is_number(place, node) for node in names_
+    )
 
 
 def _moved_as_made(place: Place, made: ast.Call) -> bool:

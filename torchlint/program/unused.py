@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
 
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from ..text.suppress import comments
 from .application import is_application, is_library, looks_up
 from .left_behind import is_left_behind
 from .project import Project
@@ -124,22 +121,8 @@ def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
 
 def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
     """Whether a file has a name anywhere but in its definition, in `__all__` and in what is not used itself."""
-    body = module.whole_tree().body
-    naming = [one for one in body if any(name == spelled(node) for node in ast.walk(one))]
-    if not all(_is_no_use(project, module, one, definition) for one in naming):
-        return True
-    for start, _ in _comments_calling(module, name):  # one may be what is exchanged: `# net = Other()`
-        line = bisect_right(module.source.lines, start)
-        around = (one for one in body if module.line(one.lineno) <= line <= module.line(one.end_lineno or one.lineno))
-        if not any(_is_no_use(project, module, one, definition) for one in around):
-            return True
-    return False
-
-
-def _comments_calling(module: Module, name: str) -> Iterator[tuple[int, int]]:
-    called = re.compile(rb"\b%s\s*\(" % as_bytes(name))
-    known = module.source.fact("comments", lambda source: list(comments(source.data)))
-    return (span for span in known if called.search(module.source.data, *span) is not None)
+    naming = (one for one in module.whole_tree().body if any(name == spelled(node) for node in ast.walk(one)))
+    return not all(_is_no_use(project, module, one, definition) for one in naming)
 
 
 def _is_no_use(project: Project, module: Module, statement: ast.stmt, definition: ast.AST) -> bool:
