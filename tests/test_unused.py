@@ -275,6 +275,10 @@ def test_a_package_in_a_folder_that_is_none(tmp_path: Path) -> None:
         {"main": MEASURED + "from windows import SSIM\nprint(SSIM())\n"},
         {"main": MEASURED + "from windows import SSIM\n"},  # to choose it tomorrow
         {"main": MEASURED + "import windows\nprint(windows.ssim)\n"},
+        {"main": MEASURED + "from windows import (\n    matlab as m, SSIM, ssim)\nprint(SSIM())\n"},
+        {"main": MEASURED + "from windows import (matlab,\n    ssim  # of pictures\n)\nprint(ssim)\n"},
+        {"main": MEASURED + "from windows import matlab, \\\n    ssim\nprint(ssim)\n"},
+        {"main": MEASURED + "from windows import (\n    SSIM as S,\n    ssim as s,\n)\nprint(s)\n"},
         {"main": MEASURED + "from windows import *\nprint(ssim)\n"},
         {"main": MEASURED + "# loss = ssim(x, y)\n"},
         {"main": MEASURED + "LOSSES = ['windows.SSIM']\n"},
