@@ -9,12 +9,15 @@ from typing import Literal
 
 from ..torch_api.operators import operator
 from . import syntax, training
+from .arguments import Arguments
 from .attribute_uses import naming, uses_of
+from .bindings import Assigned, Part
 from .common_names import PACKS
 from .flow import Flow, Loop, contains
+from .literals import literals
 from .module import Function
 from .names import chain
-from .nodes import callee, elements, made_first, names_in, steps
+from .nodes import callee, elements, made_first, names_in, root_of, steps
 from .operator_calls import carries_no_graph
 from .place import Place
 from .uses import readers
@@ -99,7 +102,7 @@ def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
                 return False  # the field of that name of a packed sequence has its graph
             case ast.Attribute(attr="numpy"):
                 made = place.value(parent.value)  # it raises where there is a graph: integers have none
-                return made.kind == "tensor" and made.integer
+                return made.kind == "tensor" and (made.integer or _is_integer_of_call(place, parent.value))
             case ast.Attribute(attr=attr) if attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}"):
                 return True
             case ast.Attribute(attr="sample") if place.value(parent.value).kind == "distribution":
@@ -130,6 +133,20 @@ def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
         if isinstance(parent, ast.stmt | ast.Lambda | ast.comprehension):
             return _only_appends(place, parent, node)
     return False
+
+
+def _is_integer_of_call(place: Place, node: ast.expr) -> bool:
+    """Whether a part of what a function gives holds integers for what this call leaves as it is by default: `actions, _ = net.act(x)` of `def act(self, x, action=None)`."""
+    read = root_of(node, ast.Call, ast.Attribute)
+    part = place.function.bindings.reach.get(read) if read is not None else None
+    call = part.whole.node if isinstance(part, Part) and isinstance(part.whole, Assigned) else None
+    functions = place.may_run(call) if isinstance(call, ast.Call) else []
+    if not isinstance(call, ast.Call) or not isinstance(part, Part) or len(functions) != 1:
+        return False
+    told = literals(functions[0], Arguments.of(call, place.value))
+    given = place.project.returns_for(functions[0], told, ()).items if told else None
+    one = given[part.at] if given is not None and part.at < len(given) else None
+    return one is not None and one.kind == "tensor" and one.integer
 
 
 def _drops(place: Place, call: ast.Call, given: ast.AST) -> bool:
