@@ -31,9 +31,9 @@ _CALLED_BY_BASES = frozenset(
 """Methods of these bases, and what other libraries call on their objects."""
 _TAKEN = (
     rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*NAME[ \t]*(?:as\b|[,)#\\]|$)|\.[ \t]*NAME\b"
-    rb"|[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']|#[^\n]*\bNAME[ \t]*\("
+    rb"|[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']"
 )
-"""How a file takes a name from another one: by an import of one or more lines, as a member, by a text; or may, where a comment calls it."""
+"""How a file takes a name from another one: by an import of one or more lines, in a comment, too, as a member, by a text."""
 _STAR = rb"\bimport[ \t]*\*"
 _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
 """Names by which frameworks find methods."""
