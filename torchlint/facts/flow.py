@@ -75,6 +75,13 @@ class Guard(NamedTuple):
     node: ast.AST
 
 
+def _ends(statement: ast.stmt) -> bool:
+    """`return`, `raise`, `break`, `continue`, `sys.exit()`: nothing behind it runs."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return names.chain(statement.value.func) in (["exit"], ["quit"], ["sys", "exit"], ["os", "_exit"])
+    return isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue)
+
+
 def _leaves_unless_failing(statement: ast.stmt) -> bool:
     """`with suppress(E): return f(x)`, `try: return f(x)`: what stands behind runs after an exception that was kept back."""
     return isinstance(statement, ast.With | ast.AsyncWith | ast.Try) and isinstance(statement.body[-1], ast.Return)
@@ -83,7 +90,7 @@ def _leaves_unless_failing(statement: ast.stmt) -> bool:
 class Block:
     """The statements of one block by their place in it, and the conditions under which they leave it."""
 
-    __slots__ = ("_exits", "_left", "_places", "index", "statements")
+    __slots__ = ("_end", "_exits", "_left", "_places", "index", "statements")
 
     def __init__(self, block: list[ast.stmt]) -> None:
         self.statements = block
@@ -92,11 +99,16 @@ class Block:
         self._places = [at for at, _ in exits]
         self._exits = [guard for _, guard in exits]
         self._left = next((at for at, statement in enumerate(block) if _leaves_unless_failing(statement)), len(block))
+        self._end = next((at for at, statement in enumerate(block) if _ends(statement)), len(block))
 
     def before(self, statement: ast.stmt) -> Iterator[Guard]:
         """What earlier statements make sure of, the nearest ones, the last first: after `if c: continue`, `c` is false."""
         end = bisect_left(self._places, self.index[statement])
         return reversed(self._exits[max(0, end - NEAREST) : end])
+
+    def is_ended(self, statement: ast.stmt) -> bool:
+        """Whether an earlier statement ends the block for good: nothing gets to this one."""
+        return self._end < self.index[statement]
 
     def is_left(self, statement: ast.stmt) -> bool:
         """Whether only an exception that was kept back leads to a statement: `with suppress(E): return f(x)` is before it."""
@@ -331,6 +343,13 @@ class Flow:
         for child, parent in self.around(node):
             if isinstance(parent, ast.With | ast.AsyncWith) and self.inside(parent, "body", child):
                 yield from (item.context_expr for item in reversed(parent.items))
+
+    def is_behind_end(self, node: ast.AST) -> bool:
+        """Whether a place is behind a statement of a block around it that leaves that in any case."""
+        return any(
+            isinstance(child, ast.stmt) and (block := self.block(child)) is not None and block.is_ended(child)
+            for child in (node, *self.ancestors(node))
+        )
 
     def ends_in_exit(self, block: tuple[ast.stmt, ...], *, leaves_function: bool) -> bool:
         """Whether a block ends by leaving: `raise`, `sys.exit()`, `break`, and `return` where that ends the loop too."""

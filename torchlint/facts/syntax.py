@@ -191,8 +191,8 @@ def required(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
 
 
 def never_runs(flow: Flow, node: ast.AST) -> bool:
-    """Whether a place is behind a constant that says otherwise: `if False:`, the `else` of `if True:`."""
-    return any(
+    """Whether a place is behind what ends its block, or a constant that says otherwise: `return`, `if False:`, the `else` of `if True:`."""
+    return flow.is_behind_end(node) or any(
         isinstance(part, ast.Constant) and bool(part.value) is not holds
         for guard in flow.guards(node)
         for part, holds in required(guard.test, guard.true)
