@@ -80,7 +80,7 @@ def test_a_function_that_a_script_may_call(tmp_path: Path, end: str) -> None:
     [
         {"main": MAIN.replace("average\n", "average, init_params\n")},
         {"main": "import torch\nimport helpers\n\ngetattr(helpers, 'init_' + kind)(net)\n"},
-        {"other": "names = ['init_params']\n"},
+        {"other": "import helpers\n\nprint([getattr(helpers, name) for name in ['init_params']])\n"},
         {"helpers": HELPERS + "\nSETUP = {'params': init_params}\n"},
         {"helpers": HELPERS + "\ndef call(name):\n    return globals()[name]\n"},
         {"helpers": HELPERS.replace("def init", "@register\ndef init")},
@@ -263,7 +263,7 @@ def test_methods_that_are_called_as_what_evaluates_texts(tmp_path: Path) -> None
 
 
 def test_what_others_call_so_themselves(tmp_path: Path) -> None:
-    main = MEASURED + "\ndef ssim(x):\n    return x\n\n# ssim(1)\nprint(ssim(2), 'the test of ssim')\n"
+    main = MEASURED + "\ndef ssim(x):\n    return x\n\n# ssim(1)\nprint(ssim(2), 'the test of ssim', 'ssim')\n"
     assert [] == told(tmp_path, "windows.py", windows=WINDOWS, main=main)
 
 
@@ -286,7 +286,7 @@ def test_a_package_in_a_folder_that_is_none(tmp_path: Path) -> None:
         {"main": MEASURED + "from windows import (\n    SSIM as S,\n    ssim as s,\n)\nprint(s)\n"},
         {"main": MEASURED + "from windows import *\nprint(ssim)\n"},
         {"main": MEASURED + "# from windows import ssim\n"},
-        {"main": MEASURED + "LOSSES = ['windows.SSIM']\n"},
+        {"main": MEASURED + "import importlib\nLOSSES = ['windows.SSIM']\nprint(importlib.import_module(LOSSES[0]))\n"},
         {"windows": WINDOWS + "\nbest = SSIM()\n"},
         {"windows": WINDOWS.replace("def matlab(x):\n    return x", "def matlab(x):\n    return ssim(x, x)")},
         {"windows": WINDOWS.replace("class SSIM", "@register\nclass SSIM")},

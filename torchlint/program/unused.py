@@ -29,11 +29,10 @@ _CALLED_BY_BASES = frozenset(
     " zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
 )
 """Methods of these bases, and what other libraries call on their objects."""
-_TAKEN = (
-    rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*NAME[ \t]*(?:as\b|[,)#\\]|$)|\.[ \t]*NAME\b"
-    rb"|[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']"
-)
-"""How a file takes a name from another one: by an import of one or more lines, in a comment, too, as a member, by a text."""
+_TAKEN = rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*NAME[ \t]*(?:as\b|[,)#\\]|$)|\.[ \t]*NAME\b"
+"""How a file takes a name from another one: by an import of one or more lines, in a comment, too, and as a member."""
+_SPELLED = rb"[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']"
+"""A text that may lead to a name, where a program finds something by texts."""
 _STAR = rb"\bimport[ \t]*\*"
 _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
 """Names by which frameworks find methods."""
@@ -116,7 +115,8 @@ def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
     taken = project.holders(_TAKEN.replace(b"NAME", word), word=word) - {module.path}
     if taken or (project.holders(rb"\b%s\b" % word, word=word) - {module.path}) & project.holders(_STAR):
         return True
-    return not is_application(project)
+    spelled_by = project.holders(_SPELLED.replace(b"NAME", word), word=word) - {module.path}
+    return not is_application(project) or bool(spelled_by and looks_up(project, module))
 
 
 def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
