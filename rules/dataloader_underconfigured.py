@@ -399,8 +399,7 @@ def _handed(made: Site, init: Function, inner: Site, name: str, position: int) -
         rest = [keyword.value for keyword in inner.call.keywords if keyword.arg is None]
         if not rest and not any(isinstance(argument, ast.Starred) for argument in inner.call.args):
             return None
-        kwarg = init.node.args.kwarg if not isinstance(init.node, ast.Module) else None
-        passed = [isinstance(one, ast.Name) and kwarg is not None and one.id == kwarg.arg for one in rest]
+        passed = [isinstance(one, ast.Name) and one.id == init.keywords for one in rest]
         return _option(made, name, -1) if passed == [True] else UNKNOWN
     handed = handed_on(init, given, made.call) if made is not inner else Handed(given, by_maker=True)
     if handed is None:
