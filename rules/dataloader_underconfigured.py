@@ -45,6 +45,8 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "torch_geometric.data.DenseDataLoader(...)",
         "monai.data.DataLoader(...)",
         "torchdata.stateful_dataloader.StatefulDataLoader(...)",
+        "torchmeta.utils.data.BatchMetaDataLoader(...)",
+        "torchmeta.utils.data.dataloader.BatchMetaDataLoader(...)",
         "dgl.dataloading.GraphDataLoader(...)",
         "torch.utils.data.DataLoader",
         "$model.loader(...)",
@@ -256,6 +258,8 @@ def _is_held(site: Site, dataset: Value) -> bool:
     """Whether samples are elements or rows of what a dataset holds."""
     if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.class_name.endswith(_IN_MEMORY):
         return True
+    if dataset.class_name.startswith("torchmeta.toy."):
+        return True  # which counts its samples
     return dataset.class_ is not None and _only_indexes(site, dataset.class_)
 
 
