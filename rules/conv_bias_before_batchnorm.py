@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import layers, names, syntax
 from torchlint.facts.makers import Makers, is_handed
 from torchlint.facts.module import Class, Function
-from torchlint.facts.nodes import is_constant
+from torchlint.facts.nodes import is_constant, spreads
 from torchlint.facts.sequences import Sequences
 from torchlint.rule import Finding, Site, Value, rule
 
@@ -38,11 +38,12 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
     Finds convolutions and linear layers with a bias that are followed directly by a `BatchNorm`, `SyncBatchNorm` or
     `InstanceNorm`: next to each other in an `nn.Sequential` or a class of such, in a list that is spread into one, also
-    by whom a function gives it to, added one after the other (`append`, `+=`, `add_module`), or as
+    by whom a function gives it to, with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
     `self.norm(self.conv(x))` in the methods of a class. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
     So does one that is handed on, `norm_layer(n)`, where all calls in the project, the default where one of them gives nothing,
     and every path of a function that chooses it (`get_norm_layer(norm)`) give a norm of these, or `functools.partial` of one.
+    Of `**options` that a function hands on, all calls in the project tell whether they hold a `bias`.
     A linear layer counts only where the norm is over as many features as the layer gives.
 
     ## Why is this slow?
@@ -109,13 +110,30 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 def _has_bias(site: Site) -> bool:
     if any(isinstance(given, ast.Starred) for given in site.call.args):
         return False
-    for keyword in site.call.keywords:
-        # `**options` that are known, and hold no `bias`.
-        keys = site.value(keyword.value).entries if keyword.arg is None else {}
-        if keys is None or "bias" in keys or (keyword.arg is None and not keys):
-            return False
+    if any(keyword.arg is None and not _leaves_bias_out(site, keyword.value) for keyword in site.call.keywords):
+        return False
     given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
     return given is None or is_constant(given, True)
+
+
+def _leaves_bias_out(site: Site, options: ast.expr) -> bool:
+    """Whether `**options` are known, and hold no `bias`: a dictionary, or what no call of the function gives by that name."""
+    keys = site.value(options).entries
+    if keys:
+        return "bias" not in keys
+    function = site.function
+    if not isinstance(options, ast.Name) or options.id != function.keywords or function.flow.stores.get(options.id):
+        return False
+    around = [function.flow.parents.get(read) for read in function.flow.loads.get(options.id, ())]
+    if not all(isinstance(one, ast.keyword) and one.arg is None for one in around):
+        return False  # it may get a `bias` in the function
+    runs = site.project.all_runs_of(function, _MOST)
+    calls = [one.given or one.call for one in runs or ()]
+    return bool(calls) and not any(spreads(call) or _gives(call, "bias") for call in calls)
+
+
+def _gives(call: ast.Call, name: str) -> bool:
+    return any(keyword.arg == name for keyword in call.keywords)
 
 
 def _norm_behind(site: Site) -> ast.expr | None:

@@ -46,7 +46,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; arrays that NumPy fills, draws or calculates by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(np.ones(n))`, `Tensor(...)` of
     `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills and its caller moves, what a helper moves
-    as it is given (`to_gpu(torch.randn(n))`), what a distribution made of numbers draws (`Beta(0.1, 0.1).sample((n, 1)).to(device)`), one-hot rows of labels (`torch.zeros(n, classes).scatter_(1, labels, 1)`, which can be filled where the labels are moved), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
+    as it is given (`to_gpu(torch.randn(n))`), what a distribution made of numbers draws (`Beta(0.1, 0.1).sample((n, 1)).to(device)`), what gets something of the device before it is moved there (`theta[:, -1] = out`), one-hot rows of labels (`torch.zeros(n, classes).scatter_(1, labels, 1)`, which can be filled where the labels are moved), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
     that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), or a part that a module takes of one (`self.table[:n].to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
@@ -58,7 +58,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Once at set-up it costs microseconds: outside the places above nothing is reported, nor is what is made once a rollout, beside the loop that plays it (`env.step(action)`). What somebody writes into on the host, what a tensor
+    Once at set-up it costs microseconds: outside the places above nothing is reported, nor is what is made once a rollout, beside the loop that plays it (`env.step(action)`). What somebody writes into on the host, of what lies there, what a tensor
     there takes as well (`x[order]` beside `y[order.to(device)]`), and what belongs to an object that is made for each step, is copied because it has to be. Where random numbers have to be
     those of the CPU generator, whatever the device, drawing them on the host is right: say so with `generator=`.
 

@@ -45,6 +45,8 @@ _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
         "torch_geometric.data.DenseDataLoader(...)",
         "monai.data.DataLoader(...)",
         "torchdata.stateful_dataloader.StatefulDataLoader(...)",
+        "torchmeta.utils.data.BatchMetaDataLoader(...)",
+        "torchmeta.utils.data.dataloader.BatchMetaDataLoader(...)",
         "dgl.dataloading.GraphDataLoader(...)",
         "torch.utils.data.DataLoader",
         "$model.loader(...)",
@@ -256,6 +258,8 @@ def _is_held(site: Site, dataset: Value) -> bool:
     """Whether samples are elements or rows of what a dataset holds."""
     if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.class_name.endswith(_IN_MEMORY):
         return True
+    if dataset.class_name.startswith("torchmeta.toy."):
+        return True  # which counts its samples
     return dataset.class_ is not None and _only_indexes(site, dataset.class_)
 
 
@@ -399,8 +403,7 @@ def _handed(made: Site, init: Function, inner: Site, name: str, position: int) -
         rest = [keyword.value for keyword in inner.call.keywords if keyword.arg is None]
         if not rest and not any(isinstance(argument, ast.Starred) for argument in inner.call.args):
             return None
-        kwarg = init.node.args.kwarg if not isinstance(init.node, ast.Module) else None
-        passed = [isinstance(one, ast.Name) and kwarg is not None and one.id == kwarg.arg for one in rest]
+        passed = [isinstance(one, ast.Name) and one.id == init.keywords for one in rest]
         return _option(made, name, -1) if passed == [True] else UNKNOWN
     handed = handed_on(init, given, made.call) if made is not inner else Handed(given, by_maker=True)
     if handed is None:

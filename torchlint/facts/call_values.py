@@ -74,10 +74,14 @@ _ENCODED = Batch(LIKELY, device="cpu")
 _OBJECTS = frozenset(("instance", "module"))
 _LIBRARIES = frozenset(
     """torchvision timm transformers segmentation_models_pytorch monai torchaudio open_clip clip torch_geometric
-    torch_scatter dgl""".split()
+    torch_scatter dgl torchmeta""".split()
 )
 """Those of whose functions `library` tells what they give."""
 _DICTIONARIES = frozenset(("OrderedDict", "defaultdict"))
+_RECORDS = frozenset(("types.SimpleNamespace", "easydict.EasyDict", "munch.Munch", "addict.Dict", "attrdict.AttrDict"))
+"""What has as attributes what it is given by name."""
+_STAYING = frozenset(("loader", "module", "dataset"))
+"""What nobody counts up in a record, or clears."""
 _ACCELERATING = frozenset(("accelerate", "lightning", "lightning_fabric", "lightning_utilities"))
 
 
@@ -243,6 +247,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return Dict(entries={}, element=values.instance(makes) if makes is not None else None, made_by=node)
     if name in ("collections.namedtuple", "typing.NamedTuple"):
         return operations.named_tuple_class(node)
+    if name in _RECORDS and args.keywords and not args.open and not args.positional:
+        return Dict(entries={key: one if one.kind in _STAYING else UNKNOWN for key, one in args.keywords.items()})
     if name in _OPTION_PARSERS and args.first.class_ is not None:
         return values.instance(args.first.class_, node)
     if root in ("einops",):

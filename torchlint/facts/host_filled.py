@@ -11,12 +11,13 @@ from . import empties, names, syntax
 from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Stored
 from .host_constants import always_kept_array
-from .indices import gets_number, is_number_put, is_of_device, tells_shape
+from .host_reads import device_tensor
+from .indices import gets_number, is_number_put, is_of_device, tells_shape, written
 from .legacy_tensors import OF_HOST
 from .module import Function
-from .nodes import argument_of, given_to, is_constant, keyword_of
+from .nodes import argument_of, given_to, is_constant, keyword_of, root_of
 from .place import Place
-from .sending import casts
+from .sending import casts, move_of
 from .uses import assigned, assigned_on_all_ways, readers
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
@@ -173,10 +174,25 @@ def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
     between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
     # What another branch does with it, such as that of the host, is not done before the move.
     between = [load for load in between if not syntax.exclusive(flow, load, name)]
-    if not all(gets_number(place, load) and flow.loops(load) == flow.loops(moved) for load in between):
+    if any(flow.loops(load) != flow.loops(moved) for load in between):
+        return None
+    if not all(gets_number(place, load) for load in between) and not _gets_of_device(place, between):
         return None
     value = _by_numbers_alone(place, made.value)
     return value if value is not None and _is_factory(place, value) else None
+
+
+def _gets_of_device(place: Place, reads: list[ast.Name]) -> bool:
+    """Whether nothing is done with a tensor of the host but to write to it, and something of the device is: `x[:, 0] = y`, whose copy is waited for."""
+    given = [written(place, read) for read in reads]
+    return None not in given and any(one is not None and _lies_there(place, one) for one in given)
+
+
+def _lies_there(place: Place, node: ast.expr) -> bool:
+    """Whether an expression is a tensor of the device, which the function does not send there itself, sooner or later."""
+    root = root_of(node, ast.Call, ast.Attribute, ast.Subscript)
+    loads = place.flow.loads.get(root.id, ()) if root is not None else ()
+    return not any(move_of(place, load) is not None for load in loads) and device_tensor(place, node) is node
 
 
 def _by_numbers_alone(place: Place, value: ast.expr) -> ast.expr | None:

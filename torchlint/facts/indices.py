@@ -118,6 +118,13 @@ def gets_number(place: Place, load: ast.Name) -> bool:
     return isinstance(part, ast.Subscript) and part.value is load and is_number_put(place, part)
 
 
+def written(place: Place, load: ast.Name) -> ast.expr | None:
+    """What alone is written to a part of what is made: `y` of `x[0] = y`."""
+    part = place.flow.parents[load]
+    statement = place.flow.parents[part] if isinstance(part, ast.Subscript) and part.value is load else None
+    return statement.value if isinstance(statement, ast.Assign) and statement.targets == [part] else None
+
+
 def tells_shape(place: Place, load: ast.Name) -> bool:
     """Whether no element of what is made is read: `x.shape`."""
     part = place.flow.parents[load]

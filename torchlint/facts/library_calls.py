@@ -40,7 +40,7 @@ def library(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
         )
     if last in ("create_model", "get_model") or ".models." in name:
         return ModuleValue(class_name=name, made_by=node, made_in=values.function.module)
-    if ".datasets." in name:
+    if ".datasets." in name or name.startswith("torchmeta.toy."):
         return Dataset(class_name=name)
     if name.startswith("transformers.") and last.startswith("get_") and last.endswith("schedule"):
         return Scheduler()

@@ -135,6 +135,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         return SIZE if attr == "shape" else NDARRAY if attr == "T" else UNKNOWN
     if kind == "tuple" and base.entries is not None:  # one of torch.return_types
         return base.entries.get(attr, UNKNOWN)
+    if kind == "dict" and base.entries is not None and attr in base.entries and not hasattr(dict, attr):
+        return base.entries[attr]  # of a dictionary that has its keys as attributes
     if attr in ("loss", "logits") and (kind in ("unknown", "instance") or base.grad):
         # The fields of a model's output object.
         return tensor(certainty=LIKELY, grad=True, scalar=attr == "loss")

@@ -265,6 +265,12 @@ class Function:
         position = self.positions.get(name)
         return argument_of(call, name, position - self.brings_own(call) if position is not None else -1)
 
+    @property
+    def keywords(self) -> str:
+        """`options` of `**options`, which holds what is given by names that are no parameters; "" where there is none."""
+        given = self.node.args.kwarg if not isinstance(self.node, ast.Module) else None
+        return given.arg if given is not None else ""
+
     def brings_own(self, call: ast.Call) -> bool:
         """Whether a call gives the first parameter by the object that it is called on: any of a method but `Base.update(self, x)`."""
         klass, func = self.cls, call.func

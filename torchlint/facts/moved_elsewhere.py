@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 
 from . import names, syntax
-from .bindings import Assigned
 from .host_constants import is_written
 from .host_filled import MOST_USES, is_between
 from .module import Function
 from .place import Place
 from .sending import goes_to_device
-from .uses import readers
+from .uses import only_reader
 
 _MOVES = frozenset(("to", "cuda", "xpu"))
 
@@ -34,12 +33,10 @@ def _only_read(place: Place, made: ast.Assign) -> ast.Name | None:
     """Where a name is read that a statement assigns, in one place alone of the same loop, whatever it is afterwards."""
     name = made.targets[0] if len(made.targets) == 1 else None
     loads = place.flow.loads.get(name.id, ()) if isinstance(name, ast.Name) else ()
-    if not isinstance(name, ast.Name) or len(loads) > MOST_USES or name.id in place.flow.globals:
+    if not isinstance(name, ast.Name) or len(loads) > MOST_USES:
         return None
-    reads = list(readers(place.function, name.id, made.value))
-    if len(reads) != 1 or not isinstance(place.function.bindings.reach.get(reads[0]), Assigned):
-        return None
-    return reads[0] if place.flow.loops(reads[0]) == place.flow.loops(made) else None
+    read = only_reader(place.function, name.id, made.value)
+    return read if read is not None and place.flow.loops(read) == place.flow.loops(made) else None
 
 
 def _method_of(place: Place, node: ast.expr) -> ast.Call | None:

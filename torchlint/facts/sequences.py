@@ -9,6 +9,7 @@ from typing import Protocol
 from . import syntax
 from .makers import CallSite
 from .module import Class, Function, key_of
+from .uses import only_reader
 from .values import Value
 
 _SEQUENTIAL = "torch.nn.Sequential"
@@ -42,6 +43,7 @@ class Sequences:
     def behind(self, function: Function, item: ast.expr) -> ast.expr | None:
         """What comes next in the sequence that an item is put into; None where that is not known, or there is none."""
         flow = function.flow
+        item = _only_read(function, item) or item
         parent = flow.parents.get(item)
         if isinstance(parent, ast.Tuple) and len(parent.elts) == 2 and parent.elts[1] is item:
             # ("conv", nn.Conv2d(...)) of an OrderedDict
@@ -150,6 +152,16 @@ class Sequences:
         return bool(sites) and all(
             site.given is None and self._becomes(site.function, site.call, depth - 1) for site in sites or ()
         )
+
+
+def _only_read(function: Function, item: ast.expr) -> ast.expr | None:
+    """The one place that reads what an item is named: `conv = nn.Conv2d(...)`, `layers += [conv, norm]`."""
+    named = syntax.target(function.flow, item)
+    # The names of a module, and those that a nested function reads, may be used anywhere.
+    if not isinstance(named, ast.Name) or function is function.module.body:
+        return None
+    inner = any(named.id in one.flow.loads for one in function.nested.values())
+    return only_reader(function, named.id, item) if not inner else None
 
 
 def _added(statement: ast.stmt | None) -> tuple[ast.expr, list[ast.expr]] | None:

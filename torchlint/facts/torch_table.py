@@ -140,6 +140,8 @@ PINNING_LOADERS = frozenset(
         "torch_geometric.data.DenseDataLoader",
         "monai.data.DataLoader",
         "torchdata.stateful_dataloader.StatefulDataLoader",
+        "torchmeta.utils.data.BatchMetaDataLoader",
+        "torchmeta.utils.data.dataloader.BatchMetaDataLoader",
     )
 )
 # A graph of DGL has no `pin_memory()`, which torch's loader would call.

@@ -24,7 +24,7 @@ def read_of(function: Function, call: ast.Call) -> list[tuple[ast.expr, ast.Call
     """
     found: list[tuple[ast.expr, ast.Call]] = []
     for name, read in _tested(function):
-        if name != _rest(function):
+        if name != function.keywords:
             given = function.argument(call, name)
             found += [(given, read)] if given is not None else []
         else:
@@ -36,13 +36,7 @@ def read_of(function: Function, call: ast.Call) -> list[tuple[ast.expr, ast.Call
 
 def is_of_rest(function: Function, read: ast.Call) -> bool:
     """Whether a function reads what it is given by names that are no parameters, one after the other."""
-    return any(name == _rest(function) and one is read for name, one in _tested(function))
-
-
-def _rest(function: Function) -> str:
-    """`kwargs` of `**kwargs`; "" where there is none."""
-    node = function.node
-    return node.args.kwarg.arg if not isinstance(node, ast.Module) and node.args.kwarg is not None else ""
+    return any(name == function.keywords and one is read for name, one in _tested(function))
 
 
 def _tested(function: Function) -> Iterator[tuple[str, ast.Call]]:
@@ -80,7 +74,7 @@ def _parameter(function: Function, tested: ast.Name) -> str | None:
     """The parameter that a name is, or through whose values it goes: `for k, v in kwargs.items()`."""
     if tested.id in function.positions:
         return tested.id
-    rest = _rest(function)
+    rest = function.keywords
     for store in function.flow.stores.get(tested.id, ()):
         loop = function.flow.statement(store)
         through = loop.iter if isinstance(loop, ast.For) else None

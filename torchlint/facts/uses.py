@@ -24,6 +24,15 @@ def readers(function: Function, name: str, value: ast.expr) -> Iterator[ast.Name
     yield from (reads[at] for at in sorted({*by_value.get(value, ()), *always}))
 
 
+def only_reader(function: Function, name: str, value: ast.expr) -> ast.Name | None:
+    """The one read that finds the value of `name = value`, and no other; None where several do, or it may find something else."""
+    if name in function.flow.globals:
+        return None
+    reads = list(readers(function, name, value))
+    found = function.bindings.reach.get(reads[0]) if len(reads) == 1 else None
+    return reads[0] if isinstance(found, bindings.Assigned) else None
+
+
 def _found_by_reads(function: Function, name: str) -> tuple[dict[ast.expr, list[int]], list[int]]:
     """The reads of a name by the values that they may find, and those that may find anything."""
     by_value: dict[ast.expr, list[int]] = {}
