@@ -398,6 +398,8 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("t.to(t.cuda())", "tensor @accelerator"),
         ("t.to(rank)", "tensor"),
         ("t.to(0)", "tensor @accelerator"),
+        ("t.to(device=float(rank))", "tensor @accelerator"),
+        ("t.to(True)", "tensor @cpu"),
         ("t.to(f'cuda:{rank}')", "tensor @accelerator"),
         ("t.to('meta')", "tensor @cpu"),
         ("t.cuda()", "tensor @accelerator"),

@@ -5,7 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from . import batches, calls, common_names, module_calls, moves, names, numpy_calls, operations, operator_results
+from . import (
+    batches,
+    calls,
+    carriers,
+    common_names,
+    module_calls,
+    moves,
+    names,
+    numpy_calls,
+    operations,
+    operator_results,
+)
 from . import torch_table as table
 from .arguments import Arguments
 from .bindings import Assigned, shows_tensor
@@ -276,6 +287,8 @@ def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: 
 
     A class method of a base class, called on `owner`, makes an object of that.
     """
+    if (carried := _carried(values, function, args)) is not None:
+        return carried
     value = _on_open_paths(values, function, args)
     if not (value and all(value.items or ())) and (tensors := _tensors_given(values, function, args)):
         return values.world.returns_of(function, tensors) or value
@@ -292,6 +305,25 @@ def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: 
         assert owner is not None
         return replace(values.instance(owner), certainty=value.certainty, other_kinds=value.other_kinds)
     return value
+
+
+def _carried(values: Evaluator, function: Function, args: Arguments) -> Value | None:
+    """A tensor of a loader behind a function that sends what it is given, whatever holds it: `to_device(images, device)`."""
+    sends = carriers.carried(function)
+    if sends is None or args.open:
+        return None
+
+    def passed(name: str) -> Value | None:
+        return args.get(function.positions[name] - function.is_method, name)
+
+    given, target = passed(sends.parameter), sends.target
+    if not isinstance(given, Tensor) or not given.from_loader:
+        return None  # of what a batch holds not all has to be tensors
+    to = []
+    if target is not None:
+        where = passed(target.id) if isinstance(target, ast.Name) and target.id in function.positions else None
+        to.append(values.world.inside(function, lambda inner: inner.value(target)) if where is None else where)
+    return moves.move(given, sends.method, Arguments(to, {}))
 
 
 def _on_open_paths(values: Evaluator, function: Function, args: Arguments) -> Value:

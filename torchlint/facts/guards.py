@@ -219,10 +219,18 @@ class _Reading:
         return "" if true and self._is_on_by_default(test) else _named(test, true)
 
     def _is_on_by_default(self, test: ast.expr) -> bool:
-        """`if args.log:` of `add_argument("--no-log", dest="log", action="store_false")`: it holds unless somebody says so."""
-        if not isinstance(test, ast.Attribute) or not _OPTIONS.search(names.last(test.value)):
+        """`if args.log:` of `add_argument("--no-log", dest="log", action="store_false")`: it holds unless somebody says so.
+
+        So does `if self.config.VERBOSE:`, where a class says `self.VERBOSE = True` and nothing else.
+        """
+        if not isinstance(test, ast.Attribute):
             return False
-        return argparse_defaults(self.flow.function.module).get(test.attr) is True
+        if (
+            _OPTIONS.search(names.last(test.value))
+            and argparse_defaults(self.flow.function.module).get(test.attr) is True
+        ):
+            return True
+        return test.attr.lower() not in _LASTS and self.value_of(test).const is True
 
     def _with_remainder(self, test: ast.Compare) -> ast.Compare:
         """`step % n == 0` for `rest == 0` where `rest = step % n` or `_, rest = divmod(step, n)`; else the comparison itself."""

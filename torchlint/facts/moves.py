@@ -34,6 +34,8 @@ def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     if target is None or target.kind == "dtype" or _is_called_a_dtype(target):
         return base
     device = device_of(target)
+    if target.kind == "number" and not target.boolean and not target.other_kinds:
+        device = "accelerator"  # the index of one, which is all that a number says here
     if device == "cpu":
         return replace(base, device="cpu")
     if device or is_device(target) or target.kind in _UNKNOWN_PLACES or not target:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from ..system.regex import regex
-from . import names, syntax, training
+from . import frozen, names, syntax, training
 from .layers import WITHOUT_WEIGHTS
 from .module import Class, Function
 from .place import Place
@@ -45,6 +45,8 @@ def runs_trainable(place: Place, call: ast.Call) -> bool:
         if called.class_name in WITHOUT_WEIGHTS or _LOSS.search(names.last(func)):
             return False
         return not called.class_name.endswith("Loss") and (called.class_ is None or has_weights(place, called.class_))
+    if isinstance(func, ast.Name):
+        return _is_given_method(place, func, called)
     if not isinstance(func, ast.Attribute) or func.attr in NO_RUN:
         return False
     owner = place.value(func.value)
@@ -53,12 +55,38 @@ def runs_trainable(place: Place, call: ast.Call) -> bool:
     return bool(run) and all(has_weights(place, one) and records(place, method) for one, method in run)
 
 
+def _is_given_method(place: Place, func: ast.Name, called: Value) -> bool:
+    """Whether a function is given a method of an object that runs the model which the object keeps: `score(loader, trainer.forward)`."""
+    if func.id not in place.flow.parameters or func.id in place.flow.stores or called.kind != "function":
+        return False
+    method = called.function
+    return method is not None and method.is_method and _returns_model(place, method) and records(place, method)
+
+
 def is_method_of_models(place: Place, call: ast.Call) -> bool:
     """`model.predict(x)` of a model whose class is not known, where all methods of that name in the project run a model with autograd on."""
     if not isinstance(call.func, ast.Attribute) or not call.args or place.value(call.func.value).class_ is not None:
         return False
     methods = place.may_run(call)
     return bool(methods) and all(records(place, method) for method in methods)
+
+
+def _returns_model(place: Place, method: Function) -> bool:
+    """Whether a method returns what a model gives that is to be trained, as it is: `return self.net(x)`."""
+    returned = [node.value for node in method.flow.nodes if isinstance(node, ast.Return)]
+    return bool(returned) and all(
+        isinstance(one, ast.Call) and _is_trained_model(place.at(method, one), one) for one in returned
+    )
+
+
+def _is_trained_model(place: Place, call: ast.Call) -> bool:
+    model = model_of(call)
+    value = place.value(model)
+    if value.kind != "module" or value.class_name in WITHOUT_WEIGHTS or frozen.freezes_itself(value):
+        return False
+    if value.class_ is not None and not has_weights(place, value.class_):
+        return False
+    return not _LOSS.search(names.last(model)) and not frozen.is_frozen(place, names.last(model))
 
 
 def records(place: Place, method: Function) -> bool:

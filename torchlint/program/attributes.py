@@ -39,8 +39,7 @@ def stored(code: Code, klass: Class, name: str) -> Value:
         if not known:
             return code.declared(klass, name) or _trained(klass, name) or values[0]
         value = join_all(known)
-        if value.kind == "number" and not value.boolean:
-            value = join(value, _added(code, klass, name) or value)
+        value = _with_added(code, klass, name, value)
         if value.kind == "list" and value.element is None:
             value = replace(value, element=_appended(code, klass, name))
         elif all(map(_is_empty_dict, values)):
@@ -54,7 +53,7 @@ def stored(code: Code, klass: Class, name: str) -> Value:
     for base in code.bases(klass):
         value = code.attribute(base, name)
         if value:
-            return value
+            return _with_added(code, klass, name, value)
     if name == "bias" and any(code.base_name(klass, base) in layers.FLAGGED_BIAS for base in klass.bases):
         return BOOL
     return UNKNOWN
@@ -104,6 +103,11 @@ def _appended(code: Code, klass: Class, name: str) -> Value | None:
         if len(call.args) == 1 and names.chain(call.func) == [method.own_name, name, "append"]
     ]
     return join_all(values) or None if values and len(values) <= MAX_SITES else None
+
+
+def _with_added(code: Code, klass: Class, name: str, begun: Value) -> Value:
+    """A number that `self.name` begins as, in a base perhaps, with what the methods of the class make of it."""
+    return join(begun, _added(code, klass, name) or begun) if begun.kind == "number" and not begun.boolean else begun
 
 
 def _added(code: Code, klass: Class, name: str) -> Value | None:

@@ -1,0 +1,41 @@
+"""Functions that send what they are given to a device, whatever holds it: a tensor, and what dictionaries and lists hold."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from .module import Function
+from .nodes import names_in
+
+_MOVES = frozenset(("to", "cuda"))
+
+
+class Carried(NamedTuple):
+    """What such a function sends, where to, and the method that it does so by."""
+
+    parameter: str
+    target: ast.expr | None
+    method: str
+
+
+def carried(function: Function) -> Carried | None:
+    """What a function sends that calls itself for what its first parameter holds; None for any other function.
+
+    `if hasattr(data, "to"): return data.to(device)` behind `if isinstance(data, list): return [send(one, device) for one in data]`:
+    what it gives back as it is can't be sent.
+    """
+    own = function.parameters[function.is_method :]
+    if not own or not function.flow.calls_named(function.name):
+        return None
+    given = {parameter.arg for parameter in function.parameters}
+    name = own[0].arg
+    for call in (call for method in sorted(_MOVES) for call in function.flow.calls_named(method)):
+        func = call.func
+        if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == name):
+            continue
+        plain = [one for one in call.args if not isinstance(one, ast.Starred)]
+        asks_alone = all(names_in(guard.test) & given == {name} for guard in function.flow.guards(call))
+        if asks_alone and not function.flow.loops(call) and (plain or func.attr == "cuda"):
+            return Carried(name, plain[0] if plain else None, func.attr)
+    return None
