@@ -88,10 +88,11 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
     if use is None or site.shim or syntax.from_shim(site.function, target):
         return
     old = amp.split(site.name)
-    beside = site.flow.calls_named(old[1])
-    if any(
-        site.resolve(one.func) == f"torch.amp.{old[1]}" and syntax.exclusive(site.flow, one, target) for one in beside
-    ):
+    new = f"torch.amp.{old[1]}"
+    beside = site.once(
+        (new, site.function), lambda: [one for one in site.flow.calls_named(old[1]) if site.resolve(one.func) == new]
+    )
+    if any(syntax.exclusive(site.flow, one, target) for one in beside):
         return  # the branch for a torch that does not have it
     there = site.from_torch(api_table.there(f"torch.amp.{old[1]}"))
     yield site.finding(

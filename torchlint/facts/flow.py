@@ -347,8 +347,10 @@ class Flow:
     def is_behind_end(self, node: ast.AST) -> bool:
         """Whether a place is behind a statement of a block around it that leaves that in any case."""
         return any(
-            isinstance(child, ast.stmt) and (block := self.block(child)) is not None and block.is_ended(child)
-            for child in (node, *self.ancestors(node))
+            child in block.index and block.is_ended(child)
+            for child, parent in self.around(node, NEAREST)
+            if isinstance(child, ast.stmt)
+            for block in self._blocks_of(parent).values()
         )
 
     def ends_in_exit(self, block: tuple[ast.stmt, ...], *, leaves_function: bool) -> bool:

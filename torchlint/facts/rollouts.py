@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..system.cached import kept
 from . import names, runs
 from .common_names import ENVIRONMENT_NAME
 from .flow import Flow, Loop
@@ -17,7 +18,16 @@ def is_beside(function: Function, node: ast.AST, loop: Loop) -> bool:
     flow = function.flow
     if flow.loops(node)[:1] != [loop] or flow.comprehension(node) is not None:
         return False
-    steps = [call for call in flow.calls_named("step") if loop in flow.loops(call) and _is_of_environment(call)]
+    known: dict[Loop, bool] = kept(function, "plays", dict)
+    if loop not in known:
+        known[loop] = _plays(function, loop)
+    return known[loop]
+
+
+def _plays(function: Function, loop: Loop) -> bool:
+    """Whether each iteration of a loop plays many steps of an environment, and no single one."""
+    calls = function.flow.calls_in(loop)
+    steps = [call for call in calls if names.last(call.func) == "step" and _is_of_environment(call)]
     return bool(steps) and all(_is_played(function, call, loop) for call in steps)
 
 
