@@ -135,8 +135,10 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         return SIZE if attr == "shape" else NDARRAY if attr == "T" else UNKNOWN
     if kind == "tuple" and base.entries is not None:  # one of torch.return_types
         return base.entries.get(attr, UNKNOWN)
-    if kind == "dict" and base.entries is not None and attr in base.entries and not hasattr(dict, attr):
-        return base.entries[attr]  # of a dictionary that has its keys as attributes
+    if kind == "dict" and base.entries is not None and not hasattr(dict, attr):
+        entry = base.entries.get(attr)  # of a dictionary that has its keys as attributes
+        if entry is not None and entry.kind in ("loader", "module", "dataset"):
+            return entry
     if attr in ("loss", "logits") and (kind in ("unknown", "instance") or base.grad):
         # The fields of a model's output object.
         return tensor(certainty=LIKELY, grad=True, scalar=attr == "loss")
