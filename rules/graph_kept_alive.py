@@ -106,10 +106,10 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
     """
     hot = site.hot
-    if site.grad_off or site.role == "test":
-        return
     if hot is None:
         yield from _of_batches(site)
+        return
+    if site.grad_off or site.role == "test":
         return
     holder, stored = kept_by_objects.container(site.part("holder")), site.part("stored")
     if isinstance(site.target, ast.Assign) and chain(holder) is None:
@@ -131,14 +131,16 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
 
 def _of_batches(site: Site) -> Iterator[Finding]:
     """What an evaluation adds up, or collects, of a model that it runs with autograd on, and only reads later: `total += criterion(model(x), y)`."""
-    loop = site.warm
-    if loop is None or site.pattern in _METERS or training.asks(site.function):
-        return
     holder, stored = site.part("holder"), site.part("stored")
-    if not isinstance(holder, ast.Name) or not _outlives(site, holder, loop):
+    if site.loop() is None or site.pattern in _METERS or not isinstance(holder, ast.Name) or site.in_forward:
         return
+    # Whether a loop evaluates, and with autograd on, takes longest to tell: it is asked of what carries a graph alone.
     loss = _carrying(site, stored)
-    if loss is None or not any(_records(site, loop, call) for call in trainable.sources(site, loss)):
+    if loss is None or training.asks(site.function) or (loop := site.warm) is None:
+        return
+    if not _outlives(site, holder, loop) or site.grad_off or site.role == "test":
+        return
+    if not any(_records(site, loop, call) for call in trainable.sources(site, loss)):
         return
     if graph_liveness.is_dead(site, stored) or beside_training.is_unused(site, stored, site.function.node.body):
         yield site.finding(
