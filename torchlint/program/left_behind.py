@@ -36,8 +36,8 @@ def _is_not_imported(project: Project, module: Module) -> bool:
     if is_library(project) or _is_imported(project, module) or not _only_defines(module.whole_tree().body):
         return False
     # `python losses.py`, "losses" in a table of what is there
-    spelled = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
-    if project.any_holds(spelled, word=as_bytes(stem)) or not is_application(project) or looks_up(project, module):
+    written = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
+    if project.any_holds(written, word=as_bytes(stem)) or not is_application(project) or looks_up(project, module):
         return False
     return _is_replaced(project, module)
 

@@ -104,18 +104,18 @@ def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -
     """Whether an application may use what is called so: more than itself, and what its file does not use either, has the name."""
     if _is_used_at_home(project, module, name, definition):
         return True
-    return not _is_named_nowhere_else(project, module, name) and _is_used_elsewhere(project, module, name)
+    if project.importers(module.path):
+        return _is_used_elsewhere(project, module, name)
+    return not _is_named_nowhere_else(project, module, name)  # a script
 
 
 def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
     """Whether another file may take a name from one; what it calls so itself, `ssim = measure(x)`, is another thing."""
-    if not project.importers(module.path):
-        return True
     word = as_bytes(name)
-    taken = project.holders(_TAKEN.replace(b"NAME", word), word=word) - {module.path}
-    if taken or (project.holders(rb"\b%s\b" % word, word=word) - {module.path}) & project.holders(_STAR):
+    others = project.holders(_named(name).pattern, word=word) - {module.path}
+    if others & (project.holders(_TAKEN.replace(b"NAME", word), word=word) | project.holders(_STAR)):
         return True
-    spelled_by = project.holders(_SPELLED.replace(b"NAME", word), word=word) - {module.path}
+    spelled_by = others & project.holders(_SPELLED.replace(b"NAME", word), word=word)
     return not is_application(project) or bool(spelled_by and looks_up(project, module))
 
 
@@ -126,8 +126,12 @@ def _is_used_at_home(project: Project, module: Module, name: str, definition: as
 
 
 def _is_no_use(project: Project, module: Module, statement: ast.stmt, definition: ast.AST) -> bool:
-    handed_on = isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
-    return statement is definition or handed_on or _is_unused_part(project, module, statement)
+    return statement is definition or _is_all(statement) or _is_unused_part(project, module, statement)
+
+
+def _is_all(statement: ast.stmt) -> bool:
+    """`__all__ = [...]`: what is handed to `import *`."""
+    return isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
 
 
 def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bool:
@@ -149,7 +153,7 @@ def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
     In a script it is there once: a comment may be what is exchanged, `# net = Other()`.
     """
     if not project.importers(module.path) and not (
-        module.source.holds(_IS_SCRIPT) and len(re.findall(rb"\b%s\b" % as_bytes(name), module.source.data)) == 1
+        module.source.holds(_IS_SCRIPT) and len(_named(name).findall(module.source.data)) == 1
     ):
         return False
     word, named = as_bytes(name), _named(name)
@@ -162,10 +166,6 @@ def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
 def _is_named(module: Module, name: str, definition: ast.AST) -> bool:
     """Whether a file has a name anywhere but where it is defined and where it is handed to `import *`."""
     tree = module.whole_tree()
-    apart: list[ast.AST] = [
-        one for one in tree.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
-    ]
-    if isinstance(definition, ast.ClassDef):
-        apart.append(definition)
+    apart = filter(_is_all, tree.body)
     left_out = {id(node) for one in apart for node in ast.walk(one)} | {id(definition)}
     return any(name == spelled(node) for node in ast.walk(tree) if id(node) not in left_out)
