@@ -120,7 +120,9 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if waits and _timed(site):
         if _times_each_step(site, step or site):
-            message = f"`{site.short()}` waits for the device on every training step, to time it: events can be read some steps later"
+            to_time = clocks.is_read_next(site.flow, site.target) or clocks.ends_measurement(site.flow, site.target)
+            why = ", to time it: events can be read some steps later" if to_time else ", and no clock is read next"
+            message = f"`{site.short()}` waits for the device on every training step{why}"
             yield site.finding(message, severity="info", related=(step or site).why_hot())
         return
     if step is not None:

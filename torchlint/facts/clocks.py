@@ -121,6 +121,18 @@ def is_read_near(flow: Flow, node: ast.AST) -> bool:
     )
 
 
+def is_read_next(flow: Flow, node: ast.AST) -> bool:
+    """Whether what runs behind a place reads a clock first: behind the block around it, or as the next iteration begins."""
+    for statement in flow.chain(node):
+        block, around = flow.block(statement), flow.parents.get(statement)
+        behind = block.statements[block.index[statement] + 1 :] if block is not None else []
+        if not behind and isinstance(around, ast.For | ast.AsyncFor | ast.While):
+            behind = around.body
+        if behind:
+            return any(_reads_clock(part) for part in ast.walk(behind[0]))
+    return False
+
+
 def _is_repeated_in_timer(chain: list[ast.stmt]) -> bool:
     """`with Timer(): for _ in range(n): work()`: what is done over and over is measured; `chain` begins innermost."""
     match chain:
