@@ -50,7 +50,7 @@ def told(root: Path, name: str, **files: str) -> list[int]:
     for key, text in files.items():
         path = root / f"{key.replace('__', '/')}.py"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     result = api.check([root / name], isolated=True)
     assert {one.code for one in result.findings} <= {"TL903"} and not result.errors
     return [one.line for one in result.findings]
@@ -272,6 +272,15 @@ def test_a_package_in_a_folder_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "model" / "windows").mkdir(parents=True)
     (tmp_path / "model" / "windows" / "__init__.py").write_text(WINDOWS)
     assert [] == told(tmp_path, "model/windows/__init__.py", main=main)
+
+
+def test_a_name_of_other_letters(tmp_path: Path) -> None:
+    windows, main = (text.replace("ssim", "μ").replace("SSIM", "Μ") for text in (WINDOWS, MEASURED))
+    files = {
+        "windows": windows.replace("return μ(x, self)", "return x"),
+        "main": main + "from windows import μ\nprint(μ(1, 2))\n",
+    }
+    assert [4] == told(tmp_path, "windows.py", **files)
 
 
 @pytest.mark.parametrize(

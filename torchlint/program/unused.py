@@ -102,7 +102,8 @@ def _is_plain(project: Project, klass: Class) -> bool:
 
 def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
     """Whether an application may use what is called so: more than itself, and what its file does not use either, has the name."""
-    if _is_used_at_home(project, module, name, definition):
+    # Where other letters begin and end is not told by the bytes of a text.
+    if not name.isascii() or _is_used_at_home(project, module, name, definition):
         return True
     if project.importers(module.path):
         return _is_used_elsewhere(project, module, name)
