@@ -275,7 +275,7 @@ def test_a_package_in_a_folder_that_is_none(tmp_path: Path) -> None:
 
 
 def test_a_name_of_other_letters(tmp_path: Path) -> None:
-    windows, main = (text.replace("ssim", "μ").replace("SSIM", "Μ") for text in (WINDOWS, MEASURED))
+    windows, main = (text.replace("ssim", "μ").replace("SSIM", "Loss") for text in (WINDOWS, MEASURED))
     files = {
         "windows": windows.replace("return μ(x, self)", "return x"),
         "main": main + "from windows import μ\nprint(μ(1, 2))\n",
