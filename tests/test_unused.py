@@ -60,6 +60,17 @@ def test_a_function_that_nobody_names(tmp_path: Path) -> None:
     assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
 
 
+def test_a_function_of_a_package_may_have_users_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").touch()
+    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
+
+
+def test_a_package_with_a_script_beside_its_init_is_an_application(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").touch()
+    main = f"{MAIN}if __name__ == '__main__':\n    pass\n"
+    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=main)
+
+
 START = "\nif __name__ == '__main__':\n    print(average([1.0]))\n"
 
 

@@ -10,28 +10,39 @@ from ..facts.module import Module
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import contents
+from ..text.declared import WORD, import_text
 from ..text.source import Source
+from ..text.whole_words import WholeWords
 from .project import Project
 
-_BY_TEXT = regex(
-    rb"(?m)\bimportlib\b|\b__import__\b|\bimport_module\b|\bpkgutil\b|\brunpy\b|\b_target_\b"
-    rb"|^[ \t]*(?:from|import)[ \t]+(?:hydra|fire|jsonargparse|gin)\b"
-    rb"|(?<!def )(?<![\w.])exec\(\s*[^)\s]|(?<!def )(?<![\w.])eval\(\s*(?!f?[\"']\w+\.)[^)\s]|\bglobals\(\)|\bsys\.modules\b|\b__subclasses__\b"
+_BY_TEXT = (
+    WholeWords(
+        *(b"importlib", b"__import__", b"import_module", b"pkgutil", b"runpy", b"_target_"),
+        *(b"globals()", b"sys.modules", b"__subclasses__"),
+    ),
+    regex(rb"exec\((?<!def exec\()(?<![\w.]exec\()\s*[^)\s]"),
+    regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*(?!f?[\"']\w+\.)[^)\s]"),
 )
 """What imports files, finds members of them, or calls methods by a text."""
-_EVALUATED = regex(rb"(?<!def )(?<![\w.])eval\(\s*f?[\"'](\w+)\.")
+_BY_OPTIONS = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:hydra|fire|jsonargparse|gin)\b")
+_OPTIONS = (b"hydra", b"fire", b"jsonargparse", b"gin")
+"""What calls by the words of a command or a configuration."""
+_EVALUATED = (b"eval(", regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*f?[\"'](\w+)\."))
 """What evaluates a text that begins with a name: `eval("networks." + name)` finds what is in `networks`."""
-_OF_OBJECT = regex(
-    rb"\bgetattr\(\s*([A-Za-z_]\w*)[\w.]*\s*,(?!\s*[\"']\w*[\"']\s*[,)])|\bvars\(\s*([A-Za-z_]\w*)|\b([A-Za-z_]\w*)[\w.]*\.__dict__\b"
+_OF_OBJECT = (
+    (b"getattr(", regex(rb"getattr\((?<!\wgetattr\()\s*([A-Za-z_]\w*)[\w.]*\s*,(?!\s*[\"']\w*[\"']\s*[,)])")),
+    (b"vars(", regex(rb"vars\((?<!\wvars\()\s*([A-Za-z_]\w*)")),
+    (b".__dict__", regex(rb"\b([A-Za-z_]\w*)[\w.]*\.__dict__\b")),
 )
-"""What looks a member up by a name that is made as the program runs; the first word of what it is of."""
+"""What looks a member up by a name that is made as the program runs, each with a word of it; found is the first word of what it is of."""
 _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
 """Part of a name that a parameter has which gets a module."""
 
 
 _TORCH = rb"\btorch\b"
-_MAIN = rb"(?m)^if __name__ == "
-_SCRIPTS = regex(r"(?:scripts?|tools?|demos?|bin|src|code|experiments?)/[^/]+$")
+_SCRIPT = rb"(?m)\A(?=[\s\S]*\btorch\b)(?=[\s\S]*^if __name__ == )"
+_TOP = r"[^/]+\.py$"
+_SCRIPTS = r"(?:scripts?|tools?|demos?|bin|src|code|experiments?)/[^/]+\.py$"
 """Where the scripts of a program lie that has none at its top."""
 _BUILD = regex(rb"(?m)^\[build-system\]")
 _MOST_BYTES = 1 << 20
@@ -46,14 +57,14 @@ def is_library(project: Project) -> bool:
 
 @question("application", False)
 def is_application(project: Project) -> bool:
-    """Whether a project is a program and no library: scripts stand at its top, or in a folder there that is called so."""
+    """Whether a project is a program and no library: scripts stand at its top, or in a folder there that is called so.
+
+    What lies beside an `__init__.py` may be a part of a package, whose users lie elsewhere.
+    """
     if is_library(project):
         return False
-    places = sorted(place for path in project.paths if (place := project.home(path)).endswith(".py"))
-    if any(project.any_holds(_TORCH, place) for place in places if "/" not in place):
-        return True
-    scripts = [place for place in places if _SCRIPTS.match(place) is not None]
-    return any(project.any_holds(_MAIN, place) and project.any_holds(_TORCH, place) for place in scripts)
+    beside_package = project.any_holds(b"", r"__init__\.py$")
+    return project.any_holds(_SCRIPT if beside_package else _TORCH, _TOP) or project.any_holds(_SCRIPT, _SCRIPTS)
 
 
 def is_built(root: str) -> bool:
@@ -79,20 +90,25 @@ def looked_into(project: Project) -> frozenset[str]:
 
 
 def _looked_into(source: Source) -> list[str]:
-    found = {b"*"} if source.holds(_BY_TEXT) else set[bytes]()
-    for owner in {word for one in _OF_OBJECT.finditer(source.data) for word in one.groups() if word}:
+    imports = source.fact("imports", import_text)
+    named = any(word in imports for word in _OPTIONS) and source.holds(_BY_OPTIONS)
+    found = {b"*"} if named or any(source.holds(one) for one in _BY_TEXT) else set[bytes]()
+    for owner in {word for one in _OF_OBJECT for word in _found(source, *one)}:
         if _MODULE.search(owner):
             found.add(b"*")
-        for line in _imports_of(source, owner):
-            found.update(re.findall(rb"\w+", line))
-    for owner in set(_EVALUATED.findall(source.data)):
-        lines = _imports_of(source, owner)
-        found.update(word for line in lines for word in re.findall(rb"\w+", line))
-        if not lines:
-            found.add(b"*")
+        found.update(_imported_with(source, owner))
+    for owner in set(_found(source, *_EVALUATED)):
+        found.update(_imported_with(source, owner) or {b"*"})
     return sorted(word.decode("latin-1") for word in found)
 
 
-def _imports_of(source: Source, name: bytes) -> list[bytes]:
-    """The lines of a file that import a name."""
-    return re.findall(rb"(?m)^[ \t]*(?:from|import)\b[^\n#]*\b%s\b" % name, source.data)
+def _found(source: Source, word: bytes, pattern: re.Pattern[bytes]) -> list[bytes]:
+    return pattern.findall(source.data) if source.holds(word) else []
+
+
+def _imported_with(source: Source, name: bytes) -> set[bytes]:
+    """The words of the lines of a file that import a name."""
+    if name not in source.fact("imports", import_text):
+        return set()
+    lines = re.findall(rb"(?m)^[ \t]*(?:from|import)\b[^\n#]*\b%s\b" % name, source.data)
+    return {word for line in lines for word in WORD.findall(line)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 from ..facts import alternatives, names
@@ -382,7 +383,7 @@ class Context:
 
         `word` is in whatever it matches.
         """
-        return self.project.any_holds(pattern, under, word=word)
+        return self.project.any_holds(pattern, re.escape(under), word=word)
 
     @question("published", False)
     def loads_published(self, module: Module) -> bool:

@@ -10,7 +10,7 @@ from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from .application import is_application, is_library, looks_up
+from .application import is_application, looks_up
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
@@ -33,11 +33,11 @@ def _is_not_imported(project: Project, module: Module) -> bool:
     stem = module.name.rpartition(".")[2]
     if "/" not in project.home(module.path) or stem in ("__init__", "__main__", "conftest", "setup"):
         return False
-    if is_library(project) or _is_imported(project, module) or not _only_defines(module.whole_tree().body):
+    if not is_application(project) or _is_imported(project, module) or not _only_defines(module.whole_tree().body):
         return False
     # `python losses.py`, "losses" in a table of what is there
     written = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
-    if project.any_holds(written, word=as_bytes(stem)) or not is_application(project) or looks_up(project, module):
+    if project.any_holds(written, word=as_bytes(stem)) or looks_up(project, module):
         return False
     return _is_replaced(project, module)
 

@@ -392,9 +392,9 @@ class Noting(Project):
         self.note("renamed", name, mark(found))
         return found
 
-    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
-        found = self.apart(lambda: super(Noting, self).any_holds(pattern, under, word=word))
-        self.note("holds", pattern.decode("latin-1"), under, str(found))
+    def any_holds(self, pattern: bytes, places: str = "", *, word: bytes = b"") -> bool:
+        found = self.apart(lambda: super(Noting, self).any_holds(pattern, places, word=word))
+        self.note("holds", pattern.decode("latin-1"), places, str(found))
         return found
 
     def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]:

@@ -19,6 +19,7 @@ from ..text.source import Source, Words
 from ..text.whole_words import quickest
 from .files import Files
 
+_NAMES = regex(rb"[\w\x80-\xff]+")
 _STAR = regex(rb"import[\s\\]*\*")
 _ALL = b"*"
 """The word of the imports that take all that a module has."""
@@ -322,17 +323,17 @@ class Texts(Files):
         """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""
         return bool(self.fact(path, *holding(pattern, words)))
 
-    def any_holds(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
-        """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression).
+    def any_holds(self, pattern: bytes, places: str = "", *, word: bytes = b"") -> bool:
+        """Whether any file of the project holds the pattern, of those whose places begin with another one (regular expressions).
 
         `word` is in whatever it matches.
         """
-        if (pattern, under) not in self._held:
-            regex = re.compile(pattern)
-            paths = (path for path in self.paths if self.home(path).startswith(under))
+        if (pattern, places) not in self._held:
+            regex, begins = re.compile(pattern), re.compile(places).match
+            paths = (path for path in self.paths if begins(self.home(path)) is not None)
             words = frozenset((word,)) if word else frozenset[bytes]()
-            self._held[pattern, under] = any(self.holds(path, regex, words) for path in paths)
-        return self._held[pattern, under]
+            self._held[pattern, places] = any(self.holds(path, regex, words) for path in paths)
+        return self._held[pattern, places]
 
     def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]:
         """The files of the project that hold the pattern (a regular expression); `word` is in whatever it matches."""
@@ -411,9 +412,12 @@ class Texts(Files):
 def holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
     """The fact that a file holds a pattern: its name, and how it is found."""
     sought = Words(*sorted(words), pattern=pattern) if words else quickest(pattern)
+    in_words = [max(_NAMES.findall(word), key=len, default=b"") for word in sorted(words)]
     name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
 
     def find(source: Source) -> bool:
+        if in_words and not any(map(source.mentions, in_words)):
+            return False
         if source.is_remembered:
             return (not words or any(word in source.data for word in words)) and source.holds(pattern)
         return sought.search(source.data) is not None

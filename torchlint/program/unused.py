@@ -10,7 +10,7 @@ from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from .application import is_application, is_library, looks_up
+from .application import is_application, looks_up
 from .left_behind import is_left_behind
 from .project import Project
 
@@ -46,7 +46,7 @@ def is_unused(project: Project, function: Function) -> bool:
     """
     if is_left_behind(project, function.module):
         return True
-    if is_library(project):
+    if not is_application(project):
         return False
     body, top = function.module.body, function
     while top.parent is not None and top.parent is not body:
@@ -117,7 +117,7 @@ def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
     if others & (project.holders(_TAKEN.replace(b"NAME", word), word=word) | project.holders(_STAR)):
         return True
     spelled_by = others & project.holders(_SPELLED.replace(b"NAME", word), word=word)
-    return not is_application(project) or bool(spelled_by and looks_up(project, module))
+    return bool(spelled_by and looks_up(project, module))
 
 
 def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
@@ -161,7 +161,7 @@ def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
     # Before all texts are searched for the name: `Projection` is no part of `ProjectionHelper`.
     if any(project.holds(path, named, frozenset((word,))) for path in project.named_by(module, name)):
         return False
-    return project.holders(named.pattern, word=word) == {module.path} and is_application(project)
+    return project.holders(named.pattern, word=word) == {module.path}
 
 
 def _is_named(module: Module, name: str, definition: ast.AST) -> bool:
