@@ -24,7 +24,7 @@ _REFLECTED: dict[type[ast.operator], str] = {
 }  # fmt: skip
 """The method by which what stands on the right side of an operator may take it over."""
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_OVERRIDE = rb"\b__torch_(?:function|dispatch)__\b"
+_OVERRIDE = rb"__torch_(?:function|dispatch)__\b"
 """How a class says that functions of torch do something else with its objects, or as long as it is entered."""
 _NESTED = (ast.Tuple, ast.List, ast.Starred)
 

@@ -48,7 +48,10 @@ _TAKEN = [
     for word in (b"if", b"while", b"assert", b"and", b"or", b"int", b"float", b"bool", b"range", b"randperm")
 ]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; each begins with a word, by which a search is quick"""
-_BUFFER = regex(rb"(?:(?<!\w)(?:int|float|bool)\(|(?:if|while|assert) (?:not )?)self\.(\w{1,60})[ :)=<>]")
+_BUFFERS = [
+    *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in (b"int", b"float", b"bool")),
+    *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in (b"if", b"while", b"assert")),
+]
 """`int(self.queue_ptr)`, `if not self.ready:`"""
 _REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
 _REDUCED = regex(rb"\.(?:sum|max|min|mean|norm|any|all)\(")
@@ -82,7 +85,7 @@ _ELEMENT = regex(
 )
 _TO_HOST = regex(rb"to_?(?:np|numpy|array|host|cpu)\((?!\))")
 """`to_np(model(x))`: a helper that takes a tensor to the host by its name"""
-_OPTION = regex(rb"\bdetect_anomaly *= *(?!=|False\b|None\b)")
+_OPTION = regex(rb"detect_anomaly(?<!\wdetect_anomaly) *= *(?!=|False\b|None\b)")
 """`Unit(detect_anomaly=True)`, whatever is called"""
 _BODY = 2000
 """How many bytes of a loop are looked through for its index."""
@@ -129,7 +132,7 @@ class _Part:
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
-        self.attributes = [(match.start(1), match[1]) for match in _BUFFER.finditer(data)]
+        self.attributes = [(match.start(1), match[1]) for some in _BUFFERS for match in some.finditer(data)]
         self.tested = [match.start() for match in _REDUCED.finditer(data) if self._is_tested(match.start())]
         self.to_host = [match.start() for match in _TO_HOST.finditer(data)]
         self.options = [_opened(data, match.start()) for match in _OPTION.finditer(data)]

@@ -238,7 +238,8 @@ class Texts(Files):
 
     def writes(self, path: str, text: str) -> bool:
         """Whether a text stands in a file."""
-        return as_bytes(text) in self._raw(path)
+        source, wanted = self.source(path), as_bytes(text)
+        return source is not None and source.mentions(_longest_name(wanted)) and wanted in source.data
 
     def mentions(self, path: str, name: str) -> bool:
         """Whether the name stands anywhere in a file."""
@@ -408,11 +409,17 @@ class Texts(Files):
         return found
 
 
+@functools.lru_cache(maxsize=256)
+def _longest_name(text: bytes) -> bytes:
+    """The longest name, or part of one, in a text; the few names of a file are quicker to search than all of it."""
+    return max(_NAMES.findall(text), key=len, default=b"")
+
+
 @functools.lru_cache(maxsize=64)
 def holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
     """The fact that a file holds a pattern: its name, and how it is found."""
     sought = Words(*sorted(words), pattern=pattern) if words else quickest(pattern)
-    in_words = [max(_NAMES.findall(word), key=len, default=b"") for word in sorted(words)]
+    in_words = list(map(_longest_name, words))
     name = f"holds {pattern.flags} {pattern.pattern.decode('latin-1')}"
 
     def find(source: Source) -> bool:
