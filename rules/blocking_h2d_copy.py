@@ -142,7 +142,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         yield site.finding(_oversight(site, other), related=site.why_hot())
     elif batch.pinned is None and (option := _option(batch.loader_calls)) is not None:
         name = option.rpartition(".")[2]
-        if "pin" in name and not site.settings.preview and is_off(site.project, name):
+        if "pin" in name and not site.settings.preview and is_off(site.project, site.module, name):
             return  # nothing is pinned as the program is run
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())

@@ -163,7 +163,7 @@ def _is_by_default(site: Site, name: str, position: int, default: object) -> boo
     given = site.argument(name, position)
     if not isinstance(given, ast.Attribute) or site.value(given) or _is_tested(site, given):
         return False
-    found = unless_given(site.project, given)
+    found = unless_given(site.project, site.module, given)
     return type(found) is type(default) and found == default
 
 

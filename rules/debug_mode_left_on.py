@@ -153,7 +153,7 @@ def _unless_given(site: Site, switch: ast.expr) -> object:
     if isinstance(switch, ast.Name) and _is_off_for_some(site, switch.id):
         return None
     value = site.value(switch)
-    return unless_given(site.project, switch) if value.kind in ("unknown", "name") else value.const
+    return unless_given(site.project, site.module, switch) if value.kind in ("unknown", "name") else value.const
 
 
 def _is_off_for_some(site: Site, name: str) -> bool:

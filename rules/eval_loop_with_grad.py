@@ -263,7 +263,7 @@ def _is_unused_beside(site: Site, call: ast.Call, model: Model, *, trains: bool)
         return False  # of an evaluation by itself more is told
     if site.flow.loops(call) != site.flow.loops(site.call) or not _repeated(site, call):
         return False
-    return not _off(site, call) and beside_training.is_unused(site, call, within)
+    return beside_training.is_unused(site, call, within) and not _off(site, call)
 
 
 def _is_evaluation(site: Site, call: ast.Call, model: Model) -> bool:
@@ -328,7 +328,7 @@ def _is_run_in_loop(site: Site, function: Function, call: ast.Call, model: Model
     loops = function.flow.loops(call)
     if chain(call.func) != model or not call.args or not loops or _is_tried(site, loops):
         return False
-    return not _off(site.at(function, call), call) and not site.analysis.steps.hot(function, call)
+    return not site.analysis.steps.hot(function, call) and not _off(site.at(function, call), call)
 
 
 def _elsewhere(site: Site, model: Model) -> Iterator[Finding]:
@@ -362,12 +362,12 @@ def _by_flag(site: Site) -> Iterator[Finding]:
         evaluating = next(_excluding(site, flag), None)
         runs = (call for call in site.flow.calls if site.flow.loops(call)[:1] == [loop])
         model = next((call for call in runs if runs_trainable(site, call)), None) if evaluating is not None else None
-        if evaluating is None or model is None or _off(site, model):
+        if evaluating is None or model is None:
             continue
         caller, call, without = evaluating
         if flag in alternatives.behind(site.flow, model) or site.analysis.context.grad_off(caller, call):
             continue
-        if not _frozen(site, model):
+        if not _frozen(site, model) and not _off(site, model):
             why = site.related(caller, call, "called without training, and autograd stays on")
             what = f"`{site.short(model)}` records a graph for autograd where `{flag.name}` is {without!r}"
             yield site.finding(f"{what}, and nothing uses it", at=model, related=(why,))
@@ -499,7 +499,7 @@ def _predicts(site: Site) -> bool:
 
 def _is_lost(site: Site, call: ast.Call) -> bool:
     """Whether a call of a model records a graph that nothing uses."""
-    return _is_needless(site, call) and graph_liveness.is_dead(site, call)
+    return graph_liveness.is_dead(site, call) and _is_needless(site, call)
 
 
 def _is_left_to_callers(site: Site, function: Function, steps: int) -> bool:
@@ -512,7 +512,7 @@ def _is_left_to_callers(site: Site, function: Function, steps: int) -> bool:
 
 def _is_wasted(site: Site, call: ast.Call) -> bool:
     """Whether a call of a model runs again and again, and its result loses its graph everywhere."""
-    if not _repeated(site, call) or _off(site, call) or _frozen(site, call):
+    if not _repeated(site, call) or _frozen(site, call):
         return False
     # What a method gives may be integers.
     model = model_of(call)
@@ -522,7 +522,7 @@ def _is_wasted(site: Site, call: ast.Call) -> bool:
         return False
     if _is_made_on_steps(site, call) or _is_told_of_script(site, call):
         return False
-    return graph_liveness.is_dead(site, call)
+    return graph_liveness.is_dead(site, call) and not _off(site, call)  # which takes longest to tell
 
 
 def _is_made_on_steps(site: Site, call: ast.Call) -> bool:
@@ -550,7 +550,7 @@ def _is_script(site: Site) -> bool:
 
 def _is_needless(site: Site, call: ast.Call) -> bool:
     """Whether autograd is on at a call of a model with something to train, in a function that tells no more by `eval()`."""
-    return not (evaluation_mode.switches(site.function) or _off(site, call) or _frozen(site, call))
+    return not (evaluation_mode.switches(site.function) or _frozen(site, call) or _off(site, call))
 
 
 def _once(site: Site, call: ast.Call) -> Finding:

@@ -7,8 +7,9 @@ import ast
 import pytest
 
 from torchlint.facts import fixed_options
-from torchlint.facts.argparse_defaults import argparse_defaults, unchanging
+from torchlint.facts.argparse_defaults import argparse_defaults, by_default, unchanging
 from torchlint.facts.module import Module
+from torchlint.program.project import Project
 from torchlint.text.source import Source
 
 HEAD = "import argparse\nparser = argparse.ArgumentParser()\n"
@@ -33,6 +34,13 @@ def defaults(code: str) -> dict[str, object]:
 )
 def test_default_of_an_option(code: str, expected: dict[str, object]) -> None:
     assert expected == defaults(code)
+
+
+def test_an_option_of_a_file_is_what_the_file_itself_says() -> None:
+    none, four = (f'{HEAD}parser.add_argument("--workers", default={n})\n' for n in (0, 4))
+    project = Project({"none.py": none.encode, "four.py": four.encode, "uses.py": b"print(1)".strip})
+    told = {path: by_default(project, module, "workers") for path in project.paths if (module := project.module(path))}
+    assert {"none.py": 0, "four.py": 4, "uses.py": None} == told
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
@@ -77,7 +78,7 @@ class Linked:
         indexed = [n for n, atom in enumerate(before.atoms) if atom[0] in INDEXED]
         unknown = others | bits_of(indexed)
         self.project.answers.update(
-            (name, Answer(known.answer, frozenset(chosen(before.atoms, known.hangs_on))))
+            (name, Answer(known.answer, Depends(before.atoms, known.hangs_on)))
             for name, known in before.answers.items()
             if not unknown & known.hangs_on
         )
@@ -174,35 +175,41 @@ def noted(
     of_files = {**hangs_on, **kept}
     own = {path: (("steps", path), ("regions", path), ("renames",)) for path in hangs_on.keys() - kept.keys()}
     used = {name: one for name, one in project.answers.items() if name in project.used}
-    # Files of one process share a table: each thing in it is looked at once.
-    tables = {id(one.things): one.things for one in of_files.values()}
+    # Files of one process share a table, and so do the answers that were known: each thing in it is looked at once.
+    every_one = [*of_files.values(), *(one.hangs_on for one in used.values())]
+    tables = {id(one.things): one.things for one in every_one}
     read = dict.fromkeys(tables, 0)
-    for one in of_files.values():
+    for one in every_one:
         read[id(one.things)] |= one.bits
     atoms = _still_good(kept, read)
-    if atoms:
-        del tables[id(atoms)]
     every: set[Atom] = {atom for of_one in own.values() for atom in of_one}
-    every.update(*(chosen(things, read[table]) for table, things in tables.items()))
-    every.update(*(one.hangs_on for one in used.values()))
+    every.update(*(chosen(things, read[table]) for table, things in tables.items() if things is not atoms))
     whole = {atom: _complete(atom, index) for atom in every}
     numbers = {atom: number for number, atom in enumerate(atoms)}
     for atom in sorted({*whole.values()} - numbers.keys()):
         numbers[atom] = len(numbers)
     number_of = {atom: numbers[one] for atom, one in whole.items()}
-    rows = {table: Renumbering([number_of.get(thing, 0) for thing in things]) for table, things in tables.items()}
+    shared = Counter(id(one.things) for one in every_one)
+    rows = {
+        table: Renumbering([number_of.get(thing, 0) for thing in things])
+        for table, things in tables.items()
+        if shared[table] > 1 and things is not atoms
+    }
 
-    def numbered(path: str, one: Depends) -> Bits:
-        if id(one.things) not in tables:
+    def numbered(one: Depends) -> Bits:
+        if one.things is atoms:
             return one.bits
-        more = bits_of(number_of[atom] for atom in own.get(path, ()))
-        return rows[id(one.things)].renumbered(one.bits) | more
+        row = rows.get(id(one.things))
+        return row.renumbered(one.bits) if row is not None else bits_of(number_of[atom] for atom in one.leaves)
+
+    def with_own(path: str, one: Depends) -> Bits:
+        return numbered(one) | bits_of(number_of[atom] for atom in own.get(path, ()))
 
     alike = sorted(of_files.items(), key=lambda item: item[1].bits.bit_count())
-    bits = {path: numbered(path, one) for path, one in alike}
+    bits = {path: with_own(path, one) for path, one in alike}
     linked = {path: bits[path] for path in of_files}
     _ = index.mark("regions", ""), index.mark("steps", "")
-    answers = {name: Known(one.answer, bits_of(number_of[atom] for atom in one.hangs_on)) for name, one in used.items()}
+    answers = {name: Known(one.answer, numbered(one.hangs_on)) for name, one in used.items()}
     return Links(list(numbers), linked, answers, project.paths, project.told())
 
 

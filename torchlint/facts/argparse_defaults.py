@@ -37,25 +37,33 @@ class _Project(Protocol):
     def modules(self, paths: Iterable[str]) -> Iterable[Module]: ...
 
 
-def is_off(project: _Project, attribute: str) -> bool:
+def is_off(project: _Project, module: Module, attribute: str) -> bool:
     """Whether the program has an option of that name, which is off unless somebody turns it on."""
-    return by_default(project, attribute) is False
+    return by_default(project, module, attribute) is False
 
 
-def by_default(project: _Project, attribute: str) -> object:
-    """What the program's option of that name is when nobody gives it; None where it has none, or several with different defaults."""
+def by_default(project: _Project, module: Module, attribute: str) -> object:
+    """What the program's option of that name is when nobody gives it: that of the file itself, if it has one.
+
+    None where there is none, or several with different defaults.
+    """
     name = b"[-_]".join(map(re.escape, attribute.encode().split(b"_")))
-    files = project.holders(rb"""add_argument\((?:[^()]*,)?\s*['"]--%s['"]""" % name, word=b"add_argument")
-    files |= project.holders(rb"""DEFINE_\w+\(\s*['"]%s['"]""" % attribute.encode(), word=b"DEFINE_")
+    ways = {
+        b"add_argument": rb"""add_argument\((?:[^()]*,)?\s*['"]--%s['"]""" % name,
+        b"DEFINE_": rb"""DEFINE_\w+\(\s*['"]%s['"]""" % attribute.encode(),
+    }
+    if any(re.search(pattern, module.source.data) for pattern in ways.values()):
+        return argparse_defaults(module).get(attribute)
+    files = frozenset[str]().union(*(project.holders(pattern, word=word) for word, pattern in ways.items()))
     defaults = [argparse_defaults(module).get(attribute) for module in project.modules(sorted(files))]
     return defaults[0] if len(set(map(repr, defaults))) == 1 else None
 
 
-def unless_given(project: _Project, node: ast.expr) -> object:
-    """What `args.check` is where nobody gives the option and no line of the program sets it; None where that is open."""
+def unless_given(project: _Project, module: Module, node: ast.expr) -> object:
+    """What `args.check` of a file is where nobody gives the option and no line of the program sets it; None where that is open."""
     if not isinstance(node, ast.Attribute):
         return None
-    default, name = by_default(project, node.attr), node.attr.encode()
+    default, name = by_default(project, module, node.attr), node.attr.encode()
     return None if default is None or project.any_holds(rb"\.%s *=(?!=)" % name, word=name) else default
 
 

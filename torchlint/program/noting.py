@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ..facts.module import Function, Module
+from ..query.closures import Depends
 from ..settings.home import Home
 from ..system.cached import cached_property
 from ..system.fault import FileError
@@ -80,7 +81,7 @@ class Answer:
     """The answer to a question about the whole project, and what it depends on."""
 
     answer: Any
-    hangs_on: frozenset[Atom]
+    hangs_on: Depends
 
 
 class _Asked:
@@ -96,7 +97,7 @@ class _Asked:
         node = "question", *name
         answer = project.linked(node, lambda: self.question(subject, key))
         project.asked_again(node, lambda: project.answers.update({name: self(subject, key)}))
-        return Answer(answer, project.hangs_on(node) or frozenset())
+        return Answer(answer, Depends.on(project.hangs_on(node) or ()))
 
 
 class Noting(Project):

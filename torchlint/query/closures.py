@@ -31,6 +31,17 @@ class Depends(NamedTuple):
     things: Sequence[Leaf]
     bits: int
 
+    @classmethod
+    def on(cls, leaves: Iterable[Leaf]) -> Depends:
+        """All of some things, each there once."""
+        things = tuple(leaves)
+        return cls(things, (1 << len(things)) - 1)
+
+    @property
+    def leaves(self) -> Iterator[Leaf]:
+        """The things themselves."""
+        return chosen(self.things, self.bits)
+
 
 def chosen(values: Iterable[T], bits: int) -> Iterator[T]:
     """Those of some values whose bits are set, the first value's the lowest."""

@@ -369,7 +369,7 @@ class Database:
             node = self._linked[key] = Node(noting=True)
         return self.noted(node, answer)
 
-    def use(self, key: Key, kept: Iterable[Leaf] = ()) -> None:
+    def use(self, key: Key, kept: Depends | None = None) -> None:
         """Told that an answer that is kept elsewhere is used for the one that is being worked out.
 
         `kept` is all that was read for it, where it was worked out by another database.
@@ -378,8 +378,8 @@ class Database:
             return
         if key in self._linked:
             self.here.parts.add(self._linked[key])
-        else:
-            self.here.leaves.update(kept)
+        elif kept is not None:
+            self.here.leaves.update(kept.leaves)
 
     def noted(self, node: Node, answer: Callable[[], T]) -> T:
         """An answer that is kept elsewhere; what is read and asked for it is noted in the node."""
