@@ -294,6 +294,7 @@ _OF_PROJECT = (
     "lineage of",
     "definers",
     "holders",
+    "said",
     "calling",
 )
 _LENGTHS = {"callers": 6, "stores": 5, **dict.fromkeys((*INDEXED, *_OF_PROJECT, "all", "text", "parses", "imports"), 3)}

@@ -174,8 +174,8 @@ def _patched_in_torch(project: Project) -> frozenset[tuple[bytes, bytes]]:
             parts = owner.split(b".")
             if not _HOMES.isdisjoint(parts):
                 yield parts[-1], member
-        for path in sorted({path for way in (*_CALLED, *_MODULES) for path in project.holders(way)}):
-            yield from _told(project.fact(path, "puts under aliases", _puts_under_aliases))
+        for pairs in project.said("puts under aliases", _puts_under_aliases).values():
+            yield from _told(pairs)
 
     return project.ask(("patched", "torch"), lambda: frozenset(found()), frozenset[tuple[bytes, bytes]]())
 
@@ -203,8 +203,8 @@ def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
     """What any file of the project puts into a module by its dotted name, of torch or its own: what is called how, and the member."""
 
     def found() -> Iterator[tuple[bytes, bytes]]:
-        for path in sorted({path for way in (*_PATCHES, _BEHIND) for path in project.holders(way)}):
-            yield from _told(project.fact(path, "puts into modules", _puts_into_modules))
+        for pairs in project.said("puts into modules", _puts_into_modules).values():
+            yield from _told(pairs)
 
     return project.ask(("patched", "modules"), lambda: frozenset(found()), frozenset[tuple[bytes, bytes]]())
 
@@ -226,8 +226,8 @@ def _as_text(pairs: Iterable[tuple[bytes, bytes]]) -> Pairs:
     return [[owner.decode("latin-1"), member.decode("latin-1")] for owner, member in sorted({*pairs})]
 
 
-def _told(pairs: Pairs | None) -> Iterator[tuple[bytes, bytes]]:
-    return ((owner.encode("latin-1"), member.encode("latin-1")) for owner, member in pairs or ())
+def _told(pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
+    return ((owner.encode("latin-1"), member.encode("latin-1")) for owner, member in pairs)
 
 
 def _put_behind_colons(data: bytes) -> Iterator[tuple[bytes, bytes]]:

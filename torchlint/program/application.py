@@ -13,6 +13,7 @@ from ..system.stamp import contents
 from ..text.declared import WORD, import_text
 from ..text.source import Source
 from ..text.whole_words import WholeWords
+from .finders import fact_of_files
 from .project import Project
 
 _BY_TEXT = (
@@ -86,9 +87,10 @@ def looks_up(project: Project, module: Module, *, by_text: bool = True) -> bool:
 @question("looked into", frozenset())
 def looked_into(project: Project) -> frozenset[str]:
     """The words by which a project names modules whose members it looks up; "*" stands for any."""
-    return frozenset(word for path in project.paths for word in project.fact(path, "looked into", _looked_into) or ())
+    return frozenset(word for words in project.said("looked into", _looked_into).values() for word in words)
 
 
+@fact_of_files("looked into")
 def _looked_into(source: Source) -> list[str]:
     imports = source.fact("imports", import_text)
     named = any(word in imports for word in _OPTIONS) and source.holds(_BY_OPTIONS)

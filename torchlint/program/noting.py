@@ -135,6 +135,8 @@ class Noting(Project):
         """How facts are found that were asked for, by name."""
         self._fact_atoms: dict[tuple[str, str], Atom] = {}
         """What is noted of facts, by path and name."""
+        self._marks_of_said: dict[str, str] = {}
+        """Digests of what all files say, by name."""
         self._by_import: dict[str, _Importing] = {}
         """What is noted of the files whose imports hold a word."""
         self.searches: dict[Sought, str] = {}
@@ -393,6 +395,25 @@ class Noting(Project):
         self.note("renamed", name, mark(found))
         return found
 
+    def said(self, name: str, find: Callable[[Source], T]) -> Mapping[str, T]:
+        found = self.apart(lambda: super(Noting, self).said(name, find))
+        self.note("said", name, self._mark_of_said(name, found))
+        return found
+
+    def _mark_of_said(self, name: str, found: Mapping[str, Any]) -> str:
+        if name not in self._marks_of_said:
+            self._marks_of_said[name] = mark(f"{path} {_fact_mark(one)}" for path, one in found.items())
+        return self._marks_of_said[name]
+
+    def _said_now(self, name: str) -> str | None:
+        """What is noted of what files say now; None where it is not known how that is found."""
+        find = self._finds.get(name) or found_by_name(name)
+        return (
+            self._mark_of_said(name, self.apart(lambda: super(Noting, self).said(name, find)))
+            if find is not None
+            else None
+        )
+
     def any_holds(self, pattern: bytes, places: str = "", *, word: bytes = b"") -> bool:
         found = self.apart(lambda: super(Noting, self).any_holds(pattern, places, word=word))
         self.note("holds", pattern.decode("latin-1"), places, str(found))
@@ -467,6 +488,8 @@ class Noting(Project):
                 return mark(sorted(getattr(super(), kind)(about[0])))
             case "lineage of":
                 return mark(sorted(super().lineage_of(about[0])))
+            case "said":
+                return self._said_now(about[0])
             case "renamed" | "definers":
                 return mark(getattr(super(), kind)(about[0]))
             case "listing":
@@ -505,6 +528,8 @@ class Noting(Project):
 
     def _made_of(self, atom: Atom) -> tuple[str, ...]:
         """What files say by themselves of which a thing of the whole project is made."""
+        if atom[0] == "said":
+            return (f"{_FACT}{atom[1]}",)
         if atom[0] in ("holds", "holders"):
             return (f"{_FACT}{holding(re.compile(atom[1].encode('latin-1')), frozenset())[0]}",)
         return _MADE_OF.get(atom[0], ())
@@ -603,7 +628,10 @@ class Noting(Project):
             self._lineages.clear()
             self._lineages_of.clear()
         place = self.home(path)
-        self._held = {key: held for key, held in self._held.items() if not place.startswith(key[1])}
+        self._held = {key: held for key, held in self._held.items() if re.match(key[1], place) is None}
+        for name in self._said.keys() & facts.keys():
+            del self._said[name]
+            self._marks_of_said.pop(name, None)
         for pattern, found in self._holders.items():
             holds = self.holds(path, re.compile(pattern))
             self._holders[pattern] = found | {path} if holds else found - {path}

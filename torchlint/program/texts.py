@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..facts.module import Function
 from ..settings.home import Home
@@ -79,6 +79,7 @@ class Texts(Files):
         self._lineages_of: dict[str, frozenset[str]] = {}
         self._held: dict[tuple[bytes, str], bool] = {}
         self._holders: dict[bytes, frozenset[str]] = {}
+        self._said: dict[str, dict[str, Any]] = {}
         self._rewritten: set[str] = set()
         """Files that have another text than when `_called_behind` was made."""
 
@@ -319,6 +320,13 @@ class Texts(Files):
         """What a file says by itself, as plain data by that name; None where it can't be read."""
         source = self.source(path)
         return source.fact(name, find) if source is not None else None
+
+    def said(self, name: str, find: Callable[[Source], T]) -> Mapping[str, T]:
+        """What files say by themselves, as plain data by that name: of those that say anything."""
+        if name not in self._said:
+            told = ((path, self.fact(path, name, find)) for path in self.paths)
+            self._said[name] = {path: found for path, found in told if found}
+        return self._said[name]
 
     def holds(self, path: str, pattern: re.Pattern[bytes], words: frozenset[bytes] = frozenset()) -> bool:
         """Whether a file holds a pattern; one of the words, if there are any, is in whatever it matches."""
