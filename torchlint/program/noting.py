@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -76,12 +75,30 @@ class _Importing(NamedTuple):
     """Those that name `sys.path`: which files they mean, only all of their text tells."""
 
 
-@dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question about the whole project, and what it depends on."""
+    """The answer to a question about the whole project, and what it depends on, which is found out when somebody asks for it."""
 
-    answer: Any
-    hangs_on: Depends
+    __slots__ = ("_find", "_hangs_on", "answer")
+
+    def __init__(
+        self, answer: Any, hangs_on: Depends | None, find: Callable[[], Depends] = lambda: Depends.on(())
+    ) -> None:
+        self.answer = answer
+        self._hangs_on = hangs_on
+        self._find = find
+
+    def hangs_on(self) -> Depends:
+        if self._hangs_on is None:
+            self._hangs_on = self._find()
+        return self._hangs_on
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known what it depends on."""
+        return self._hangs_on is not None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Answer, (self.answer, self.hangs_on())  # another process does not know the project that can tell
 
 
 class _Asked:
@@ -97,7 +114,7 @@ class _Asked:
         node = "question", *name
         answer = project.linked(node, lambda: self.question(subject, key))
         project.asked_again(node, lambda: project.answers.update({name: self(subject, key)}))
-        return Answer(answer, Depends.on(project.hangs_on(node) or ()))
+        return Answer(answer, None, lambda: Depends.on(project.hangs_on(node) or ()))
 
 
 class Noting(Project):
@@ -135,6 +152,8 @@ class Noting(Project):
         """How facts are found that were asked for, by name."""
         self._fact_atoms: dict[tuple[str, str], Atom] = {}
         """What is noted of facts, by path and name."""
+        self._listed: dict[tuple[str, str], Atom] = {}
+        """What is noted of tables, by kind and name."""
         self._marks_of_said: dict[str, str] = {}
         """Digests of what all files say, by name."""
         self._by_import: dict[str, _Importing] = {}
@@ -180,10 +199,19 @@ class Noting(Project):
     def is_known(self) -> bool:
         return bool(self.answers)
 
+    def settled(self) -> dict[tuple[str, str], Answer]:
+        """The answers that were asked for; what those that were found here depend on is found out together."""
+        used = {name: one for name, one in self.answers.items() if name in self.used}
+        found = [name for name, one in used.items() if not one.is_settled]
+        for name, hangs_on in zip(found, self.all_hang_on([("question", *name) for name in found]), strict=True):
+            used[name] = Answer(used[name].answer, hangs_on)
+        return used
+
     def leave_out(self, path: str) -> None:
         self.is_whole = False
         self.answers.clear()
         self.searches.clear()
+        self._listed.clear()
         for known in self._tables().values():
             known.pop(path)
         super().leave_out(path)
@@ -448,7 +476,7 @@ class Noting(Project):
 
     def heirs(self, name: str) -> list[tuple[str, str]]:
         found = super().heirs(name)
-        self.note("heirs", name, mark(f"{path} {heir}" for path, heir in found))
+        self._note_listed("heirs", name, (f"{path} {heir}" for path, heir in found))
         return found
 
     def lineage(self, name: str) -> frozenset[str]:
@@ -463,8 +491,16 @@ class Noting(Project):
 
     def definers(self, name: str) -> list[str]:
         found = super().definers(name)
-        self.note("definers", name, mark(found))
+        self._note_listed("definers", name, found)
         return found
+
+    def _note_listed(self, kind: str, name: str, found: Iterable[str]) -> None:
+        """Note what a table has by a name, which many ask for."""
+        if self._notes:
+            atom = self._listed.get((kind, name))
+            if atom is None:
+                atom = self._listed[kind, name] = (kind, name, mark(found))
+            self.note(*atom)
 
     # How things are now
 
@@ -604,6 +640,7 @@ class Noting(Project):
     def _forget_tables(self, path: str) -> None:
         """Forget what a file says by itself, and what is known of the whole project because of it."""
         self._rewritten.add(path)
+        self._listed.clear()
         facts = {name: table.pop(path) for name, table in self._facts.items() if path in table}
         for name in facts:
             self._fact_atoms.pop((path, name), None)

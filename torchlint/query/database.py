@@ -38,6 +38,7 @@ ROUNDS = 8
 """How often a circle is worked out until what changes still is unknown."""
 _OPEN: Any = object()
 """In place of an answer that is not known."""
+_NOTHING = Depends.on(())
 _NONE: set[Any] = set()
 """What answers were made of, where that is not noted."""
 
@@ -369,17 +370,17 @@ class Database:
             node = self._linked[key] = Node(noting=True)
         return self.noted(node, answer)
 
-    def use(self, key: Key, kept: Depends | None = None) -> None:
+    def use(self, key: Key, kept: Callable[[], Depends] = lambda: _NOTHING) -> None:
         """Told that an answer that is kept elsewhere is used for the one that is being worked out.
 
-        `kept` is all that was read for it, where it was worked out by another database.
+        `kept` tells all that was read for it, where it was worked out by another database.
         """
         if self.here is None:
             return
         if key in self._linked:
             self.here.parts.add(self._linked[key])
-        elif kept is not None:
-            self.here.leaves.update(kept.leaves)
+        else:
+            self.here.leaves.update(kept().leaves)
 
     def noted(self, node: Node, answer: Callable[[], T]) -> T:
         """An answer that is kept elsewhere; what is read and asked for it is noted in the node."""
