@@ -497,5 +497,5 @@ def test_files_that_send_nothing_in_loops_are_not_parsed_for_it(code: str, parse
     module = context.project.module("a.py")
     assert module is not None
 
-    assert context.knows_host_loops(module) == parsed
+    assert context.knows_host_loops() == parsed
     assert ("b.py" in context.project.parsed) == parsed

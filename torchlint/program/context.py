@@ -332,8 +332,8 @@ class Context:
         return not any(isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) for one in body)
 
     @question("host named", False)
-    def names_host(self, module: Module) -> bool:
-        """Whether a device of the project may be the CPU whatever is given; asked once a module."""
+    def names_host(self) -> bool:
+        """Whether a device of the project may be the CPU whatever is given."""
         return any(self._of_host())
 
     def _of_host(self) -> Iterator[frozenset[str]]:
@@ -341,8 +341,8 @@ class Context:
         return (self.project.holders(pattern, word=word) for pattern, word in _OF_HOST)
 
     @question("host loops known", False)
-    def knows_host_loops(self, module: Module) -> bool:
-        """Whether some file of the project that names the CPU has a loop that stays on the host; asked once a module."""
+    def knows_host_loops(self) -> bool:
+        """Whether some file of the project that names the CPU has a loop that stays on the host."""
         holders = frozenset[str]().union(*self._of_host())
         sending = (path for path in sorted(holders) if self.project.fact(path, "sends in loops", _may_send_in_loops))
         ask = soundly(self.project, self.project.asking(asked_here(self)))

@@ -415,12 +415,12 @@ class Site:
     def _stays_on_host(self) -> bool:
         """Whether the loop that runs the place on each step or iteration is one of the host."""
         context = self.analysis.context
-        names_host = context.names_host(self.module)
+        names_host = context.names_host()
         function, around = self.function, self.warm or self.target
         if self.hot is not None:
             function, around = self.hot.function, self.hot.loop or self.target
         elif (
-            names_host and self.warm is None and context.knows_host_loops(self.module) and self.warm_caller is not None
+            names_host and self.warm is None and context.knows_host_loops() and self.warm_caller is not None
         ):
             function, around = self.warm_caller
         loop = around if isinstance(around, ast.For | ast.AsyncFor | ast.While) else None
