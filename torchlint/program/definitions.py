@@ -402,21 +402,30 @@ class Definitions(Texts):
         # A folder without `__init__.py` may be part of the name too.
         parts = own.split("/") if is_package else [*own.split("/"), stem]
         longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
-        found = []
-        for path in self.naming(as_bytes(stem)):
-            folder = self.home(path).rpartition("/")[0]
-            text = self.import_text(path)
-            packages = packages_of(text, as_bytes(stem)) if longer else ()
-            names_ = (
-                module,
-                *(name for name in longer if as_bytes(name) in text or name.rpartition(".")[0] in packages),
-            )
-            named = any(file in (self._find(name, folder), self._find(name, folder, path)) for name in names_)
-            if not named and self.names_search_path(path) and (near := self.module(path)) is not None:
-                named = any(self._put_on_path(name, near, folder) == file for name in names_)
-            if path != file and (named or (folder == own and "." in module)):
-                found.append(path)
-        return found
+        return [
+            path
+            for path in self.naming(as_bytes(stem))
+            if path != file and self._imports(path, file, module, longer, beside=own if "." in module else None)
+        ]
+
+    def _imports(self, path: str, file: str, module: str, longer: list[str], beside: str | None) -> bool:
+        """Whether the imports of a file, which hold the last word of a module, name it: by its name, or by a longer one."""
+        folder = self.home(path).rpartition("/")[0]
+
+        def names(name: str) -> bool:
+            return file in (self._find(name, folder), self._find(name, folder, path))
+
+        if folder == beside or names(module):
+            return True
+        text, word = self.import_text(path), as_bytes(module.rpartition(".")[2])
+        written = [name for name in longer if as_bytes(name) in text]
+        parted = [name for name in longer if name not in written and as_bytes(name.rpartition(".")[0]) in text]
+        packages = packages_of(text, word) if parted else ()
+        likely = [*written, *(name for name in parted if name.rpartition(".")[0] in packages)]
+        if any(map(names, likely)):
+            return True
+        near = self.module(path) if self.names_search_path(path) else None
+        return near is not None and any(self._put_on_path(name, near, folder) == file for name in (module, *likely))
 
     def names_search_path(self, path: str) -> bool:
         """Whether a file names `sys.path`, and may so have others found that lie in folders which it puts there."""

@@ -419,9 +419,7 @@ class Site:
         function, around = self.function, self.warm or self.target
         if self.hot is not None:
             function, around = self.hot.function, self.hot.loop or self.target
-        elif (
-            names_host and self.warm is None and context.knows_host_loops() and self.warm_caller is not None
-        ):
+        elif names_host and self.warm is None and context.knows_host_loops() and self.warm_caller is not None:
             function, around = self.warm_caller
         loop = around if isinstance(around, ast.For | ast.AsyncFor | ast.While) else None
         if loop is None:
