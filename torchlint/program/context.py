@@ -21,6 +21,7 @@ from ..text.whole_words import WholeWords
 from . import families, frameworks, handed, objects
 from .calling import CallSite
 from .finders import fact_of_files
+from .host_places import may_name_host, names_host
 from .places import asked_here, soundly
 from .project import Project
 
@@ -364,14 +365,7 @@ class Context:
         near = function.flow.calls_within(loop)
         calls = [call for call in near if names.last(call.func) in ("to", "cuda") and contains(loop, call)]
         given = [call.args[0] if len(call.args) == 1 and not call.keywords else None for call in calls]
-        return bool(given) and all(self._names_host(function, node) for node in given)
-
-    def _names_host(self, function: Function, node: ast.expr | None) -> bool:
-        """`device` of `device = torch.device("cpu")`; `cpu_device` and a parameter, which a test may give, are none."""
-        if not isinstance(node, ast.Name) or node.id in function.flow.parameters or not _may_name_host(node.id):
-            return False
-        value = self.project.value(function, node)
-        return value.kind in ("device", "str") and value.device == "cpu" and not value.other_kinds
+        return bool(given) and all(names_host(self.project, function, node) for node in given)
 
     @property
     def anywhere(self) -> bool:
@@ -452,12 +446,7 @@ def _devices(source: Source) -> list[str]:
 def _may_send_in_loops(source: Source) -> bool:
     """Whether a text says `x.to(device)` in a loop, of a device that has a name."""
     found = in_loops(source.data, _SENDS)
-    return any(one[1] is None or _may_name_host(one[1].decode(errors="replace")) for one in found)
-
-
-def _may_name_host(name: str) -> bool:
-    """Whether a device of that name may be the CPU by chance: no `cpu_device`, and no `dtype`."""
-    return "cpu" not in name.lower() and "dtype" not in name.lower()
+    return any(one[1] is None or may_name_host(one[1].decode(errors="replace")) for one in found)
 
 
 def _mode_argument(node: ast.expr) -> ast.expr | None:
