@@ -319,6 +319,21 @@ class Net(torch.nn.Module):
         # All that is said of the device is that it is the host.
         ({"a.py": "device = 'cpu'\nnet.to(device)"}, False),
         ({"a.py": "DEVICE = torch.device('cpu')\nf(x, device=DEVICE)"}, False),
+        ({"a.py": "def run():\n\n    x = 1\n    device = torch.device('cpu')\n    net.to(device)"}, False),
+        (
+            {"a.py": "if __name__ == '__main__':\n    device = 'cpu'\n    with profile(use_cuda=False):\n        f()"},
+            False,
+        ),
+        ({"a.py": "def f(x, device=None):\n    device = 'cpu'\n    x.to(device)"}, True),
+        ({"a.py": "def f(\n    x,\n    device=None,\n):\n    device = 'cpu'"}, True),
+        ({"a.py": "def f(\n    x, device=None,\n):\n    device = 'cpu'"}, True),
+        ({"a.py": "def f(x):\n    device = 'cpu'\n    y.to(device)\nnet.to(x.device)"}, True),
+        (
+            {"a.py": "def f(x):\n    device = 'cpu'\n    x.to(device)\ndef g(x,\n    device,\n):\n    x.to(device)"},
+            True,
+        ),
+        ({"a.py": "def f(x):\n    if x.small:\n        device = 'cpu'\n    x.to(device)"}, True),
+        ({"a.py": "device = 'cpu'\nuse_cuda = False\nif use_cuda:\n    f()"}, True),
         ({"a.py": "device = 'cpu'  # or another\nnet.to(device)"}, True),
         ({"a.py": "device = 'cpu'\nif mps:\n    device = 'mps'"}, True),
         ({"a.py": "device = 'cpu'\nif args.gpu:\n    device = args.gpu"}, True),
@@ -334,6 +349,22 @@ def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) ->
     assert module is not None
 
     assert [expected, expected] == [context.accelerator(module), context.accelerator(module)]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": "import torch\nnet.to('cpu')"}, False),
+        ({"a.py": "device = 'cpu'\nnet.to(device)", "b.py": "from a import net"}, False),
+        ({"a.py": "device = 'cpu'\nnet.to(device)", "b.py": "net.cuda()"}, True),
+    ],
+)
+def test_scripts_whose_only_device_is_the_host(files: Files, expected: bool) -> None:
+    context = context_of(files)
+    module = context.project.module("a.py")
+    assert module is not None
+
+    assert expected is context.has_host_alone(module)
 
 
 ONLY_DEFINES = "class Trainer:\n    pass\n"

@@ -1028,6 +1028,10 @@ def test_parameters(files: Files, expected: str) -> None:
         # How many there are is not known: `c` has a default.
         ("f(*words)", ("str", "str", "unknown")),
         ("f([], *words)", ("list", "str", "unknown")),
+        # One of two lengths: what stands at a place in each.
+        ("some = pair\nif other:\n    some += (1.5,)\nf(*some)", ("number", "str", "number")),
+        ("some = pair\nif other:\n    some += (1.5,)\nf([], *some)", ("list", "number", "str")),
+        ("some = pair\nif other:\n    some += (1.5,)\nf(*some, 1)", ("unknown", "unknown", "unknown")),
         ("f(*words, 1)", ("unknown", "unknown", "unknown")),
         ("f(*other)", ("unknown", "unknown", "unknown")),
         ("f(1, 'a', **other)", ("number", "str", "unknown")),

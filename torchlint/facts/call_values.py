@@ -16,6 +16,7 @@ from . import (
     numpy_calls,
     operations,
     operator_results,
+    picture_calls,
 )
 from . import torch_table as table
 from .arguments import Arguments
@@ -232,6 +233,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return where_samples_are(values, graphs, args)
     if root == "numpy":
         return numpy_calls.numpy_call(name, args)
+    if root in picture_calls.ROOTS:
+        return picture_calls.picture_call(name)
     last = name.rpartition(".")[2]
     if name in table.ITERATION_WRAPPERS or last in ("tqdm", "trange"):
         return iteration(values, last, args)

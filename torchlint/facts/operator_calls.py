@@ -31,14 +31,16 @@ def is_sent(value: Value) -> bool:
 
 
 def waits(place: Place, call: ast.Call) -> bool:
-    """Whether an operator makes the host wait for the device, unless its tensors are all in host memory."""
+    """Whether an operator makes the host wait for the device, unless its tensors, or those that it reads, are all in host memory."""
     found = operator_call(place, call)
     if found is None:
         return False
     row, args = found
     if not row.waits or holds(row, row.waits, args) is not True:
         return False
-    tensors = [value for value in (*args.positional, *args.keywords.values()) if value.kind == "tensor"]
+    read = [args.get(row.position(name), name) for name in row.reads]
+    given = read if read else (*args.positional, *args.keywords.values())
+    tensors = [value for value in given if value is not None and value.kind == "tensor"]
     return not tensors or not all(value.on_cpu for value in tensors)
 
 

@@ -11,6 +11,7 @@ from ..facts.nodes import advanced, given_to, names_in
 from ..facts.sending import SENDS
 from ..facts.values import Batch, Tensor, Value
 from .families import may_run
+from .host_places import goes_to_host
 from .project import Project
 
 _MOVES = ("to", "cuda", "xpu", "to_device")
@@ -29,7 +30,9 @@ def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor |
     else:
         return None
     batch = project.value(function, given)
-    return batch if batch.kind in ("tensor", "batch") and batch.from_loader else None
+    if batch.kind not in ("tensor", "batch") or not batch.from_loader or goes_to_host(project, function, call):
+        return None
+    return batch
 
 
 def _behind_views(project: Project, function: Function, node: ast.expr) -> ast.expr:
@@ -56,7 +59,9 @@ def takes(call: ast.Call, names_: Collection[str]) -> bool:
 def sends(project: Project, function: Function, depth: int) -> bool:
     """Whether a function moves what it is given, or hands it on to one that does."""
     if any(
-        isinstance(call.func, ast.Attribute) and _may_be_batch(project.value(function, call.func.value))
+        isinstance(call.func, ast.Attribute)
+        and _may_be_batch(project.value(function, call.func.value))
+        and not goes_to_host(project, function, call)
         for method in _MOVES
         for call in function.flow.calls_named(method)
     ):

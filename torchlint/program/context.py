@@ -21,6 +21,7 @@ from ..text.whole_words import WholeWords
 from . import families, frameworks, handed, objects
 from .calling import CallSite
 from .finders import fact_of_files
+from .host_places import may_name_host, names_host
 from .places import asked_here, soundly
 from .project import Project
 
@@ -28,7 +29,15 @@ ACCELERATOR = WholeWords(
     b"device", b"DEVICE", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
     sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai", b"fastai", b"mmengine"),
 )  # fmt: skip
-_HOST_ALONE = regex(rb"(?m)^(?:device|DEVICE)[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$")
+_HOST_ALONE = regex(rb"(?m)^[ \t]*(?:device|DEVICE)[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$")
+_OPENS = regex(rb"(?:async )?def \w+\((?!.*\b(?:device|DEVICE)\b)|if __name__\b")
+"""What begins a block that a script runs in any case: a function that is given no device, `if __name__ == "__main__":`."""
+_ASKED = regex(rb"(?<!torch)\.device\b")
+"""A device that something has."""
+_DEVICE = regex(rb"(?<![\w.])(?:device|DEVICE)\b")
+_TOP = regex(rb"(?m)^[^\s#]")
+_UNUSED = regex(rb"\buse_cuda[ \t]*=[ \t]*False\b")
+"""What says `cuda`, and means the host."""
 _SAID = regex(rb"(?m)^[ \t]*(?:device|DEVICE)\b[^\n=(]*=(?!=)|\.device[ \t]*=(?!=)")
 _OTHER_DEVICES = WholeWords(
     *(word for word in ACCELERATOR.words if word not in (b"device", b"DEVICE")),
@@ -285,6 +294,11 @@ class Context:
         paths = (self.project.find(origin, module) for origin in module.stars)
         return any(as_bytes(name) in called for path in paths for name in self._movers(path, module))
 
+    @question("host alone", False)
+    def has_host_alone(self, module: Module) -> bool:
+        """Whether a file says that its device is the host, and no other file uses what it has."""
+        return module.source.fact("host alone", _has_host_alone) and not self.project.importers(module.path)
+
     def _movers(self, path: str | None, module: Module) -> Collection[str]:
         """The functions at the top of another file than that one that move something to an accelerator."""
         if path is None or path == module.path:
@@ -364,14 +378,7 @@ class Context:
         near = function.flow.calls_within(loop)
         calls = [call for call in near if names.last(call.func) in ("to", "cuda") and contains(loop, call)]
         given = [call.args[0] if len(call.args) == 1 and not call.keywords else None for call in calls]
-        return bool(given) and all(self._names_host(function, node) for node in given)
-
-    def _names_host(self, function: Function, node: ast.expr | None) -> bool:
-        """`device` of `device = torch.device("cpu")`; `cpu_device` and a parameter, which a test may give, are none."""
-        if not isinstance(node, ast.Name) or node.id in function.flow.parameters or not _may_name_host(node.id):
-            return False
-        value = self.project.value(function, node)
-        return value.kind in ("device", "str") and value.device == "cpu" and not value.other_kinds
+        return bool(given) and all(names_host(self.project, function, node) for node in given)
 
     @property
     def anywhere(self) -> bool:
@@ -419,14 +426,38 @@ class Context:
 
 @fact_of_files("names an accelerator")
 def _names_accelerator(source: Source) -> bool:
-    return source.holds(ACCELERATOR) and not _has_host_alone(source)
+    return source.holds(ACCELERATOR) and not source.fact("host alone", _has_host_alone)
 
 
+@fact_of_files("host alone")
 def _has_host_alone(source: Source) -> bool:
-    """Whether all that a file says of its device is `device = "cpu"`."""
+    """Whether all that a file says of its device is `device = "cpu"`, at its top or in a function, whatever that is given."""
     data = source.data
-    said = len(_HOST_ALONE.findall(data)) == len(_SAID.findall(data)) == 1 if b"cpu" in data else False
-    return said and _OTHER_DEVICES.search(data) is None
+    said = _SAID.findall(data) if b"cpu" in data else ()
+    named = _HOST_ALONE.search(data) if len(said) == 1 else None
+    if named is None or (data[named.start()] in b" \t" and not _is_only_there(data, named.start())):
+        return False
+    if b"use_cuda" in data:
+        data = _UNUSED.sub(b"", data)
+    return _OTHER_DEVICES.search(data) is None
+
+
+def _is_only_there(data: bytes, start: int) -> bool:
+    """Whether a line runs whatever its function is given, and only that function speaks of a device, which is no other's."""
+    first, opens = start, _indent(data[start : start + 200])
+    while opens and first:
+        first, end = data.rfind(b"\n", 0, first - 1) + 1, first
+        line = data[first:end]
+        if (own := line.strip()) and not own.startswith(b"#") and _indent(line) < opens:
+            opens = _indent(line)
+            if not _OPENS.match(own):
+                return False
+    last = next((one.start() for one in _TOP.finditer(data, start)), len(data))
+    return not (_ASKED.search(data) or _DEVICE.search(data[:first]) or _DEVICE.search(data[last:]))
+
+
+def _indent(line: bytes) -> int:
+    return len(line) - len(line.lstrip(b" \t"))
 
 
 @fact_of_files("moves tensors in")
@@ -452,12 +483,7 @@ def _devices(source: Source) -> list[str]:
 def _may_send_in_loops(source: Source) -> bool:
     """Whether a text says `x.to(device)` in a loop, of a device that has a name."""
     found = in_loops(source.data, _SENDS)
-    return any(one[1] is None or _may_name_host(one[1].decode(errors="replace")) for one in found)
-
-
-def _may_name_host(name: str) -> bool:
-    """Whether a device of that name may be the CPU by chance: no `cpu_device`, and no `dtype`."""
-    return "cpu" not in name.lower() and "dtype" not in name.lower()
+    return any(one[1] is None or may_name_host(one[1].decode(errors="replace")) for one in found)
 
 
 def _mode_argument(node: ast.expr) -> ast.expr | None:

@@ -374,6 +374,7 @@ class Project(Definitions):
         node = function.node
         if (
             at is None
+            or at < function.is_method
             or not spreads(call)
             or isinstance(node, ast.Module)
             or at >= len((*node.args.posonlyargs, *node.args.args))
@@ -384,7 +385,11 @@ class Project(Definitions):
             items: Sequence[Value] | None = None
             if isinstance(argument, ast.Starred):
                 if not isinstance(argument.value, ast.Subscript):  # `pair[1:]` has fewer
-                    items = self.value(site.function, argument.value).items
+                    whole = self.value(site.function, argument.value)
+                    items = whole.items
+                    lengths = whole.by_length if whole.kind == "tuple" and argument is call.args[-1] else ()
+                    if fitting := [one[at] for one in lengths if at < len(one)]:
+                        return join_all(fitting)  # `inputs += (mask,)` behind a condition
                 if items is None:  # as many as there are
                     last = argument is call.args[-1] and name not in function.defaults
                     each = self.value(site.function, argument) if last else UNKNOWN

@@ -380,6 +380,8 @@ class Site:
         context = self.analysis.context
         if self.settings.accelerators or context.accelerator(self.module):
             return True
+        if context.has_host_alone(self.module):
+            return False  # wherever other programs of the project move their modules
         klass = self.function.cls
         if klass is not None and context.anywhere and self._moves_with_model(klass):
             return True

@@ -69,6 +69,11 @@ class Operator(NamedTuple):
     params: tuple[dict[str, str], ...]
     """The arguments by position, as far as conditions ask for them; several where overloads differ, with their types."""
 
+    @property
+    def reads(self) -> list[str]:
+        """The arguments whose values the host waits for, where they are tensors: `repeats`; none where it is all of them."""
+        return [atom.argument for one in self.waits for atom in one if atom.asks == "tensor" and not atom.negated]
+
     def position(self, argument: str) -> int:
         """Where an argument stands; -1 where it is given by keyword alone."""
         return next((at for at, names in enumerate(self.params) if argument in names), -1)
