@@ -104,6 +104,43 @@ def test_a_function_that_somebody_may_call(tmp_path: Path, files: dict[str, str]
     assert 1 == len(told(tmp_path, "helpers.py", **{"helpers": HELPERS, "main": MAIN, **files}))
 
 
+OWN = "\ndef init_params(net):\n    return net\n\ninit_params(1)\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"main": MAIN + "from helpers import *\n" + OWN},
+        {"main": MAIN + "from tools import *\ninit_params(1)\n", "tools": "x = 1\n"},
+        {"main": MAIN + "from tools import init_params\ninit_params(1)\n", "tools": OWN},
+        {"main": MAIN + "from tools import (\n    x,\n    init_params,\n)\n", "tools": "x = 1\n" + OWN},
+        {"main": MAIN + "from pack.x import init_params\ninit_params(1)\n", "pack__x": OWN},
+    ],
+)
+def test_a_function_of_whose_name_others_have_another(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, **files)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"main": MAIN + OWN + "from helpers import *\ninit_params(1)\n"},
+        {"main": MAIN + OWN + "if x:\n    from helpers import *\ninit_params(1)\n"},
+        {"main": MAIN + "from tools import *\ninit_params(1)\n", "tools": "from helpers import *\n"},
+        {
+            "main": MAIN + "from tools import *\ninit_params(1)\n",
+            "tools": "import helpers\ninit_params = get(helpers)\n",
+        },
+        {"main": MAIN + "from tools import init_params\n", "tools": "from helpers import *\n"},
+        {"main": MAIN + "from tools import init_params\nimport helpers as h\nh.init_params(1)\n", "tools": OWN},
+        {"main": MAIN + "from parts.helpers import init_params\n", "parts__helpers": OWN},
+        {"main": MAIN + "from tools import init_params\n# from helpers import init_params\n", "tools": OWN},
+    ],
+)
+def test_a_function_that_others_may_take(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, **files)
+
+
 def test_what_is_installed_is_for_others(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[build-system]\n")
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)

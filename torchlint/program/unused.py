@@ -13,6 +13,7 @@ from ..system.stamp import as_bytes
 from .application import is_application, looks_up
 from .left_behind import is_left_behind
 from .project import Project
+from .taking import may_take
 
 _AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\b__dict__\b|\bvars\(")
 """How a file may call its own functions by names that are made as it runs."""
@@ -29,11 +30,8 @@ _CALLED_BY_BASES = frozenset(
     " zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
 )
 """Methods of these bases, and what other libraries call on their objects."""
-_TAKEN = rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*NAME[ \t]*(?:as\b|[,)#\\]|$)|\.[ \t]*NAME\b"
-"""How a file takes a name from another one: by an import of one or more lines, in a comment, too, and as a member."""
 _SPELLED = rb"[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']"
 """A text that may lead to a name, where a program finds something by texts."""
-_STAR = rb"\bimport[ \t]*\*"
 _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
 """Names by which frameworks find methods."""
 
@@ -114,7 +112,7 @@ def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
     """Whether another file may take a name from one; what it calls so itself, `ssim = measure(x)`, is another thing."""
     word = as_bytes(name)
     others = project.holders(_named(name).pattern, word=word) - {module.path}
-    if others & (project.holders(_TAKEN.replace(b"NAME", word), word=word) | project.holders(_STAR)):
+    if may_take(project, module, name, others):
         return True
     spelled_by = others & project.holders(_SPELLED.replace(b"NAME", word), word=word)
     return bool(spelled_by and looks_up(project, module))
