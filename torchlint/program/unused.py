@@ -6,12 +6,12 @@ import ast
 import re
 
 from ..facts.module import Class, Function, Module
-from ..facts.nodes import spelled
+from ..facts.nodes import root_of, spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .application import is_application, looks_up
-from .left_behind import is_left_behind
+from .left_behind import is_left_behind, lacking
 from .project import Project
 from .taking import may_take
 
@@ -36,14 +36,15 @@ _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
 """Names by which frameworks find methods."""
 
 
-def is_unused(project: Project, function: Function) -> bool:
+def is_unused(project: Project, function: Function, place: ast.AST | None = None) -> bool:
     """Whether a place stands in what no file of an application names, its own included: a function, a class, a method, a file.
 
     Others have to import the file, or it has to be a script, or nobody can tell what it is for; what a library has is for
-    those who install it.
+    those who install it. What is wrong with a name that cannot be imported is told, since that ends the file.
     """
     if is_left_behind(project, function.module):
-        return True
+        root = root_of(place, ast.Attribute, ast.Subscript, ast.Call) if isinstance(place, ast.expr) else None
+        return root is None or root.id not in lacking(project, function.module)
     if not is_application(project):
         return False
     body, top = function.module.body, function
