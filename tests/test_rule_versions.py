@@ -110,3 +110,20 @@ def test_a_fused_adam_is_asked_of_who_states_a_torch_that_has_it(tmp_path: Path,
     )
     found = api.check([tmp_path / "train.py"], isolated=True, select=["TL706"], preview=True).findings
     assert lines == [one.line for one in found]
+
+
+@pytest.mark.parametrize(
+    ("demand", "lines"),
+    [
+        ("assert torch.cuda.is_available()", [5]),
+        ("assert torch.__version__.split('.')[0] == '1'", [5]),
+        ("assert torch.__version__ >= '1.10'", [5]),
+        ("assert torch.__version__.split('.')[0] == '0'", []),
+    ],
+)
+def test_a_file_that_refuses_the_torch_of_its_project(tmp_path: Path, demand: str, lines: list[int]) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text("torch==1.13.1\n")
+    (tmp_path / "convert.py").write_text(f"import torch\n\n{demand}\n\nlayer = torch.nn.Softmax()\n")
+    found = api.check([tmp_path / "convert.py"], isolated=True, select=["TL903"]).findings
+    assert lines == [one.line for one in found]

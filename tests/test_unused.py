@@ -104,6 +104,43 @@ def test_a_function_that_somebody_may_call(tmp_path: Path, files: dict[str, str]
     assert 1 == len(told(tmp_path, "helpers.py", **{"helpers": HELPERS, "main": MAIN, **files}))
 
 
+OWN = "\ndef init_params(net):\n    return net\n\ninit_params(1)\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"main": MAIN + "from helpers import *\n" + OWN},
+        {"main": MAIN + "from tools import *\ninit_params(1)\n", "tools": "x = 1\n"},
+        {"main": MAIN + "from tools import init_params\ninit_params(1)\n", "tools": OWN},
+        {"main": MAIN + "from tools import (\n    x,\n    init_params,\n)\n", "tools": "x = 1\n" + OWN},
+        {"main": MAIN + "from pack.x import init_params\ninit_params(1)\n", "pack__x": OWN},
+    ],
+)
+def test_a_function_of_whose_name_others_have_another(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, **files)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"main": MAIN + OWN + "from helpers import *\ninit_params(1)\n"},
+        {"main": MAIN + OWN + "if x:\n    from helpers import *\ninit_params(1)\n"},
+        {"main": MAIN + "from tools import *\ninit_params(1)\n", "tools": "from helpers import *\n"},
+        {
+            "main": MAIN + "from tools import *\ninit_params(1)\n",
+            "tools": "import helpers\ninit_params = get(helpers)\n",
+        },
+        {"main": MAIN + "from tools import init_params\n", "tools": "from helpers import *\n"},
+        {"main": MAIN + "from tools import init_params\nimport helpers as h\nh.init_params(1)\n", "tools": OWN},
+        {"main": MAIN + "from parts.helpers import init_params\n", "parts__helpers": OWN},
+        {"main": MAIN + "from tools import init_params\n# from helpers import init_params\n", "tools": OWN},
+    ],
+)
+def test_a_function_that_others_may_take(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, **files)
+
+
 def test_what_is_installed_is_for_others(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[build-system]\n")
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
@@ -402,3 +439,84 @@ def test_a_file_that_ends_at_an_import(tmp_path: Path) -> None:
 def test_a_file_whose_imports_may_work(tmp_path: Path, change: dict[str, str]) -> None:
     files = {"old": SCRIPT, **({} if "helpers__x" in change else {"helpers": HELPERS}), **change}
     assert 1 == len(told(tmp_path, "old.py", **files))
+
+
+PACK = '__all__ = ["optimizers"]\n\nfrom . import optimizers\n'
+"""A package that is installed, and has no `amp` any more."""
+SETUP = "from setuptools import setup\nsetup(name='pack')\n"
+ASKING = """\
+from torch.nn import init
+
+try:
+    from pack import amp
+except ImportError:
+    raise ImportError("install pack")
+
+init.xavier_uniform(amp.weight())
+"""
+
+
+def told_of_pack(root: Path, text: str, **files: str) -> list[int]:
+    """The lines of a script that something is told of, beside a package of that text."""
+    (root / "pack").mkdir()
+    (root / "pack" / "__init__.py").write_text(text)
+    return told(root, "old.py", **{"old": ASKING, "setup": SETUP, "pack__optimizers": "x = 1\n", **files})
+
+
+def test_a_package_that_has_no_such_name(tmp_path: Path) -> None:
+    assert [] == told_of_pack(tmp_path, PACK)
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        (PACK + "amp = 1\n", {}),
+        (PACK + "from .optimizers import *\n", {}),
+        (PACK + "def __getattr__(name):\n    return 1\n", {}),
+        (PACK + "__path__ = extended(__path__)\n", {}),
+        ("from . import optimizers\n", {}),
+        ("", {}),
+        (PACK, {"pack__amp": "weight = 1\n"}),
+        (PACK, {"setup": SETUP.replace(")", ", ext_modules=[CppExtension('pack.amp', ['amp.cpp'])])")}),
+        (PACK, {"old": ASKING.replace("amp", "_amp")}),
+        (PACK, {"old": ASKING.replace("amp", "version")}),
+        (PACK, {"old": ASKING.replace('raise ImportError("install pack")', "amp = None")}),
+        (PACK, {"old": ASKING.replace('raise ImportError("install pack")', "if strict:\n        raise")}),
+        (PACK, {"old": ASKING.replace("from pack", "from packs")}),
+    ],
+)
+def test_a_package_that_may_have_a_name(tmp_path: Path, text: str, files: dict[str, str]) -> None:
+    assert 1 == len(told_of_pack(tmp_path, text, **files))
+
+
+def test_a_package_whose_name_is_built_by_others(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[build-system]\nbuild-backend = "maturin"\n')
+    assert [8] == told_of_pack(tmp_path, PACK)
+
+
+def test_a_package_that_is_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text(PACK)
+    assert [8] == told(tmp_path, "old.py", old=ASKING, pack__optimizers="x = 1\n")
+
+
+def test_what_is_wrong_with_the_name_itself(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "apex").mkdir()
+    old = ASKING.replace("pack", "apex") + "model, optimizer = amp.initialize(model, optimizer)\n"
+    for name, text in {
+        "apex/__init__.py": PACK,
+        "apex/optimizers.py": "x = 1\n",
+        "setup.py": SETUP,
+        "old.py": old,
+    }.items():
+        (tmp_path / name).write_text(text)
+    (finding,) = api.check([tmp_path / "old.py"], isolated=True).findings
+    assert ("TL901", 9) == (finding.code, finding.line)
+
+
+def test_a_folder_of_a_package_without_an_init(tmp_path: Path) -> None:
+    (tmp_path / "pack" / "amp").mkdir(parents=True)
+    (tmp_path / "pack" / "amp" / "state.py").write_text("x = 1\n")
+    (tmp_path / "pack" / "__init__.py").write_text(PACK)
+    assert [8] == told(tmp_path, "old.py", old=ASKING, setup=SETUP, pack__optimizers="x = 1\n")

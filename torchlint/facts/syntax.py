@@ -11,6 +11,7 @@ from ..system.cached import kept
 from . import names, versions
 from .flow import Flow
 from .nodes import local_name
+from .unbound import is_behind_unbound
 
 if TYPE_CHECKING:
     from .module import Class, Function
@@ -192,11 +193,12 @@ def required(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
 
 def never_runs(flow: Flow, node: ast.AST) -> bool:
     """Whether a place is behind what ends its block, or a constant that says otherwise: `return`, `if False:`, the `else` of `if True:`."""
-    return flow.is_behind_end(node) or any(
+    constant = (
         isinstance(part, ast.Constant) and bool(part.value) is not holds
         for guard in flow.guards(node)
         for part, holds in required(guard.test, guard.true)
     )
+    return flow.is_behind_end(node) or any(constant) or is_behind_unbound(flow, node)
 
 
 def same(one: ast.AST | None, other: ast.AST | None) -> bool:

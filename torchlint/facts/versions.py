@@ -184,8 +184,13 @@ def _compared(test: ast.Compare, true: bool) -> Range | None:
         return None
     if _is_torch_version(right) and not _is_torch_version(left):
         left, right, operator = right, left, _MIRRORED[operator]
-    version = str(right.value) if _is_major(left) and _is_integer(right) else _literal(right)  # type: ignore[attr-defined]
-    return _range(operator, version, true) if _is_torch_version(left) and version else None
+    if not _is_torch_version(left):
+        return None
+    major = _major(left, right)
+    if major is not None:
+        return _range_of_major(operator if true else _OPPOSITE[operator], major)
+    version = _literal(right)
+    return _range(operator, version, true) if version else None
 
 
 def _between(test: ast.Compare) -> Range | None:
@@ -228,18 +233,40 @@ def _asks_metadata(node: ast.AST) -> bool:
     return False
 
 
-def _is_major(node: ast.expr) -> bool:
-    """Whether a number is the first one of a version: `int(v.split(".")[0])`, `Version(v).major`."""
-    match node:
-        case ast.Call(func=ast.Name(id="int"), args=[ast.Subscript(slice=ast.Constant(value=0))]):
-            return True
-        case ast.Attribute(attr="major") | ast.Subscript(slice=ast.Constant(value=0)):
-            return True
-    return False
+def _major(left: ast.expr, right: ast.expr) -> int | None:
+    """The number that the first one of a version is compared with: `int(v.split(".")[0]) == 1`, `v.split(".")[0] == "1"`."""
+    match left, right:
+        case (
+            (
+                ast.Call(func=ast.Name(id="int"), args=[ast.Subscript(slice=ast.Constant(value=0))])
+                | ast.Attribute(attr="major")
+                | ast.Subscript(slice=ast.Constant(value=0))
+            ),
+            ast.Constant(value=int(number)),
+        ) if type(number) is int:
+            return number
+        case (
+            ast.Subscript(
+                value=ast.Attribute(attr="__version__")
+                | ast.Call(func=ast.Attribute(attr="split"), args=[ast.Constant(value="."), *_]),
+                slice=ast.Constant(value=0),
+            ),
+            ast.Constant(value=str(text)),
+        ) if text.isdecimal():
+            return int(text)
+    return None
 
 
-def _is_integer(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int
+def _range_of_major(operator: str, major: int) -> Range | None:
+    """The versions whose first number compares so with one."""
+    match operator:
+        case "==":
+            return Range((major, 0), (major + 1, 0))
+        case "<=":
+            return Range(high=(major + 1, 0))
+        case ">":
+            return Range(low=(major + 1, 0))
+    return _range(operator, str(major), true=True)
 
 
 def _literal(node: ast.expr) -> str:

@@ -390,7 +390,9 @@ class _Run:
                     )
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
                 fits = site.torch is not None and rule.torch.intersects(site.torch)
-                runs = not never_runs(site.flow, site.target) and not is_unused(self.project, site.function)
+                runs = not never_runs(site.flow, site.target) and not is_unused(
+                    self.project, site.function, site.target
+                )
                 if fits and runs and site.confirmed:
                     yield self._with_fix(site, finding)
         except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds at one place, never the run

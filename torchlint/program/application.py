@@ -46,6 +46,7 @@ _TOP = r"[^/]+\.py$"
 _SCRIPTS = r"(?:scripts?|tools?|demos?|bin|src|code|experiments?)/[^/]+\.py$"
 """Where the scripts of a program lie that has none at its top."""
 _BUILD = regex(rb"(?m)^\[build-system\]")
+_COMPILERS = regex(rb"maturin|scikit[-_]build|meson|cmake|bazel|rust")
 _MOST_BYTES = 1 << 20
 
 
@@ -70,8 +71,17 @@ def is_application(project: Project) -> bool:
 
 def is_built(root: str) -> bool:
     """Whether the `pyproject.toml` of a directory says how to build a package; the cache is told by its key."""
+    return _says(root, _BUILD)
+
+
+def is_compiled(root: str) -> bool:
+    """Whether the `pyproject.toml` of a directory names what builds more than Python, and is told elsewhere what of."""
+    return _says(root, _COMPILERS)
+
+
+def _says(root: str, pattern: re.Pattern[bytes]) -> bool:
     with suppress(OSError):
-        return _BUILD.search(contents(os.path.join(root, "pyproject.toml"), _MOST_BYTES)) is not None
+        return pattern.search(contents(os.path.join(root, "pyproject.toml"), _MOST_BYTES)) is not None
     return False
 
 

@@ -10,22 +10,45 @@ from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from .application import is_application, looks_up
+from .application import is_application, is_compiled, is_library, looks_up
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
 
 _MAKES_NAMES = regex(
-    rb"(?m)\bglobals\(\)|\bexec\(|\b__getattr__\b|\bsetattr\(|\bsys\.modules\b|^[ \t]*from\b.*\bimport[ \t]*\*"
+    rb"(?m)\bglobals\(\)|\bexec\(|\b__getattr__\b|\b__path__\b|\bsetattr\(|\bsys\.modules\b|^[ \t]*from\b.*\bimport[ \t]*\*"
 )
 """How a file may have names that its text does not spell."""
+_MADE = regex(r"version|pb2")
+"""Part of the name of a file that is made where a package is built."""
+_LISTS = regex(rb"(?m)^__all__ = \[")
+_BUILDS = rb"\bext_modules\b|Extension\b|\bcythonize\b|\bsetup\("
+"""What a file holds that has others built."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 
 
 @question("left behind", False)
 def is_left_behind(project: Project, module: Module) -> bool:
     """Whether nothing of a file ever runs: nobody imports it any more, or it ends at an import."""
-    return _fails_to_import(project, module) or _is_not_imported(project, module)
+    return bool(lacking(project, module)) or _is_not_imported(project, module)
+
+
+@question("lacking names", frozenset())
+def lacking(project: Project, module: Module) -> frozenset[str]:
+    """The names that a file imports at its top, whatever comes, of files of the project that do not have them: it ends there."""
+    imports = (one for statement in module.whole_tree().body for one in _surely_imported(statement))
+    taken = (alias.asname or alias.name for one in imports for alias in one.names)
+    return frozenset(name for name in taken if _is_lacking(project, module, module.imports.get(name, "")))
+
+
+def _surely_imported(statement: ast.stmt) -> list[ast.ImportFrom]:
+    """The imports of a statement at the top of a file that end the file where they fail."""
+    match statement:
+        case ast.ImportFrom():
+            return [statement]
+        case ast.Try(body=body, handlers=handlers) if all(isinstance(one.body[-1], ast.Raise) for one in handlers):
+            return [one for one in body if isinstance(one, ast.ImportFrom)]
+    return []
 
 
 def _is_not_imported(project: Project, module: Module) -> bool:
@@ -119,22 +142,39 @@ def _defines(statement: ast.stmt, own: set[str]) -> bool:
     return isinstance(statement, _DEFINITIONS)
 
 
-def _fails_to_import(project: Project, module: Module) -> bool:
-    """Whether a file imports a name, at its top and whatever comes, of a file of the project that does not have it."""
-    taken = (alias for one in module.whole_tree().body if isinstance(one, ast.ImportFrom) for alias in one.names)
-    return any(_is_lacking(project, module, module.imports.get(one.asname or one.name, "")) for one in taken)
-
-
 def _is_lacking(project: Project, module: Module, dotted: str) -> bool:
     """Whether all files that a name may be imported from lack it."""
     origin, _, name = dotted.rpartition(".")
-    found = project.find(origin, module) if origin else None
-    # A package may hold what is built, `from . import _C`.
-    if found is None or found.endswith("__init__.py") or project.writes(found, name):
+    found = project.find(origin, module) if origin and name.isascii() else None
+    if found is None or _has_word(project, found, name):
         return False
-    tail = "/" + origin.replace(".", "/") + ".py"
+    tail = "/" + origin.replace(".", "/")
     called = project.called(origin.rpartition(".")[2])
-    likely = [path for path in called if f"/{project.home(path)}".endswith(tail)]
+    likely = [path for path in called if f"/{project.home(path)}".endswith((f"{tail}.py", f"{tail}/__init__.py"))]
     if found not in likely or project.find(dotted, module) is not None:
         return False
-    return not any(project.writes(path, name) or project.holds(path, _MAKES_NAMES) for path in likely)
+    if any(_has_word(project, path, name) or project.holds(path, _MAKES_NAMES) for path in likely):
+        return False
+    return not any(path.endswith("__init__.py") and _may_have_part(project, path, name) for path in likely)
+
+
+def _has_word(project: Project, path: str, name: str) -> bool:
+    word = as_bytes(name)
+    return project.holds(path, _word(name), frozenset((word,)))
+
+
+def _word(name: str) -> re.Pattern[bytes]:
+    return re.compile(rb"\b%s\b" % as_bytes(name))
+
+
+def _may_have_part(project: Project, package: str, name: str) -> bool:
+    """Whether a package may have a part that is not among the files of the project: one that is built, or each makes for himself.
+
+    Only what is installed, is Python alone, and says in `__all__` what it has is known to have no other.
+    """
+    if name.startswith("_") or _MADE.search(name) or not is_library(project) or is_compiled(project.home.root):
+        return True
+    folder = project.home(package).removesuffix("__init__.py")
+    if not project.holds(package, _LISTS) or project.any_holds(b"", re.escape(folder + name) + r"[./]"):
+        return True
+    return bool(project.holders(_word(name).pattern, word=as_bytes(name)) & project.holders(_BUILDS))

@@ -6,13 +6,14 @@ import ast
 import re
 
 from ..facts.module import Class, Function, Module
-from ..facts.nodes import spelled
+from ..facts.nodes import root_of, spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .application import is_application, looks_up
-from .left_behind import is_left_behind
+from .left_behind import is_left_behind, lacking
 from .project import Project
+from .taking import may_take
 
 _AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\b__dict__\b|\bvars\(")
 """How a file may call its own functions by names that are made as it runs."""
@@ -29,23 +30,21 @@ _CALLED_BY_BASES = frozenset(
     " zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
 )
 """Methods of these bases, and what other libraries call on their objects."""
-_TAKEN = rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*NAME[ \t]*(?:as\b|[,)#\\]|$)|\.[ \t]*NAME\b"
-"""How a file takes a name from another one: by an import of one or more lines, in a comment, too, and as a member."""
 _SPELLED = rb"[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']"
 """A text that may lead to a name, where a program finds something by texts."""
-_STAR = rb"\bimport[ \t]*\*"
 _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
 """Names by which frameworks find methods."""
 
 
-def is_unused(project: Project, function: Function) -> bool:
+def is_unused(project: Project, function: Function, place: ast.AST | None = None) -> bool:
     """Whether a place stands in what no file of an application names, its own included: a function, a class, a method, a file.
 
     Others have to import the file, or it has to be a script, or nobody can tell what it is for; what a library has is for
-    those who install it.
+    those who install it. What is wrong with a name that cannot be imported is told, since that ends the file.
     """
     if is_left_behind(project, function.module):
-        return True
+        root = root_of(place, ast.Attribute, ast.Subscript, ast.Call) if isinstance(place, ast.expr) else None
+        return root is None or root.id not in lacking(project, function.module)
     if not is_application(project):
         return False
     body, top = function.module.body, function
@@ -114,7 +113,7 @@ def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
     """Whether another file may take a name from one; what it calls so itself, `ssim = measure(x)`, is another thing."""
     word = as_bytes(name)
     others = project.holders(_named(name).pattern, word=word) - {module.path}
-    if others & (project.holders(_TAKEN.replace(b"NAME", word), word=word) | project.holders(_STAR)):
+    if may_take(project, module, name, others):
         return True
     spelled_by = others & project.holders(_SPELLED.replace(b"NAME", word), word=word)
     return bool(spelled_by and looks_up(project, module))

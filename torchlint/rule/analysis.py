@@ -65,7 +65,8 @@ class Analysis:
         own = self.once(("demanded", module.path), lambda: demanded(module.tree))
         if own == Range():
             return stated
-        return own if stated is None else stated.intersection(own)
+        # A file that refuses what its project asks for is for what it lets itself be imported under.
+        return own if stated is None else stated.intersection(own) or own
 
     def stated_torch(self, folder: str) -> Range | None:
         """What the settings, or the project of the files in a folder, say of its torch; None where they say nothing."""
