@@ -10,6 +10,8 @@ _SLOW = {
     "torch.backends.cudnn.deterministic": (True, "keeps cuDNN to its deterministic kernels, which are slower"),
     "torch.backends.cudnn.enabled": (False, "turns cuDNN off"),
 }
+_TYPOS = ("bencmark", "bechmark", "benckmark", "benchamrk", "benchmak", "benchmarck", "benchmarks", "benmark")
+"""What programs have written for `benchmark`."""
 _ON_PURPOSE = regex(r"determin|reprod|seed|random|setup_rng", re.IGNORECASE)
 _SEEDED = regex(rb"manual_seed|seed_everything|set_seed|CUBLAS_WORKSPACE_CONFIG")
 """A program that sets its seeds wants the same numbers again: the slow kernels are on purpose."""
@@ -19,6 +21,7 @@ _SEEDED = regex(rb"manual_seed|seed_everything|set_seed|CUBLAS_WORKSPACE_CONFIG"
     "TL607",
     shape=[
         *(f"{flag} = {value}" for flag, (value, _) in _SLOW.items()),
+        *(f"torch.backends.cudnn.{name} = True" for name in _TYPOS),
         "torch.use_deterministic_algorithms(mode := True, ...)",
     ],
     set="preview",
@@ -26,12 +29,13 @@ _SEEDED = regex(rb"manual_seed|seed_everything|set_seed|CUBLAS_WORKSPACE_CONFIG"
     category="precision",
 )
 def slow_backend_flags(site: Site) -> Iterator[Finding]:
-    """A program always runs with a global flag that makes kernels slower.
+    """A program always runs with a global flag that makes kernels slower, or without the one that it misspells.
 
     ## What it does
 
     Finds `torch.use_deterministic_algorithms(True)`, `torch.backends.cudnn.deterministic = True` and
-    `torch.backends.cudnn.enabled = False` with a literal value, under no condition.
+    `torch.backends.cudnn.enabled = False` with a literal value, under no condition; and misspellings of
+    `torch.backends.cudnn.benchmark = True`, wherever they stand: Python adds the attribute without a word, and cuDNN does not read it.
 
     ## Why is this slow?
 
@@ -52,12 +56,14 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
 
     ```python
     torch.backends.cudnn.deterministic = True  # TL607
+    torch.backends.cudnn.bencmark = True  # TL607
     ```
 
     ## Good
 
     ```python
     torch.backends.cudnn.deterministic = args.deterministic  # ok
+    torch.backends.cudnn.benchmark = True  # ok
     ```
 
     ## References
@@ -65,6 +71,11 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/randomness.html
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
+    if site.name.rpartition(".")[2] in _TYPOS:
+        yield site.finding(
+            f"`{site.short(site.statement)}` sets nothing: the flag is called `benchmark`", at=site.statement
+        )
+        return
     if (
         site.role in ("test", "benchmark")
         or site.source.holds(_SEEDED)

@@ -10,12 +10,14 @@ from .evaluator import Evaluator
 from .loader_calls import handed_on
 from .module import Class, Function, has_slice, key_of
 from .nodes import given_to, indices, is_constant, none_test
+from .single_values import run_backward
 from .syntax import own_attribute
 from .values import (
     ARRAY_OR_NUMBER,
     EXTENT,
     LIKELY,
     NDARRAY,
+    NUMBER,
     PROVEN,
     SIZE,
     STR,
@@ -127,6 +129,14 @@ def moved_part(values: Evaluator, base: Value, index: ast.expr | None) -> Value:
     return tensor("accelerator", certainty=LIKELY) if named else Unknown(device="accelerator")
 
 
+def _is_read(values: Evaluator, node: ast.Subscript, base: Tensor) -> bool:
+    """`loss.data[0]` of a single value: a number of Python in torch before 0.4, and an error since 0.5."""
+    if not (isinstance(node.value, ast.Attribute) and node.value.attr == "data" and is_constant(node.slice, 0)):
+        return False
+    owner = node.value.value
+    return base.scalar or (isinstance(owner, ast.Name) and owner.id in run_backward(values.function))
+
+
 def _stayed(values: Evaluator, node: ast.Subscript) -> bool:
     """`batch["info"]["size"]`, where only the tensors of a batch were moved: what is found by two names is in a dictionary."""
     outer = node.value
@@ -157,6 +167,8 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     if base.kind in ("tensor", "batch"):
         if kind == "tensor" and _stayed(values, node):
             return UNKNOWN
+        if base.kind == "tensor" and _is_read(values, node, base):
+            return NUMBER
         part = batches.batch_tensor(base) if base.kind == "batch" else base
         # What is not as the loader gave it, and has rows and columns, is a tensor.
         apart = not base.from_loader and "ndarray" not in base.other_kinds

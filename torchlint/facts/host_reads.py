@@ -18,6 +18,7 @@ from .nodes import given_to
 from .place import Place
 from .results import Origins
 from .sending import sent_later
+from .single_values import run_backward
 from .syntax import block
 from .values import LIKELY, PROVEN, Certainty, Value
 
@@ -455,7 +456,7 @@ def _is_run_backward(place: Place, node: ast.expr) -> bool:
     """
     if not isinstance(node, ast.Name):
         return False
-    if node.id in place.once(("run backward", place.function), lambda: _run_backward(place.function)):
+    if node.id in run_backward(place.function):
         return True
     if _LOSS.search(node.id) is None or place.warm is None:
         return False
@@ -469,35 +470,8 @@ def _run_backward_in(module: Module) -> frozenset[str]:
     for function in module.functions_at(module.lines_calling("backward")):
         read = (node.value for node in function.flow.nodes if isinstance(node, ast.Subscript))
         owners = (one.value for one in read if isinstance(one, ast.Attribute) and one.attr == "data")
-        found |= _run_backward(function) & {owner.id for owner in owners if isinstance(owner, ast.Name)}
+        found |= run_backward(function) & {owner.id for owner in owners if isinstance(owner, ast.Name)}
     return frozenset(found)
-
-
-def _run_backward(function: Function) -> frozenset[str]:
-    calls = [call.func for call in function.flow.calls_named("backward") if not call.args and not call.keywords]
-    owners = [func.value for func in calls if isinstance(func, ast.Attribute)]
-    found = {owner.id for owner in owners if isinstance(owner, ast.Name)}
-    todo = [*found]
-    while todo:
-        name = todo.pop()
-        made = (function.flow.parents.get(store) for store in function.flow.stores.get(name, ()))
-        sums = (one.value for one in made if isinstance(one, ast.Assign | ast.AugAssign))
-        new = {term for one in sums for term in _terms(one)} - found
-        found |= new
-        todo += sorted(new)
-    return frozenset(found)
-
-
-def _terms(node: ast.expr) -> Iterator[str]:
-    """The names that a sum adds, each as it is or multiplied by a number: `a` and `b` of `a + 0.5 * b`."""
-    match node:
-        case ast.Name(id=name):
-            yield name
-        case ast.BinOp(op=ast.Add(), left=left, right=right):
-            yield from _terms(left)
-            yield from _terms(right)
-        case ast.BinOp(op=ast.Mult(), left=ast.Constant(), right=ast.Name(id=name)):
-            yield name
 
 
 def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:

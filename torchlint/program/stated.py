@@ -490,7 +490,7 @@ _READERS: dict[str, Reader] = {
     r"requirements/[^/]*\.txt": _requirements,
     r"setup\.cfg": _setup_cfg,
     r"setup\.py": _setup_py,
-    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|requirements?\.ya?ml": _environment,
+    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|(?:requirements?|cog)\.ya?ml": _environment,
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
     r"(?i:(?:README|(?:docs?/|readme/)?install(?:ation)?|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
