@@ -95,7 +95,7 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     found = logging_calls.logged(site, site.call) if site.hot or site.warm else []
     if formats:
         # A read of its own is told by TL101, a copy by TL103.
-        found = [one for one in found if not (isinstance(one, ast.Call) and _is_told(site, one))]
+        found = [one for one in found if not _is_told(site, one)]
     level = frequency.severity(site) if found else None
     if level is None or not site.accelerator or logging_calls.is_logged(site, site.call):
         return
@@ -123,8 +123,10 @@ def _is_special_case(guard: Guard) -> bool:
     return leaves and not guard.true
 
 
-def _is_told(site: Site, call: ast.Call) -> bool:
-    return reads.scalar_read(site, call) is not None or reads.host_copy(site, call) is not None
+def _is_told(site: Site, one: ast.expr) -> bool:
+    if isinstance(one, ast.Call):
+        return reads.scalar_read(site, one) is not None or reads.host_copy(site, one) is not None
+    return reads.reads_as_before(site, one)
 
 
 def _kept_as_text(site: Site, made: ast.expr) -> Iterator[Finding]:

@@ -432,13 +432,14 @@ def told_old_reads(place: Place, statement: ast.stmt) -> frozenset[ast.expr]:
 
     def found() -> frozenset[ast.expr]:
         calls: list[ast.expr] = [*scalar_reads(place, statement)]
-        old = [node for node in own_nodes(statement) if _reads_as_before(place, node)]
+        old = [node for node in own_nodes(statement) if reads_as_before(place, node)]
         return first_of_lines(place, statement, [*calls, *old]) - {*calls}
 
     return place.once(("told_old_reads", statement, place.hot is not None), found)
 
 
-def _reads_as_before(place: Place, node: ast.expr) -> bool:
+def reads_as_before(place: Place, node: ast.expr) -> bool:
+    """Whether an expression is `loss.data[0]` of a single value of the device."""
     match node:
         case ast.Subscript(value=ast.Attribute(attr="data") as data, slice=ast.Constant(value=0), ctx=ast.Load()):
             value = place.value(data)

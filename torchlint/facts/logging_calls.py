@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .host_reads import device_tensor, first_of_lines, host_copy, scalar_read
+from .host_reads import device_tensor, first_of_lines, host_copy, reads_as_before, scalar_read
 from .module import Function
 from .nodes import given_to
 from .place import Place
@@ -53,9 +53,7 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
         for node in formatted(place, given):
             if device_tensor(place, node) is not None and not (node is given and _is_own(place, call)):
                 found.append(node)
-        for part in ast.walk(given):
-            if isinstance(part, ast.Call) and (scalar_read(place, part) is not None or _is_copied(place, part)):
-                found.append(part)
+        found += [part for part in ast.walk(given) if isinstance(part, ast.expr) and _reads(place, part)]
     if found:
         found.sort(
             key=lambda node: (node.lineno, node.col_offset, -(node.end_lineno or 0), -(node.end_col_offset or 0))
@@ -72,6 +70,13 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
             if any(map(_is_read, (entries or {}).values())) and place.accelerator:
                 return [given]
     return []
+
+
+def _reads(place: Place, node: ast.expr) -> bool:
+    """Whether an expression reads a tensor of the device: `loss.item()`, `loss.cpu()`, `loss.data[0]`."""
+    if isinstance(node, ast.Call):
+        return scalar_read(place, node) is not None or _is_copied(place, node)
+    return reads_as_before(place, node)
 
 
 def _is_copied(place: Place, call: ast.Call) -> bool:
