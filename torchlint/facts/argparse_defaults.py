@@ -47,24 +47,36 @@ def by_default(project: _Project, module: Module, attribute: str) -> object:
 
     None where there is none, or several with different defaults.
     """
-    name = b"[-_]".join(map(re.escape, attribute.encode().split(b"_")))
-    ways = {
-        b"add_argument": rb"""add_argument\((?:[^()]*,)?\s*['"]--%s['"]""" % name,
-        b"DEFINE_": rb"""DEFINE_\w+\(\s*['"]%s['"]""" % attribute.encode(),
-    }
-    if any(re.search(pattern, module.source.data) for pattern in ways.values()):
+    if any(re.search(pattern, module.source.data) for pattern in _ways(attribute).values()):
         return argparse_defaults(module).get(attribute)
-    files = frozenset[str]().union(*(project.holders(pattern, word=word) for word, pattern in ways.items()))
-    defaults = [argparse_defaults(module).get(attribute) for module in project.modules(sorted(files))]
+    files = sorted(_definers(project, attribute))
+    defaults = [argparse_defaults(module).get(attribute) for module in project.modules(files)]
     return defaults[0] if len(set(map(repr, defaults))) == 1 else None
 
 
 def unless_given(project: _Project, module: Module, node: ast.expr) -> object:
-    """What `args.check` of a file is where nobody gives the option and no line of the program sets it; None where that is open."""
-    if not isinstance(node, ast.Attribute):
+    """What `args.check` of a file is where nobody gives the option, the only one of its name, and no line of the program sets it.
+
+    None where that is open.
+    """
+    if not isinstance(node, ast.Attribute) or len(_definers(project, node.attr)) != 1:
         return None
     default, name = by_default(project, module, node.attr), node.attr.encode()
     return None if default is None or project.any_holds(rb"\.%s *=(?!=)" % name, word=name) else default
+
+
+def _definers(project: _Project, attribute: str) -> frozenset[str]:
+    """The files that add an option of that name."""
+    return frozenset[str]().union(*(project.holders(way, word=word) for word, way in _ways(attribute).items()))
+
+
+def _ways(attribute: str) -> dict[bytes, bytes]:
+    """How an option of that name is added, by a word of each way."""
+    name = b"[-_]".join(map(re.escape, attribute.encode().split(b"_")))
+    return {
+        b"add_argument": rb"""add_argument\((?:[^()]*,)?\s*['"]--%s['"]""" % name,
+        b"DEFINE_": rb"""DEFINE_\w+\(\s*['"]%s['"]""" % attribute.encode(),
+    }
 
 
 def unchanging(module: Module) -> Mapping[str, bool]:
