@@ -410,7 +410,7 @@ def test_an_answer_hangs_on_what_another_database_has_read_for_a_part_of_it() ->
 
     def found() -> int:
         for key in ("near", "far"):
-            database.use((key,), lambda: Depends.on([("b", "2")]))
+            database.use((key,), Depends.on([("b", "2")]))
         return 3
 
     assert database.get(("all",), found, 0) == 3

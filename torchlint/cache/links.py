@@ -174,9 +174,9 @@ def noted(
     index = Index(Analysis(project, settings), settings)
     of_files = {**hangs_on, **kept}
     own = {path: (("steps", path), ("regions", path), ("renames",)) for path in hangs_on.keys() - kept.keys()}
-    used = project.settled()
+    used = {name: one for name, one in project.answers.items() if name in project.used}
     # Files of one process share a table, and so do the answers that were known: each thing in it is looked at once.
-    every_one = [*of_files.values(), *(one.hangs_on() for one in used.values())]
+    every_one = [*of_files.values(), *(one.hangs_on for one in used.values())]
     tables = {id(one.things): one.things for one in every_one}
     read = dict.fromkeys(tables, 0)
     for one in every_one:
@@ -209,9 +209,7 @@ def noted(
     bits = {path: with_own(path, one) for path, one in alike}
     linked = {path: bits[path] for path in of_files}
     _ = index.mark("regions", ""), index.mark("steps", "")
-    answers = sorted(used.items(), key=lambda item: item[1].hangs_on().bits.bit_count())
-    numbers_of = {name: numbered(one.hangs_on()) for name, one in answers}
-    known = {name: Known(one.answer, numbers_of[name]) for name, one in used.items()}
+    known = {name: Known(one.answer, numbered(one.hangs_on)) for name, one in used.items()}
     return Links(list(numbers), linked, known, project.paths, project.told())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -75,30 +76,12 @@ class _Importing(NamedTuple):
     """Those that name `sys.path`: which files they mean, only all of their text tells."""
 
 
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question about the whole project, and what it depends on, which is found out when somebody asks for it."""
+    """The answer to a question about the whole project, and what it depends on."""
 
-    __slots__ = ("_find", "_hangs_on", "answer")
-
-    def __init__(
-        self, answer: Any, hangs_on: Depends | None, find: Callable[[], Depends] = lambda: Depends.on(())
-    ) -> None:
-        self.answer = answer
-        self._hangs_on = hangs_on
-        self._find = find
-
-    def hangs_on(self) -> Depends:
-        if self._hangs_on is None:
-            self._hangs_on = self._find()
-        return self._hangs_on
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether it is known what it depends on."""
-        return self._hangs_on is not None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Answer, (self.answer, self.hangs_on())  # another process does not know the project that can tell
+    answer: Any
+    hangs_on: Depends
 
 
 class _Asked:
@@ -114,7 +97,8 @@ class _Asked:
         node = "question", *name
         answer = project.linked(node, lambda: self.question(subject, key))
         project.asked_again(node, lambda: project.answers.update({name: self(subject, key)}))
-        return Answer(answer, None, lambda: Depends.on(project.hangs_on(node) or ()))
+        # Now: what is asked of the same functions later would count for it, too.
+        return Answer(answer, Depends.on(project.hangs_on(node) or ()))
 
 
 class Noting(Project):
@@ -198,14 +182,6 @@ class Noting(Project):
     @property
     def is_known(self) -> bool:
         return bool(self.answers)
-
-    def settled(self) -> dict[tuple[str, str], Answer]:
-        """The answers that were asked for; what those that were found here depend on is found out together."""
-        used = {name: one for name, one in self.answers.items() if name in self.used}
-        found = [name for name, one in used.items() if not one.is_settled]
-        for name, hangs_on in zip(found, self.all_hang_on([("question", *name) for name in found]), strict=True):
-            used[name] = Answer(used[name].answer, hangs_on)
-        return used
 
     def leave_out(self, path: str) -> None:
         self.is_whole = False

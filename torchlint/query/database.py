@@ -370,17 +370,17 @@ class Database:
             node = self._linked[key] = Node(noting=True)
         return self.noted(node, answer)
 
-    def use(self, key: Key, kept: Callable[[], Depends] = lambda: _NOTHING) -> None:
+    def use(self, key: Key, kept: Depends = _NOTHING) -> None:
         """Told that an answer that is kept elsewhere is used for the one that is being worked out.
 
-        `kept` tells all that was read for it, where it was worked out by another database.
+        `kept` is all that was read for it, where it was worked out by another database.
         """
         if self.here is None:
             return
         if key in self._linked:
             self.here.parts.add(self._linked[key])
         else:
-            self.here.leaves.update(kept().leaves)
+            self.here.leaves.update(kept.leaves)
 
     def noted(self, node: Node, answer: Callable[[], T]) -> T:
         """An answer that is kept elsewhere; what is read and asked for it is noted in the node."""
