@@ -31,9 +31,9 @@ _OPTIONS = (b"hydra", b"fire", b"jsonargparse", b"gin")
 _EVALUATED = (b"eval(", regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*f?[\"'](\w+)\."))
 """What evaluates a text that begins with a name: `eval("networks." + name)` finds what is in `networks`."""
 _OF_OBJECT = (
-    (b"getattr(", regex(rb"getattr\((?<!\wgetattr\()\s*([A-Za-z_]\w*)[\w.]*\s*,(?!\s*[\"']\w*[\"']\s*[,)])")),
+    (b"getattr(", regex(rb"getattr\((?<!\wgetattr\()\s{0,99}([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\s{0,99},(?!\s*[\"']\w*[\"']\s*[,)])")),
     (b"vars(", regex(rb"vars\((?<!\wvars\()\s*([A-Za-z_]\w*)")),
-    (b".__dict__", regex(rb"\b([A-Za-z_]\w*)[\w.]*\.__dict__\b")),
+    (b".__dict__", regex(rb"(?<!\w)([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\.__dict__\b")),
 )
 """What looks a member up by a name that is made as the program runs, each with a word of it; found is the first word of what it is of."""
 _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
