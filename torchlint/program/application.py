@@ -31,7 +31,12 @@ _OPTIONS = (b"hydra", b"fire", b"jsonargparse", b"gin")
 _EVALUATED = (b"eval(", regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*f?[\"'](\w+)\."))
 """What evaluates a text that begins with a name: `eval("networks." + name)` finds what is in `networks`."""
 _OF_OBJECT = (
-    (b"getattr(", regex(rb"getattr\((?<!\wgetattr\()\s{0,99}([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\s{0,99},(?!\s*[\"']\w*[\"']\s*[,)])")),
+    (
+        b"getattr(",
+        regex(
+            rb"getattr\((?<!\wgetattr\()\s{0,99}([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\s{0,99},(?!\s*[\"']\w*[\"']\s*[,)])"
+        ),
+    ),
     (b"vars(", regex(rb"vars\((?<!\wvars\()\s*([A-Za-z_]\w*)")),
     (b".__dict__", regex(rb"(?<!\w)([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\.__dict__\b")),
 )
