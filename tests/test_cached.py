@@ -516,6 +516,16 @@ class TestChanged:
         result, _ = run()
         assert same(plain(settings_with()), result)
 
+    def test_a_file_that_puts_something_into_torch(self) -> None:
+        weights = "import torch.nn as nn\n\ndef start(net):\n    nn.init.constant(net.bias, 0)\n"
+        put("weights.py", f"{weights}\nstart(nn.Linear(2, 2))\n")
+        put("patch.py", "import torch\n\ndef mine(*given): pass\n")
+        first, _ = run()
+        put("patch.py", "import torch\n\ndef mine(*given): pass\n\ntorch.nn.init.constant_ = mine\n")
+        result, asked = run()
+        assert "weights.py" in asked and "model.py" not in asked
+        assert same(plain(settings_with()), result) and not same(first, result)
+
     def test_a_file_that_is_new(self) -> None:
         run()
         put("other.py", "from tools.metrics import Meter\nimport torch\n")

@@ -549,3 +549,36 @@ def test_an_edit_costs_what_hangs_on_the_file_alone(session: Session, monkeypatc
     session.edit("model.py", f"# typed\n{MODEL}".encode())
     session.look(["train.py", "model.py"])
     assert {"train.py", "model.py"} == set(asked)
+
+
+PATCH = "import torch\n\n\ndef mine(*given):\n    return None\n\n\ntorch.nn.init.constant_ = mine\n"
+SEEKS = "import parts\n\n\ndef by(name):\n    return getattr(parts, name)\n"
+PARTS = """\
+import torch.nn as nn
+
+
+def spare(net):
+    nn.init.constant(net.bias, 0)
+
+
+def used(net):
+    nn.init.constant(net.bias, 1)
+"""
+MAIN = "import torch\nfrom parts import used\n\nused(torch.nn.Linear(2, 2))\n"
+
+
+@pytest.mark.parametrize(("other", "text"), [("patch.py", PATCH), ("seeks.py", SEEKS)], ids=["patch", "seeks"])
+def test_what_all_files_say_is_said_anew_behind_an_edit(root: Path, other: str, text: str) -> None:
+    (root / "pyproject.toml").unlink()
+    (root / ".git").mkdir()
+    plain = text.replace("torch.nn.init.constant_ = mine", "mine()").replace("getattr(parts, name)", "name")
+    for name, code in {"parts.py": PARTS, "main.py": MAIN, other: plain}.items():
+        (root / name).write_text(code)
+    session = Session(root, config.load(load().values()))
+    first = list(session.look(["parts.py", other])["parts.py"].findings)
+    assert first == as_told(session, {})["parts.py"]
+    for now in (text, plain, text):
+        session.edit(other, now.encode())
+        found = list(session.glance("parts.py").findings)
+        assert found == as_told(session, {other: now})["parts.py"]
+        assert (found == first) == (now == plain)
