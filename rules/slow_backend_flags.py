@@ -55,15 +55,19 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     ## Bad
 
     ```python
-    torch.backends.cudnn.deterministic = True  # TL607
-    torch.backends.cudnn.bencmark = True  # TL607
+    from torch.backends import cudnn
+
+    cudnn.deterministic = True  # TL607
+    cudnn.bencmark = True  # TL607
     ```
 
     ## Good
 
     ```python
-    torch.backends.cudnn.deterministic = args.deterministic  # ok
-    torch.backends.cudnn.benchmark = True  # ok
+    from torch.backends import cudnn
+
+    cudnn.deterministic = args.deterministic  # ok
+    cudnn.benchmark = True  # ok
     ```
 
     ## References
@@ -71,14 +75,15 @@ def slow_backend_flags(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/randomness.html
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
+    if site.role in ("test", "benchmark"):
+        return
     if site.name.rpartition(".")[2] in _TYPOS:
         yield site.finding(
             f"`{site.short(site.statement)}` sets nothing: the flag is called `benchmark`", at=site.statement
         )
         return
     if (
-        site.role in ("test", "benchmark")
-        or site.source.holds(_SEEDED)
+        site.source.holds(_SEEDED)
         or any(True for _ in site.flow.guards(site.target))
         or _ON_PURPOSE.search(site.function.name)
     ):
