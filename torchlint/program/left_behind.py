@@ -10,10 +10,12 @@ from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.whole_words import whole_word
 from .application import is_application, is_compiled, is_library, looks_up
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
+from .taking import defining
 
 _MAKES_NAMES = regex(
     rb"(?m)\bglobals\(\)|\bexec\(|\b__getattr__\b|\b__path__\b|\bsetattr\(|\bsys\.modules\b|^[ \t]*from\b.*\bimport[ \t]*\*"
@@ -95,18 +97,12 @@ def _is_replaced(project: Project, module: Module) -> bool:
         *module.top_classes,
         *(one.name for one in module.functions if one.parent is module.body and one.cls is None),
     ]
-    rest = [name for name in names if not _is_imported_from(project, _defining(project, module, name))]
+    rest = [name for name in names if not _is_imported_from(project, defining(project, module, name))]
     if not rest:
         return bool(names)
     alike = [path for path in project.called(module.name.rpartition(".")[2]) if path != module.path]
-    shared = [name for name in names if _is_imported_from(project, _defining(project, module, name) & {*alike})]
+    shared = [name for name in names if _is_imported_from(project, defining(project, module, name) & {*alike})]
     return 2 * len(shared) >= len(names) and not any(_is_named_elsewhere(project, module, name) for name in rest)
-
-
-def _defining(project: Project, module: Module, name: str) -> frozenset[str]:
-    """The other files that define a class or a function of that name."""
-    word = as_bytes(name)
-    return project.holders(rb"(?m)^(?:async[ \t]+)?(?:def|class)[ \t]+%s\b" % word, word=word) - {module.path}
 
 
 def _is_imported_from(project: Project, paths: frozenset[str]) -> bool:
@@ -116,7 +112,7 @@ def _is_imported_from(project: Project, paths: frozenset[str]) -> bool:
 def _is_named_elsewhere(project: Project, module: Module, name: str) -> bool:
     """Whether the code of another file has a name; a comment may say what was there before."""
     word = as_bytes(name)
-    others = project.holders(rb"\b%s\b" % word, word=word) - {module.path}
+    others = project.holders(whole_word(name).pattern, word=word) - {module.path}
     return any(
         name == (node.name if isinstance(node, ast.alias) else spelled(node))
         for other in project.modules(sorted(others))
@@ -160,11 +156,7 @@ def _is_lacking(project: Project, module: Module, dotted: str) -> bool:
 
 def _has_word(project: Project, path: str, name: str) -> bool:
     word = as_bytes(name)
-    return project.holds(path, _word(name), frozenset((word,)))
-
-
-def _word(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"\b%s\b" % as_bytes(name))
+    return project.holds(path, whole_word(name), frozenset((word,)))
 
 
 def _may_have_part(project: Project, package: str, name: str) -> bool:
@@ -177,4 +169,4 @@ def _may_have_part(project: Project, package: str, name: str) -> bool:
     folder = project.home(package).removesuffix("__init__.py")
     if not project.holds(package, _LISTS) or project.any_holds(b"", re.escape(folder + name) + r"[./]"):
         return True
-    return bool(project.holders(_word(name).pattern, word=as_bytes(name)) & project.holders(_BUILDS))
+    return bool(project.holders(whole_word(name).pattern, word=as_bytes(name)) & project.holders(_BUILDS))

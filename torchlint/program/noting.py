@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -138,8 +138,6 @@ class Noting(Project):
         """What is noted of facts, by path and name."""
         self._listed: dict[tuple[str, str], Atom] = {}
         """What is noted of tables, by kind and name."""
-        self._marks_of_said: dict[str, str] = {}
-        """Digests of what all files say, by name."""
         self._by_import: dict[str, _Importing] = {}
         """What is noted of the files whose imports hold a word."""
         self.searches: dict[Sought, str] = {}
@@ -401,22 +399,13 @@ class Noting(Project):
 
     def said(self, name: str, find: Callable[[Source], T]) -> Mapping[str, T]:
         found = self.apart(lambda: super(Noting, self).said(name, find))
-        self.note("said", name, self._mark_of_said(name, found))
+        self._note_listed("said", name, _as_texts(found))
         return found
-
-    def _mark_of_said(self, name: str, found: Mapping[str, Any]) -> str:
-        if name not in self._marks_of_said:
-            self._marks_of_said[name] = mark(f"{path} {_fact_mark(one)}" for path, one in found.items())
-        return self._marks_of_said[name]
 
     def _said_now(self, name: str) -> str | None:
         """What is noted of what files say now; None where it is not known how that is found."""
         find = self._finds.get(name) or found_by_name(name)
-        return (
-            self._mark_of_said(name, self.apart(lambda: super(Noting, self).said(name, find)))
-            if find is not None
-            else None
-        )
+        return mark(_as_texts(self.apart(lambda: super(Noting, self).said(name, find)))) if find is not None else None
 
     def any_holds(self, pattern: bytes, places: str = "", *, word: bytes = b"") -> bool:
         found = self.apart(lambda: super(Noting, self).any_holds(pattern, places, word=word))
@@ -644,7 +633,6 @@ class Noting(Project):
         self._held = {key: held for key, held in self._held.items() if re.match(key[1], place) is None}
         for name in self._said.keys() & facts.keys():
             del self._said[name]
-            self._marks_of_said.pop(name, None)
         for pattern, found in self._holders.items():
             holds = self.holds(path, re.compile(pattern))
             self._holders[pattern] = found | {path} if holds else found - {path}
@@ -664,6 +652,11 @@ def _apart(table: str) -> Any:
 
 for _table in "_by_stem _callable_words renames _aliases _importers _heirs _called_behind _definers".split():
     setattr(Noting, _table, _apart(_table))
+
+
+def _as_texts(said: Mapping[str, object]) -> Iterator[str]:
+    """What files say, a text each."""
+    return (f"{path} {_fact_mark(one)}" for path, one in said.items())
 
 
 def _fact_mark(value: object) -> str:

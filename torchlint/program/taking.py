@@ -19,17 +19,22 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def may_take(project: Project, module: Module, name: str, others: frozenset[str]) -> bool:
     """Whether one of the other files that have a name may take it from one: in an import, as a member, or by a star import."""
-    word = as_bytes(name)
-    defining = project.holders(_DEFINED.replace(b"NAME", word), word=word) - {module.path}
+    word, definers = as_bytes(name), defining(project, module, name)
     taking = others & project.holders(_TAKEN.replace(b"NAME", word), word=word)
-    if taking and not defining:
+    if taking and not definers:
         return True  # before any of them is parsed
     if any(not _takes_from_third(project, path, module, name) for path in sorted(taking)):
         return True
     starring = others & project.holders(_STAR)
-    behind = {path for path in starring & defining if _defines_last(project, path, name)}
+    behind = {path for path in starring & definers if _defines_last(project, path, name)}
     users = project.modules_for_imports(sorted(starring - behind))
     return len(users) < len(starring - behind) or any(_may_have_by_star(project, one, module, name) for one in users)
+
+
+def defining(project: Project, module: Module, name: str) -> frozenset[str]:
+    """The other files that define a class or a function of that name at their top."""
+    word = as_bytes(name)
+    return project.holders(_DEFINED.replace(b"NAME", word), word=word) - {module.path}
 
 
 def _takes_from_third(project: Project, path: str, module: Module, name: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import root_of, spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.whole_words import whole_word
 from .application import is_application, looks_up
 from .left_behind import is_left_behind, lacking
 from .project import Project
@@ -112,7 +112,7 @@ def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -
 def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
     """Whether another file may take a name from one; what it calls so itself, `ssim = measure(x)`, is another thing."""
     word = as_bytes(name)
-    others = project.holders(_named(name).pattern, word=word) - {module.path}
+    others = project.holders(whole_word(name).pattern, word=word) - {module.path}
     if may_take(project, module, name, others):
         return True
     spelled_by = others & project.holders(_SPELLED.replace(b"NAME", word), word=word)
@@ -143,20 +143,16 @@ def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bo
     return False
 
 
-def _named(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"\b%s\b" % as_bytes(name))
-
-
 def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
     """Whether a file that others of an application import, or one of its scripts, is the only one that has a name in its text.
 
     In a script it is there once: a comment may be what is exchanged, `# net = Other()`.
     """
     if not project.importers(module.path) and not (
-        module.source.holds(_IS_SCRIPT) and len(_named(name).findall(module.source.data)) == 1
+        module.source.holds(_IS_SCRIPT) and len(whole_word(name).findall(module.source.data)) == 1
     ):
         return False
-    word, named = as_bytes(name), _named(name)
+    word, named = as_bytes(name), whole_word(name)
     # Before all texts are searched for the name: `Projection` is no part of `ProjectionHelper`.
     if any(project.holds(path, named, frozenset((word,))) for path in project.named_by(module, name)):
         return False

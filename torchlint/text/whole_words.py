@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..system.regex import regex
+from ..system.stamp import as_bytes
 from .source import Searches, Words
 
 _ALONE = regex(rb"\\b(?:(\w+)|\(\?:(\w+(?:\|\w+)*)\))\\b")
@@ -45,6 +46,11 @@ def as_pattern(wanted: Searches | bytes) -> tuple[int, bytes] | None:
         return 0, b"|".join(found)
     pattern, flags = getattr(wanted, "pattern", None), getattr(wanted, "flags", None)
     return (int(flags), pattern) if isinstance(pattern, bytes) and isinstance(flags, int) else None
+
+
+def whole_word(name: str) -> re.Pattern[bytes]:
+    """Finds a name wherever it stands as a word."""
+    return re.compile(rb"\b%s\b" % as_bytes(name))
 
 
 def quickest(pattern: re.Pattern[bytes]) -> Searches:
