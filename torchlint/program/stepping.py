@@ -98,7 +98,11 @@ def own_steps(subject: Subject, path: str) -> Own:
         _look_at(project, function, loops, own)
     seldom = _seldom(project, list(dict.fromkeys(one.function for one in own.steppers)))
     own = own._replace(
-        steppers=[one for one in own.steppers if one.function not in seldom],
+        steppers=[
+            one
+            for one in own.steppers
+            if one.function not in seldom and not _is_of_dummies(function_at(project, one.function).name)
+        ],
         framework=[one for one in own.framework if one not in seldom],
     )
     for klass in module.classes if module is not None and own.framework else ():
@@ -118,6 +122,8 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
     sites = [*families.callers(project, function), *passed_on, *others]
     for site in {one.call: one for one in sites}.values():
         if alternatives.gives_other(function, site.given or site.call, stepper.asked):
+            continue
+        if _is_of_dummies(site.function.name):
             continue
         place = told_place(project, site.function)
         flow = site.function.flow
@@ -158,8 +164,8 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         targets = [one for one in (*targets, *fired) if not keeps_results(one)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
-        if weight in guards.RARE or "dummy" in names.last(call.func).lower():
-            continue  # a dummy stands in for data that is missing
+        if weight in guards.RARE or _is_of_dummies(names.last(call.func)):
+            continue
         if is_left_out(project, function, call, loop, asked.given):
             continue
         called = [
@@ -448,6 +454,11 @@ def _left_over(stepping: Sequence[Stepping]) -> set[ast.Call]:
         for call, written, loops in steps
         if loops[:1] not in backward and first.get((written, loops), call.lineno) < call.lineno
     }
+
+
+def _is_of_dummies(name: str) -> bool:
+    """Whether a function is called so that it runs with dummies, which stand in for data that is missing, or is to come."""
+    return "dummy" in name.lower()
 
 
 def _seldom(project: Project, steppers: Sequence[Place]) -> set[Place]:
