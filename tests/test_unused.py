@@ -65,6 +65,30 @@ def test_a_function_of_a_package_may_have_users_elsewhere(tmp_path: Path) -> Non
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
 
 
+STARTS = "from lib.run import start\n\nif __name__ == '__main__':\n    start()\n"
+RUNS = "import torch\nfrom .helpers import average\n\ndef start():\n    print(average([torch.ones(1)]))\n"
+
+
+def test_a_script_that_leaves_torch_to_its_folder(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, "lib/helpers.py", lib__helpers=HELPERS, lib__run=RUNS, main=STARTS)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"main": STARTS.replace("lib.run", "other.run")},
+        {"main": STARTS.replace("if __name__ == '__main__':\n    ", "")},
+    ],
+)
+def test_a_folder_that_no_script_starts(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [9] == told(tmp_path, "lib/helpers.py", lib__helpers=HELPERS, lib__run=RUNS, **files)
+
+
+def test_a_script_in_a_package_that_leaves_torch_to_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").touch()
+    assert [9] == told(tmp_path, "lib/helpers.py", lib__helpers=HELPERS, lib__run=RUNS, main=STARTS)
+
+
 def test_a_package_with_a_script_beside_its_init_is_an_application(tmp_path: Path) -> None:
     (tmp_path / "__init__.py").touch()
     main = f"{MAIN}if __name__ == '__main__':\n    pass\n"
@@ -79,9 +103,26 @@ def test_a_function_that_a_script_does_not_name(tmp_path: Path) -> None:
     assert [] == told(tmp_path, "helpers.py", helpers=script)
 
 
+def test_a_function_that_a_comment_of_a_script_calls(tmp_path: Path) -> None:
+    script = HELPERS.replace(", init_params", "") + START + "    # init_params(net)\n"
+    assert [] == told(tmp_path, "helpers.py", helpers=script)
+
+
 @pytest.mark.parametrize(
-    "end", [START + "    # init_params(net)\n", START + "    eval(name)(net)\n", "\nprint(average([1.0]))\n"]
+    "main",
+    [
+        MAIN.replace("average\n", "average, init_params\n"),
+        MAIN.replace("average\n", "(\n    average,\n    init_params,  # of a net\n)\n"),
+        MAIN.replace("average\n", "average, \\\n    init_params\n"),
+        MAIN + "# from helpers import init_params\n# init_params(net)\n",
+        MAIN + "import helpers\nnet = 1  # helpers.init_params(net)\n",
+    ],
 )
+def test_a_function_that_is_imported_and_not_used(tmp_path: Path, main: str) -> None:
+    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=main)
+
+
+@pytest.mark.parametrize("end", [START + "    eval(name)(net)\n", "\nprint(average([1.0]))\n"])
 def test_a_function_that_a_script_may_call(tmp_path: Path, end: str) -> None:
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS.replace(", init_params", "") + end)
 
@@ -89,7 +130,10 @@ def test_a_function_that_a_script_may_call(tmp_path: Path, end: str) -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {"main": MAIN.replace("average\n", "average, init_params\n")},
+        {"main": MAIN.replace("average\n", "average, init_params\n") + "init_params(net)\n"},
+        {"main": MAIN.replace("average\n", "(\n    average,\n    init_params,\n)\n") + "run(\n    init_params,\n)\n"},
+        {"main": MAIN.replace("average\n", "average, init_params as start\n") + "start(net)\n"},
+        {"main": MAIN + "print('#', helpers.init_params)\n"},
         {"main": "import torch\nimport helpers\n\ngetattr(helpers, 'init_' + kind)(net)\n"},
         {"other": "import helpers\n\nprint([getattr(helpers, name) for name in ['init_params']])\n"},
         {"helpers": HELPERS + "\nSETUP = {'params': init_params}\n"},
@@ -131,10 +175,13 @@ def test_a_function_of_whose_name_others_have_another(tmp_path: Path, files: dic
             "main": MAIN + "from tools import *\ninit_params(1)\n",
             "tools": "import helpers\ninit_params = get(helpers)\n",
         },
-        {"main": MAIN + "from tools import init_params\n", "tools": "from helpers import *\n"},
+        {"main": MAIN + "from tools import init_params\ninit_params(1)\n", "tools": "from helpers import *\n"},
         {"main": MAIN + "from tools import init_params\nimport helpers as h\nh.init_params(1)\n", "tools": OWN},
-        {"main": MAIN + "from parts.helpers import init_params\n", "parts__helpers": OWN},
-        {"main": MAIN + "from tools import init_params\n# from helpers import init_params\n", "tools": OWN},
+        {"main": MAIN + "from parts.helpers import init_params\ninit_params(1)\n", "parts__helpers": OWN},
+        {
+            "main": MAIN + "from tools import init_params\ninit_params(1)\n",
+            "tools": "from helpers import init_params\n",
+        },
     ],
 )
 def test_a_function_that_others_may_take(tmp_path: Path, files: dict[str, str]) -> None:
@@ -167,7 +214,7 @@ def test_a_name_handed_to_import_star_names_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "lines"),
     [
-        ({"main": USING + "from classes import Spare\n"}, [6, 11]),
+        ({"main": USING + "from classes import Spare\nSpare()\n"}, [6, 11]),
         ({"main": USING + "Net().start_again()\n"}, [6, 18]),
         ({"main": USING + "print(getattr(Net(), 'start_again'))\n"}, [6, 18]),
         ({"classes": CLASSES + "\nTABLE = {'spare': Spare}\n"}, [6, 11]),
@@ -257,17 +304,23 @@ PACKAGE = {
 }
 
 
-def test_a_file_that_another_one_has_replaced(tmp_path: Path) -> None:
-    assert [] == told(tmp_path, "parts/spare.py", **PACKAGE)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},  # another one has replaced it
+        {"main": "import torch\n"},
+        {"parts__used": HELPERS.replace("average", "mean")},
+        {"parts__used": "import torch\n"},
+    ],
+)
+def test_a_file_that_nobody_imports(tmp_path: Path, change: dict[str, str]) -> None:
+    assert [] == told(tmp_path, "parts/spare.py", **{**PACKAGE, **change})
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"main": "import torch\nfrom parts import used, spare\n\nspare.init_params(net)\n"},
-        {"main": "import torch\n"},  # nobody imports the other one either
-        {"parts__used": HELPERS.replace("average", "mean")},
-        {"parts__used": "import torch\n"},
         {"parts__spare": HELPERS + "\ninit_params(net)\n"},
         {"parts__spare": HELPERS + "\nnet = init_params(net)\n"},
         {"parts__spare": HELPERS + "\nif __name__ == '__main__':\n    init_params(net)\n"},
@@ -335,14 +388,12 @@ def test_a_name_of_other_letters(tmp_path: Path) -> None:
     "change",
     [
         {"main": MEASURED + "from windows import SSIM\nprint(SSIM())\n"},
-        {"main": MEASURED + "from windows import SSIM\n"},  # to choose it tomorrow
         {"main": MEASURED + "import windows\nprint(windows.ssim)\n"},
         {"main": MEASURED + "from windows import (\n    matlab as m, SSIM, ssim)\nprint(SSIM())\n"},
         {"main": MEASURED + "from windows import (matlab,\n    ssim  # of pictures\n)\nprint(ssim)\n"},
         {"main": MEASURED + "from windows import matlab, \\\n    ssim\nprint(ssim)\n"},
         {"main": MEASURED + "from windows import (\n    SSIM as S,\n    ssim as s,\n)\nprint(s)\n"},
         {"main": MEASURED + "from windows import *\nprint(ssim)\n"},
-        {"main": MEASURED + "# from windows import ssim\n"},
         {"main": MEASURED + "import importlib\nLOSSES = ['windows.SSIM']\nprint(importlib.import_module(LOSSES[0]))\n"},
         {"windows": WINDOWS + "\nbest = SSIM()\n"},
         {"windows": WINDOWS.replace("def matlab(x):\n    return x", "def matlab(x):\n    return ssim(x, x)")},
@@ -384,20 +435,16 @@ def test_a_file_that_one_called_the_same_has_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"nets__net": "import torch\nspread = None\n"},
-        {"main": "import torch\nfrom losses.scores import average\nfrom parts.scores import spread\n"},
+        {"main": "import torch\nimport losses.scores\nfrom parts.scores import average\naverage(net)\n"},
         {"main": "import torch\nimport losses.scores\nimport parts.scores\n\nparts.scores.average(net)\n"},
         {"main": "import torch\nfrom losses.scores import average\nfrom parts import scores\n\nscores.average(net)\n"},
-        {"main": "import torch\nfrom losses.scores import average\n", "parts__all": "from .scores import average\n"},
+        {
+            "main": "import torch\nfrom losses.scores import average\n",
+            "parts__all": "from .scores import average\naverage(1)\n",
+        },
         {"main": ALIKE["main"].replace("'nets.'", "'parts.'").replace("import nets", "import parts")},
         {"main": ALIKE["main"].replace("import nets\n", "")},  # a member of what?
         {"main": ALIKE["main"].replace("'nets.'", "name")},
-        {
-            "parts__scores": MORE
-            + "\ndef last(values):\n    return values[-1]\n\ndef first(values):\n    return values[0]\n\ndef none(values):\n    return values[:0]\n"
-        },
-        {"losses__scores": HELPERS.replace("average", "mean").replace("init_params", "init")},
-        {"losses__scores": "import torch\n", "losses__others": HELPERS},
         {"parts__scores": MORE + "\nif __name__ == '__main__':\n    spread([1])\n"},
     ],
 )

@@ -47,6 +47,7 @@ _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
 
 _TORCH = rb"\btorch\b"
 _SCRIPT = rb"(?m)\A(?=[\s\S]*\btorch\b)(?=[\s\S]*^if __name__ == )"
+_MAIN = rb"(?m)^if __name__ == "
 _TOP = r"[^/]+\.py$"
 _SCRIPTS = r"(?:scripts?|tools?|demos?|bin|src|code|experiments?)/[^/]+\.py$"
 """Where the scripts of a program lie that has none at its top."""
@@ -66,12 +67,23 @@ def is_library(project: Project) -> bool:
 def is_application(project: Project) -> bool:
     """Whether a project is a program and no library: scripts stand at its top, or in a folder there that is called so.
 
+    A script at the top may leave all that has to do with torch to the files that it imports.
+
     What lies beside an `__init__.py` may be a part of a package, whose users lie elsewhere.
     """
     if is_library(project):
         return False
     beside_package = project.any_holds(b"", r"__init__\.py$")
-    return project.any_holds(_SCRIPT if beside_package else _TORCH, _TOP) or project.any_holds(_SCRIPT, _SCRIPTS)
+    if project.any_holds(_SCRIPT if beside_package else _TORCH, _TOP) or project.any_holds(_SCRIPT, _SCRIPTS):
+        return True
+    return not beside_package and _starts_own_files(project)
+
+
+def _starts_own_files(project: Project) -> bool:
+    """Whether a script at the top of a project imports from a folder of it."""
+    scripts = [path for path in project.holders(_MAIN, word=b"__name__") if "/" not in project.home(path)]
+    folders = {home.partition("/")[0] for path in project.paths if "/" in (home := project.home(path))}
+    return any(folders & {word.decode("latin-1") for word in project.import_words(path)} for path in scripts)
 
 
 def is_built(root: str) -> bool:

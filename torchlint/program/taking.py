@@ -6,12 +6,22 @@ import ast
 import re
 
 from ..facts.module import Class, Function, Module
+from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.declared import import_spans
+from ..text.source import Source
+from ..text.spoken import in_code
+from ..text.whole_words import whole_word
 from .files import OUTSIDE
+from .finders import fact_of_words
 from .project import Project
 
 _TAKEN = rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*NAME[ \t]*(?:as\b|[,)#\\]|$)|\.[ \t]*NAME\b"
-"""How a file takes a name from another one: by an import of one or more lines, in a comment, too, and as a member."""
+"""How a file takes a name from another one: by an import of one or more lines, and as a member."""
+_IMPORTS = regex(rb"[ \t]*(?:from|import)[ \t\\]")
+_LISTS = regex(rb"[\w \t,()\\]*(?:#.*)?\r?")
+"""A line that may be part of an import of several lines."""
+_RENAMED = regex(rb"[ \t\\]+as\b")
 _STAR = rb"\bimport[ \t]*\*"
 _DEFINED = rb"(?m)^(?:async[ \t]+)?(?:def|class)[ \t]+NAME\b"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -20,7 +30,9 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def may_take(project: Project, module: Module, name: str, others: frozenset[str]) -> bool:
     """Whether one of the other files that have a name may take it from one: in an import, as a member, or by a star import."""
     word, definers = as_bytes(name), defining(project, module, name)
-    taking = others & project.holders(_TAKEN.replace(b"NAME", word), word=word)
+    taking = {
+        path for path in others & project.holders(_TAKEN.replace(b"NAME", word), word=word) if uses(project, path, name)
+    }
     if taking and not definers:
         return True  # before any of them is parsed
     if any(not _takes_from_third(project, path, module, name) for path in sorted(taking)):
@@ -35,6 +47,34 @@ def defining(project: Project, module: Module, name: str) -> frozenset[str]:
     """The other files that define a class or a function of that name at their top."""
     word = as_bytes(name)
     return project.holders(_DEFINED.replace(b"NAME", word), word=word) - {module.path}
+
+
+def uses(project: Project, path: str, name: str) -> bool:
+    """Whether the code of a file has a name; comments don't count, nor imports but those of a package, which hands it on."""
+    fact, find = ("says", _says) if path.endswith("__init__.py") else ("uses", _uses)
+    return bool(project.fact(path, f"{fact} {name}", lambda source: find(source, name)))
+
+
+@fact_of_words("says")
+def _says(source: Source, name: str) -> bool:
+    return next(in_code(source.data, whole_word(name)), None) is not None
+
+
+@fact_of_words("uses")
+def _uses(source: Source, name: str) -> bool:
+    data = source.data
+    listed = []
+    for found in in_code(data, whole_word(name)):
+        start, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
+        line = data[start:end] if end >= 0 else data[start:]
+        if _LISTS.fullmatch(line):
+            listed.append(found.start())
+        elif not _IMPORTS.match(line):
+            return True
+        if _RENAMED.match(data, found.end()):
+            return True  # it may have another name there
+    spans = import_spans(data) if listed else []
+    return not all(any(start <= place < end for start, end in spans) for place in listed)
 
 
 def _takes_from_third(project: Project, path: str, module: Module, name: str) -> bool:
@@ -57,7 +97,7 @@ def _takes_from_third(project: Project, path: str, module: Module, name: str) ->
 
 def _lines_taking(user: Module, name: str) -> set[int]:
     data, word = user.source.data, as_bytes(name)
-    found = re.finditer(_TAKEN.replace(b"NAME", word), data)
+    found = in_code(data, re.compile(_TAKEN.replace(b"NAME", word)))
     return {data.count(b"\n", 0, match.end()) + 1 for match in found}
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import root_of, spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.spoken import in_code
 from ..text.whole_words import whole_word
 from .application import is_application, looks_up
 from .left_behind import is_left_behind, lacking
 from .project import Project
-from .taking import may_take
+from .taking import may_take, uses
 
 _AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\b__dict__\b|\bvars\(")
 """How a file may call its own functions by names that are made as it runs."""
@@ -144,19 +146,18 @@ def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bo
 
 
 def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
-    """Whether a file that others of an application import, or one of its scripts, is the only one that has a name in its text.
-
-    In a script it is there once: a comment may be what is exchanged, `# net = Other()`.
-    """
+    """Whether a file that others of an application import, or one of its scripts, is the only one that has a name in its code."""
+    word, named = as_bytes(name), whole_word(name)
     if not project.importers(module.path) and not (
-        module.source.holds(_IS_SCRIPT) and len(whole_word(name).findall(module.source.data)) == 1
+        module.source.holds(_IS_SCRIPT) and len([*itertools.islice(in_code(module.source.data, named), 2)]) == 1
     ):
         return False
-    word, named = as_bytes(name), whole_word(name)
     # Before all texts are searched for the name: `Projection` is no part of `ProjectionHelper`.
-    if any(project.holds(path, named, frozenset((word,))) for path in project.named_by(module, name)):
+    likely = (path for path in project.named_by(module, name) if project.holds(path, named, frozenset((word,))))
+    if any(uses(project, path, name) for path in likely):
         return False
-    return project.holders(named.pattern, word=word) == {module.path}
+    others = project.holders(named.pattern, word=word) - {module.path}
+    return not any(uses(project, path, name) for path in sorted(others))
 
 
 def _is_named(module: Module, name: str, definition: ast.AST) -> bool:

@@ -27,6 +27,11 @@ _RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
 WORD = regex(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 
 
+def import_spans(data: bytes) -> list[tuple[int, int]]:
+    """Where the import statements of a text begin and end."""
+    return [found.span() for found in _IMPORT.finditer(data)]
+
+
 def import_text(source: Source) -> bytes:
     """The text of a file's import statements, on one line."""
     data = source.data
