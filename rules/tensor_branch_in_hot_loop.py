@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, logging_calls, loop_ends
+from torchlint.facts import element_tests, frequency, logging_calls, loop_ends
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import contains
 from torchlint.rule import Finding, Site, plain, rule
@@ -15,7 +15,10 @@ _CALLS = {f"{prefix}{name}()" for name in _TESTS for prefix in (".", "torch.")}
 
 @rule(
     "TL102",
-    shape=["if $_: ...", "while $_: ...", "assert $_", "$_ if $_ else $_", "$_ and $_", "$_ or $_", *plain(*_CALLS)],
+    shape=[
+        *("if $_: ...", "while $_: ...", "assert $_", "$_ if $_ else $_", "$_ and $_", "$_ or $_", *plain(*_CALLS)),
+        *("[$_ for $_ in $_]", "{$_ for $_ in $_}", "{$_: $_ for $_ in $_}", "($_ for $_ in $_)"),
+    ],
     scope="any",
     fix="none",
     impact="high",
@@ -31,7 +34,8 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     Finds `if`, `while`, `assert`, `and`, `or`, `not` and `a if t else b` whose condition is a tensor in device
     memory (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`, `end in tokens`), in a step loop or in what it calls.
-    In evaluation and generation loops, and in what these call, it is an `info`.
+    In evaluation and generation loops, and in what these call, it is an `info`; so is, wherever it stands, the condition of a
+    comprehension that compares the elements of a tensor proven to be on the device (`[i for i, token in enumerate(tokens) if token in ends]`).
 
     ## Why is this slow?
 
@@ -77,6 +81,9 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
+    if isinstance(site.target, element_tests.COMPREHENSION):
+        yield from _compared(site)
+        return
     branch = _branch(site)
     test = _test(branch) if branch is not None and site.may_have_accelerator else None
     if branch is None or test is None:
@@ -99,6 +106,17 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {frequency.how_often(place)}"
     yield site.finding(message, severity=level, at=found, related=place.why_hot())
+
+
+def _compared(site: Site) -> Iterator[Finding]:
+    """`[i for i, token in enumerate(tokens) if token in ends]`: each comparison asks the device for one element."""
+    test = next(element_tests.of_device(site, site.target), None)
+    if test is None or site.role == "test" or site.rare or site.in_compiled or frequency.shows(site.function):
+        return
+    message = (
+        f"`{site.short(test)}` waits for the device once for each element of this comprehension: read them all at once"
+    )
+    yield site.finding(message, severity=frequency.severity(site) or "info", at=test, related=site.why_hot())
 
 
 def _in_message(site: Site, read: ast.Call) -> bool:

@@ -114,13 +114,13 @@ class Consumers:
         for one in near[:_NEAR]:
             if isinstance(one, GOES_THROUGH):
                 if one not in self._given:
-                    self._given[one] = dict(_given(one.target, one.iter))
+                    self._given[one] = dict(parts_given(one.target, one.iter))
                 if name.id in self._given[one]:
                     return self._given[one][name.id]
         return None
 
 
-def _given(target: ast.expr, whole: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
+def parts_given(target: ast.expr, whole: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
     """The names of a target, each with the part of the iterable that gives it; None for what is counted."""
     todo: list[tuple[ast.expr, ast.expr | None]] = [(target, whole)]
     while todo:

@@ -62,6 +62,8 @@ _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
 _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 """`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
+_EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
+"""`for token in tokens if`: the condition of a comprehension"""
 _NAME = regex(rb"[a-z_]\w*(\[)?")
 _ASSIGNED = regex(rb" = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 """What is assigned: the rest of the line, with the next one where a call begins at its end."""
@@ -128,6 +130,7 @@ class _Part:
         self.indices += [(match.start(1), match[1]) for some in (_FIRST, _LAST) for match in some.finditer(data)]
         self.indices += [(match.start(1), match[1]) for match in _RESHAPED.finditer(data)]
         self.over = [match.start() for match in _OVER.finditer(data)]
+        self.over += [_opened(data, match.start()) for match in _EACH.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
