@@ -14,7 +14,13 @@ from torchlint.settings.config import Settings
 PRELUDE = "import torch\ndevice = torch.device('cuda')\n"
 
 
-@pytest.mark.parametrize("code", ["TL101", "TL102", "TL104", "TL105", "TL108", "TL109", "TL112", "TL402", "TL405"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("TL101", "TL102", "TL104", "TL105", "TL108", "TL109", "TL112", "TL402", "TL405"),
+        *("TL201", "TL202", "TL203", "TL204", "TL205", "TL206", "TL207", "TL208"),
+    ],
+)
 def test_the_bad_example_of_a_rule_in_a_test(code: str) -> None:
     match = re.search(r"^## Bad\n.*?```python\n(.*?)^```", load()[code].doc, re.MULTILINE | re.DOTALL)
     assert match is not None

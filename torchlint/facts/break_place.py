@@ -47,10 +47,10 @@ class Break(NamedTuple):
 
 
 def found(place: Place, construct: str, why: str) -> Break | None:
-    """The break, unless the target torch traces the construct or the place is rarely reached."""
+    """The break, unless the target torch traces the construct, the place is rarely reached or a test tries it."""
     breaks = break_table.ids(construct, "breaks", place.torch)
     fullgraph = break_table.ids(construct, "fullgraph", place.torch)
-    if not (breaks or fullgraph) or place.rare:
+    if not (breaks or fullgraph) or place.rare or place.role == "test":
         return None
     if any(option in breaks or _CAPTURES.get(option) in breaks for option in place.dynamo_options):
         return None
