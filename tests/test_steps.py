@@ -1792,6 +1792,20 @@ def test_an_abstract_method_that_subclasses_fill() -> None:
     check({"base.py": base, "heir.py": heir})
 
 
+@pytest.mark.parametrize(("many", "mark"), [(60, "  # hot"), (120, "")])
+def test_a_method_that_many_subclasses_fill(many: int, mark: str) -> None:
+    """A call of what sixty classes have runs any of them; of what more than a hundred have it says nothing."""
+    base = "import torch\nclass Base:\n    def losses(self, x):\n        raise NotImplementedError\n"
+    train = (
+        "from base import Base\ndef train(part: Base, loader):\n    for x in loader:\n        loss = part.losses(x)  # hot\n"
+        "        loss.backward()  # hot\n        optimizer.step()  # hot\n"
+    )
+    heirs = (
+        f"class Heir{at}(Base):\n    def losses(self, x):\n        return self.net(x){mark}\n" for at in range(many)
+    )
+    check({"base.py": base, "heirs.py": "from base import Base\n" + "".join(heirs), "train.py": train})
+
+
 def test_a_loop_that_repeats_what_is_random_evaluates_nothing() -> None:
     check_one(
         "TRIALS = 8\nMANY = 1000\nfew = 3\nfew = 4\n"

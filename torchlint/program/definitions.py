@@ -27,7 +27,7 @@ _OF_EACH_MODULE = frozenset(
     requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
 SEARCH_PATH = regex(rb"sys\.path")
-MOST_HEIRS = 40
+MOST_HEIRS = 100
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
 
