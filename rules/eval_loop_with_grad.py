@@ -26,7 +26,8 @@ from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
 _PREDICTS = regex(
-    r"^_?(?:predict|infer|inference|recogni[sz]e|classify|detect|embed|select_action|get_action|choose_action|act)(?:_|$)"
+    r"^_?(?:predict|infer|inference|recogni[sz]e|classify|detect|embed|select_action|get_action|choose_action|act"
+    r"|eval|evaluate|test|validate|demo|generate|sample|visuali[sz]e|interpolate|summary)(?:_|$)"
 )
 _TO_HOST = regex(r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|detach")
 """What helpers are called that take a tensor to the host: `to_np(x)`."""
@@ -78,8 +79,9 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     asks for no gradients and nobody trains on it later.
     With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
     methods, and in methods that loops call, too.
-    In a function that predicts for whoever calls it (`predict`, `infer`, `select_action`), outside of loops too, a model of which all
-    results leave their graph, `self.model(x).detach().cpu().numpy()` (info).
+    In a function that predicts, tests or generates for whoever calls it (`predict`, `infer`, `select_action`, `evaluate`, `sample`), and behind
+    `model.eval()` in any other that trains nothing, outside of loops too, a model of which all results leave their graph,
+    `self.model(x).detach().cpu().numpy()` (info).
     In a script, outside of loops too, what is read at once, `model(x).argmax(1).eq(y).float().mean().item()`, or made a picture of,
     `save_image(model.decode(code), "out.png")` (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
@@ -218,7 +220,8 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
     if (trains and is_frozen(site, model[-1])) or freezes_itself(value):
         return
     told: set[ast.AST | None] = set()
-    for other in site.flow.calls:
+    # Of what one loop runs the model itself is told first.
+    for other in sorted(site.flow.calls, key=lambda call: not evaluation_mode.is_itself(call, model)):
         around = next(reversed([None, *site.flow.loops(other)]))
         if other.lineno <= call.lineno or around in told or not evaluation_mode.runs(site, other, model):
             continue
@@ -241,6 +244,8 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             yield from (_wasted(site.at(*one)) for one in inner)
         elif loops or alone:
             yield _recorded(site, site.function, other)
+        elif not trains and evaluation_mode.is_itself(other, model) and _is_dropped(site, other):
+            yield _once(site, other)
         else:
             continue
         if around is None:
@@ -250,6 +255,14 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         yield from _in_functions(site, model)
     if not told and site.settings.preview:
         yield from _elsewhere(site, model)
+
+
+def _is_dropped(site: Site, call: ast.Call) -> bool:
+    """Whether a call that runs once, outside of models and tests, records a graph that nothing uses."""
+    klass = site.function.cls
+    if site.function.name == "__init__" or (klass is not None and site.project.is_module(klass)):
+        return False
+    return graph_liveness.is_dead(site, call) and not _frozen(site, call)
 
 
 def _is_unused_beside(site: Site, call: ast.Call, model: Model, *, trains: bool) -> bool:
