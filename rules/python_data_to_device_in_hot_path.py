@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import empties, frequency, syntax
 from torchlint.facts import host_reads as reads
-from torchlint.facts.bindings import Assigned
+from torchlint.facts.bindings import Assigned, Narrowed
 from torchlint.facts.first_time import missed_for
 from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed, is_of_device
@@ -137,8 +137,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
         if not (_on_call(site) if constant else only_grows(site, data)):
             return
         level = "info"
-    if value.kind == "number" and not constant and frequency.behind_type_test(site):
-        return  # a path for tensors of what is a number in most programs
+    one = not constant and (value.kind == "number" or _may_be_given(site, data))
+    if one and frequency.behind_type_test(site):
+        return  # a path for tensors of what is a number in most programs, or for numbers of what is a tensor
     yield site.finding(message, severity=level, related=site.why_hot())
 
 
@@ -374,6 +375,20 @@ def _is_given(site: Site, data: ast.expr) -> bool:
     given = data.elts[0]
     known = isinstance(given, ast.Name) and given.id in site.flow.parameters
     return known and site.value(given).kind == "unknown"
+
+
+def _may_be_given(site: Site, data: ast.expr) -> bool:
+    """`[timesteps]` of a parameter, or of `timesteps = timestep`, for which no caller that is known gives a number."""
+    given = data.elts[0] if isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1 else None
+    bound = site.function.bindings.reach.get(given) if given is not None else None
+    while isinstance(bound, Narrowed):
+        bound = bound.before
+    if isinstance(bound, Assigned):
+        given = bound.node
+    if not isinstance(given, ast.Name) or given.id not in site.flow.parameters:
+        return False
+    passed = site.project.parameter(site.function, given.id)
+    return passed.kind != "number"
 
 
 def _leaves_early(site: Site) -> bool:

@@ -12,6 +12,7 @@ from torchlint.rule.lazy import regex
 _NAMES = "script trace trace_module freeze optimize_for_inference fork wait interface".split()
 _USES = (("", "(...)"), ("@", "\ndef $made(*$_): ..."), ("@", "\nclass $made: ..."))
 _BY_NAME = regex(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
+_EXPORTS = regex(r"(?:^|_)export(?:$|_)")
 
 
 @rule(
@@ -39,7 +40,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
-    asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`), is not
+    asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`, `export.py`), is not
     reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph` or for another library,
     nor a class that only holds data (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
@@ -86,9 +87,15 @@ def _plain_class(site: Site) -> Class | None:
 
 
 def _asked_for(site: Site) -> bool:
-    """Whether the file, the function or a condition around the place says TorchScript: then a user asked for it."""
-    folders, _, name = site.place.lower().rpartition("/")
-    if "torchscript" in name.replace("_", "") or "jit" in folders.split("/") or _BY_NAME.search(site.function.name):
+    """Whether the file, the function or a condition around the place says TorchScript, or exports: then a user asked for it."""
+    folders, _, file = site.place.lower().rpartition("/")
+    name = file.removesuffix(".py")
+    if (
+        "torchscript" in name.replace("_", "")
+        or _EXPORTS.search(name)
+        or "jit" in folders.split("/")
+        or _BY_NAME.search(site.function.name)
+    ):
         return True
     loops = [loop.iter for loop in site.flow.loops(site.target) if isinstance(loop, ast.For)]
     if any(_BY_NAME.search(site.text(looped)) for looped in loops):

@@ -73,6 +73,13 @@ def test_torchscript_in_a_folder_of_that_name() -> None:
     assert [] == found("TL904", "export_torch_script.py")
 
 
+def test_torchscript_in_a_file_that_exports() -> None:
+    assert ["TL904", "TL904"] == found("TL904", "exported.py")
+    assert [] == found("TL904", "export.py")
+    assert [] == found("TL904", "tools/export_model.py")
+    assert [] == found("TL904", "model_export.py")
+
+
 def test_a_forward_of_a_test_tells_nothing_of_what_it_calls() -> None:
     rows = "import torch\n\ndef dense(x):\n    x = x.cuda()\n    return [x[:n.item()] for n in x.sum(1)]\n"
     net = "from torch import nn\nfrom rows import dense\nclass Net(nn.Module):\n    def forward(self, x):\n        return dense(x)\n"

@@ -499,6 +499,25 @@ def test_what_a_lambda_shows_of_names_around_it(value_of: ValueOf, code: str, ex
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        ("x = load()\ny = x.unsqueeze(0)\n[x for x in found][0]", "unknown"),
+        ("x = load()\ny = x.unsqueeze(0)\n[x['score'] for x in found if x['label']][0]", "unknown"),
+        ("x = load()\ny = x.unsqueeze(0)\n{i: x for i, x in enumerate(found)}['a']", "unknown"),
+        ("x = load()\ny = [x.unsqueeze(0) for x in found]\nx", "unknown"),
+        ("x = load()\ny = [(i, x.unsqueeze(0)) for i, x in found]\nx", "unknown"),
+        ("x = load()\ny = [x for x in x.unsqueeze(0)]\nx", "tensor"),
+        ("x = load()\ny = [x.unsqueeze(0) for z in found]\nx", "tensor"),
+        ("[(x, x.unsqueeze(0)) for x in found if x is not None][0][0]", "tensor"),
+        ("[z for x in found for z in x if x.unsqueeze(0)][0]", "tensor"),
+        ("[(x.y, x.y.unsqueeze(0)) for x in found][0][0]", "tensor"),
+    ],
+)
+def test_what_a_comprehension_shows_of_its_own_names(value_of: ValueOf, code: str, expected: str) -> None:
+    assert value_of(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
         ("random.sample(unknown, 3)", "list[unknown]"),
         ("random.sample(range(5), 3)", "list[number]"),
         ("random.choices([t, t], k=2)", "list[tensor @cpu]"),

@@ -251,6 +251,8 @@ class Bindings:
         """The dotted names ever bound, by what they are attributes of."""
         self._attributes: set[str] = set()
         """Their last parts."""
+        self.of_comprehensions: dict[Binding, bool] = {}
+        """What comprehensions bind to names of their own, and whether they use it as only a tensor can be."""
         self._uses: set[tuple[str, str | None]] = set()
         """How names and attributes are used, where that tells tensors."""
         self.sliced: set[str | None] = set()
@@ -718,11 +720,16 @@ class Bindings:
             self.yielded.append(self._new(Assigned(node.value)))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+        self._read(node.generators[0].iter)
         mark = len(self._journal)
         before = len(self._walruses)
+        around, self._uses = self._uses, set()
+        own: dict[str, Binding] = {}
         for generator in node.generators:
-            self._read(generator.iter)
+            if generator is not node.generators[0]:
+                self._read(generator.iter)
             self._bind(generator.target, self._new(Iterated(generator.iter)))
+            own.update((name, self._env[name]) for name in _bound_by(generator.target))
             for test in generator.ifs:
                 self._read(test)
                 self._narrow(test, True)
@@ -732,6 +739,11 @@ class Bindings:
         else:
             self._read(node.elt)
         changes = self._take_back(mark)
+        shown = _of_tensors(self._uses)
+        self.of_comprehensions.update((binding, name in shown) for name, binding in own.items())
+        # What is called alike around the comprehension is something else.
+        around.update((how, key) for how, key in self._uses if key not in own)
+        self._uses = around
         # They are names of what is around the comprehension.
         bound = {name: changes[name] for name in self._walruses[before:] if name in changes}
         self._apply(self._joined({}, False, bound, False))
@@ -762,6 +774,11 @@ def _of_tensors(uses: Iterable[tuple[str, str | None]]) -> frozenset[str]:
         if key is not None:
             keys[how].add(key)
     return frozenset((keys["used"] | (keys["sized"] & keys["placed"])) - keys["converted"])
+
+
+def _bound_by(target: ast.expr) -> list[str]:
+    """The names that a loop binds."""
+    return [part.id for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
 
 
 def shows_tensor(method: str, call: ast.Call) -> bool:

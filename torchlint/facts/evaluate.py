@@ -23,6 +23,7 @@ from .values import (
     LIST,
     NDARRAY,
     ON_ACCELERATOR,
+    Device,
     Dict,
     FunctionValue,
     List,
@@ -81,12 +82,19 @@ def _compare(values: Evaluator, node: ast.Compare) -> Value:
     if tensors and not any(v.kind in ("none", "str") for v in others):
         certainty = max(v.certainty for v in tensors)
         scalar = all(v.scalar for v in tensors) and all(v.kind == "number" for v in others)
-        return Tensor(certainty, device=operator_results.mixed(*sides), boolean=True, scalar=scalar)
+        return Tensor(certainty, device=_compared_on(sides), boolean=True, scalar=scalar)
     if any(v.kind == "ndarray" for v in sides):
         return NDARRAY
     if _asked_as_tensor(values, node):
         return Tensor(LIKELY, device=operator_results.mixed(*sides), boolean=True)
     return BOOL
+
+
+def _compared_on(sides: list[Value]) -> Device:
+    """Where a comparison runs: beside a tensor of the host, what only may be a tensor is a number, or on the host as well."""
+    if any(side.is_tensor and side.on_cpu for side in sides):
+        sides = [side for side in sides if side.kind != "tensor" or side.proven or side.device]
+    return operator_results.mixed(*sides)
 
 
 def _asked_as_tensor(values: Evaluator, node: ast.Compare) -> bool:

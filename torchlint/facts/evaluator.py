@@ -11,7 +11,7 @@ from ..query.database import Database
 from . import common_names, names, narrowing, operations, operator_results
 from . import torch_table as table
 from .arguments import Arguments
-from .bindings import Binding, Parameter
+from .bindings import Binding, Narrowed, Parameter
 from .chosen import Choice, may_return
 from .module import Class, Function, Module, key_of
 from .nodes import number, root_of
@@ -203,8 +203,7 @@ class Evaluator:
         value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
         if not value.proven and name in self.bindings.trained and value.kind in ("unknown", "tensor"):
             return ModuleValue(LIKELY, device=value.device)
-        shown = binding.used if isinstance(binding, Parameter) else name in self.evidence
-        if not value.proven and shown and narrowing.may_be_tensor(value):
+        if not value.proven and self._is_shown(name, binding) and narrowing.may_be_tensor(value):
             value = narrowing.used_as_tensor(value)
         elif not value.proven and value.kind == "tensor" and not value.from_loader and self.is_used_whole(name):
             if "ndarray" in value.other_kinds:
@@ -213,6 +212,15 @@ class Evaluator:
         if not value and common_names.DEVICE_NAME.search(name):
             return LIKELY_DEVICE
         return value
+
+    def _is_shown(self, name: str, binding: Binding | None) -> bool:
+        """Whether a name is used as only a tensor can be; of a lambda or a comprehension, whether its own is, there."""
+        while isinstance(binding, Narrowed):
+            binding = binding.before
+        if isinstance(binding, Parameter):
+            return binding.used
+        own = self.bindings.of_comprehensions.get(binding) if binding is not None else None
+        return name in self.evidence if own is None else own
 
     def is_used_whole(self, name: str) -> bool:
         """Whether what may be a tensor has rows and columns, or, where it is given to a forward, a shape."""

@@ -86,8 +86,9 @@ def _is_copied(place: Place, call: ast.Call) -> bool:
 
 
 def _is_read(value: Value) -> bool:
-    """Whether a value is a tensor of the device: for certain, or what is made of a model's output."""
-    return value.kind == "tensor" and (value.proven or value.grad) and not value.on_cpu and not value.from_loader
+    """Whether a value is a tensor of the device, and there each time: for certain, or what is made of a model's output."""
+    known = value.kind == "tensor" and (value.proven or value.grad) and "none" not in value.other_kinds
+    return known and not value.on_cpu and not value.from_loader
 
 
 def _is_own(place: Place, call: ast.Call) -> bool:

@@ -10,10 +10,15 @@ from ..facts import layers, names
 from ..facts.calls import calculated
 from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function
+from ..facts.moves import MOVES
+from ..facts.nodes import given_to, receiver_of
 from ..facts.promises import promised
-from ..facts.values import BOOL, LIKELY, UNKNOWN, ModuleValue, Tensor, Value, join, join_all, replace
+from ..facts.values import BOOL, LIKELY, UNKNOWN, Device, ModuleValue, Tensor, Value, join, join_all, replace
 from ..system.stamp import as_bytes
 from .texts import MAX_SITES
+
+_PREPARING = ("Accelerator", "Fabric")
+_TAKE_TO_DEVICE = (*sorted(MOVES), "prepare", "prepare_model", "setup", "setup_module")
 
 
 class Code(Protocol):
@@ -66,7 +71,25 @@ def _registered(code: Code, klass: Class, name: str) -> Value:
     value = code.value(init, made) if made is not None else UNKNOWN
     if value.kind != "tensor" or not value.proven:
         return Tensor(parameter=True)
-    return Tensor(parameter=True, boolean=value.boolean, scalar=value.scalar)
+    device: Device = "cpu" if value.device == "cpu" and _prepares_parts(code, init) else ""
+    return Tensor(parameter=True, device=device, boolean=value.boolean, scalar=value.scalar)
+
+
+def _prepares_parts(code: Code, init: Function) -> bool:
+    """Whether a constructor makes an Accelerator, or a Fabric, that moves what the object holds, and the class moves no whole object.
+
+    A trainer of that kind is a module for its `state_dict` alone: its own buffers stay where they are made.
+    """
+    made = [call for name in _PREPARING for call in init.flow.calls_named(name)]
+    if init.cls is None or not any(code.value(init, call).kind == "accelerator" for call in made):
+        return False
+    methods = init.cls.methods.values()
+    calls = [(method, call) for method in methods for name in _TAKE_TO_DEVICE for call in method.flow.calls_named(name)]
+    return not any(
+        isinstance(one, ast.Name) and one.id == method.own_name
+        for method, call in calls
+        for one in (receiver_of(call), *given_to(call))
+    )
 
 
 def declared(code: Code, klass: Class, name: str) -> Value:

@@ -235,7 +235,10 @@ class Project(Definitions):
 
     @question("keywords", DICT, by="_ask")
     def keywords(self, function: Function) -> Value:
-        """The dictionary that `**kwargs` of a function is: its keys are known where all callers write them."""
+        """The dictionary that `**kwargs` of a function is: its keys are known where all callers write them.
+
+        What only some of them write may be missing, which is as if it were None.
+        """
         given = []
         for site in self.call_sites(function, MAX_SITES) or ():
             keys: dict[str, Value] = {}
@@ -251,7 +254,8 @@ class Project(Definitions):
             keys = {key: value for key, value in keys.items() if key not in function.positions}
             each = join_all([*keys.values(), *others]) if others else None
             given.append(Dict(entries=None if others else keys, element=each))
-        return join_all(given) if given else DICT
+        whole = join_all(given) if given else DICT
+        return replace(whole, entries=_with_missing(whole.entries, given)) if whole.entries else whole
 
     @question("positional rest", TUPLE, by="_ask")
     def positional_rest(self, function: Function) -> Value:
@@ -622,3 +626,12 @@ class Project(Definitions):
             makers = self.named_by(klass.module, klass.name)
             paths &= {path for maker in makers for path in self.importers(maker)} if len(makers) <= MAX_SITES else set()
         return sorted(paths) if len(paths) <= MAX_SITES else []
+
+
+def _with_missing(entries: Mapping[str, Value], given: Sequence[Value]) -> dict[str, Value]:
+    """What calls give by name, of which some do not give all."""
+    known = [one.entries for one in given if one.entries is not None]
+    return {
+        key: value if all(key in one for one in known) else replace(value, other_kinds=value.other_kinds | {"none"})
+        for key, value in entries.items()
+    }

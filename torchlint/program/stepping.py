@@ -271,7 +271,7 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
     outside: set[str] = set()
     asked: dict[tuple[Said, ...], None] = {}
     stepping = [(call, parts, _step_loops(project, function, call)) for call, parts in _stepping(project, function)]
-    left_over = _left_over(stepping)
+    left_over = _left_over(stepping) | _once_for_all(project, function, stepping)
     stepping += _around_trained(project, function, stepping)
     for call, parts, loops in stepping:
         if call in left_over:
@@ -454,6 +454,27 @@ def _left_over(stepping: Sequence[Stepping]) -> set[ast.Call]:
         for call, written, loops in steps
         if loops[:1] not in backward and first.get((written, loops), call.lineno) < call.lineno
     }
+
+
+def _once_for_all(project: Project, function: Function, stepping: Sequence[Stepping]) -> set[ast.Call]:
+    """The steps with the gradients of all that a loop in front went through, beside a loop that steps for each batch: once an epoch."""
+    gathering = {loops[0]: call.lineno for call, parts, loops in stepping if loops and "backward" in parts}
+    once = [call for call, parts, loops in stepping if parts == ("step",) and not loops]
+    outside = any("backward" in parts and not loops for _, parts, loops in stepping)
+    if not once or not gathering or outside:
+        return set()
+    whole = {loops[0] for _, parts, loops in stepping if loops and "step" in parts} & gathering.keys()
+    if not any(_is_over_batches(project, function, loop) for loop in whole):
+        return set()
+    return {call for call in once if any(line < call.lineno for line in gathering.values())}
+
+
+def _is_over_batches(project: Project, function: Function, loop: Loop) -> bool:
+    """`for x, y in loader`, `for start in range(0, len(data), size)`"""
+    match loop:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_, _, _])):
+            return True
+    return isinstance(loop, ast.For) and brings_batches(project, function, loop.iter)
 
 
 def _is_of_dummies(name: str) -> bool:
