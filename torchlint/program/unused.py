@@ -70,7 +70,7 @@ def _is_unused(project: Project, function: Function) -> bool:
 @question("unused class", False)
 def _is_unused_class(project: Project, klass: Class) -> bool:
     module = klass.module
-    if klass.node.decorator_list or klass.parent is not module.body or not _is_plain(project, klass):
+    if klass.node.decorator_list or klass.parent is not module.body or not is_plain(project, klass):
         return False
     if _is_used(project, module, klass.name, klass.node):
         return False
@@ -88,12 +88,12 @@ def _is_unused_method(project: Project, method: Function) -> bool:
         or method.decorator_names - {"staticmethod", "classmethod"}
     ):
         return False
-    if not _is_plain(project, klass) or not _is_named_nowhere_else(project, module, name) or looks_up(project, module):
+    if not is_plain(project, klass) or not _is_named_nowhere_else(project, module, name) or looks_up(project, module):
         return False
     return not module.source.holds(_BY_PARTS) and not _is_named(module, name, method.node)
 
 
-def _is_plain(project: Project, klass: Class) -> bool:
+def is_plain(project: Project, klass: Class) -> bool:
     """Whether a class inherits from nothing that may look for it, or for methods of it, by itself."""
     return all(
         not one.node.keywords and "__init_subclass__" not in one.methods and project.has_plain_bases(one, _PLAIN_BASES)
