@@ -488,6 +488,65 @@ def test_a_file_whose_imports_may_work(tmp_path: Path, change: dict[str, str]) -
     assert 1 == len(told(tmp_path, "old.py", **files))
 
 
+MOVED = (
+    "from torch.nn import init\nfrom .trainer import Trainer\n\ndef start(w):\n    init.xavier_uniform(w)\n\nstart(1)\n"
+)
+TRAINERS = {"trainers__trainer": "class Trainer:\n    pass\n", "trainers__old__moved": MOVED}
+
+
+def test_a_file_that_imports_one_from_where_it_was_before(tmp_path: Path) -> None:
+    (tmp_path / "trainers").mkdir()
+    assert [] == told(tmp_path, "trainers/old/moved.py", **TRAINERS)
+
+
+def test_a_file_that_imports_one_that_is_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "trainers").mkdir()
+    assert [] == told(tmp_path, "trainers/old/moved.py", trainers__old__moved=MOVED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trainers__old__trainer": "Trainer = 1\n"},
+        {"trainers__old__trainer__Trainer": "x = 1\n"},
+        {"trainers__old__moved": MOVED.replace(".trainer", "..trainer")},
+        {"trainers__old__moved": MOVED.replace(".trainer", "....trainer")},
+        {"trainers__old__moved": MOVED.replace(".trainer", "trainer")},
+        {"trainers__old__moved": MOVED.replace(".trainer", ".")},
+        {"trainers__old__moved": MOVED.replace(".trainer", "._trainer")},
+        {"trainers__old__moved": MOVED.replace(".trainer", ".trainer_pb2")},
+        {"trainers__old__moved": MOVED.replace(".trainer", ".version.trainer")},
+        {
+            "trainers__old__moved": MOVED.replace(
+                "from .trainer import Trainer", "try:\n    from .trainer import Trainer\nexcept ImportError:\n    pass"
+            )
+        },
+        {"trainers__old__moved": MOVED.replace("from .trainer", "if w:\n    from .trainer")},
+        {
+            "setup": "from setuptools import setup, Extension\nsetup(ext_modules=[Extension('trainers.old.trainer', [])])\n"
+        },
+        {"start": "import trainers\ntrainers.__path__ += ['elsewhere']\n"},
+        {"start": "import sys\nsys.modules['trainers.old.trainer'] = sys\n"},
+    ],
+)
+def test_a_file_that_may_import_one_beside_it(tmp_path: Path, change: dict[str, str]) -> None:
+    (tmp_path / "trainers" / "old").mkdir(parents=True)
+    assert 1 == len(told(tmp_path, "trainers/old/moved.py", **{**TRAINERS, **change}))
+
+
+@pytest.mark.parametrize("name", ["trainer.cpython-311-x86_64-linux-gnu.so", "trainer.pyx", "trainer"])
+def test_a_file_that_imports_what_is_no_python(tmp_path: Path, name: str) -> None:
+    (tmp_path / "trainers" / "old").mkdir(parents=True)
+    (tmp_path / "trainers" / "old" / name).touch()
+    assert [5] == told(tmp_path, "trainers/old/moved.py", **TRAINERS)
+
+
+def test_a_file_that_imports_what_git_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "trainers" / "old").mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("trainers/old/trainer.py\n")
+    assert [5] == told(tmp_path, "trainers/old/moved.py", trainers__old__trainer="Trainer = 1\n", **TRAINERS)
+
+
 PACK = '__all__ = ["optimizers"]\n\nfrom . import optimizers\n'
 """A package that is installed, and has no `amp` any more."""
 SETUP = "from setuptools import setup\nsetup(name='pack')\n"
