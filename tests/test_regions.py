@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,12 @@ from torchlint.text.spoken import in_code
 Files = dict[str, str]
 MARK = re.compile(r"# (compiled|fullgraph)\b")
 HEAD = "import torch\nfrom torch import nn\n"
+
+
+@pytest.fixture(autouse=True)
+def anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The programs lie where nothing says that they are a library."""
+    monkeypatch.chdir(tmp_path)
 
 
 def regions_of(files: Files, patterns: Sequence[str] = ()) -> Regions:
@@ -169,6 +176,90 @@ def test_what_a_method_compiles_that_a_class_has_in_the_place_of_its_own() -> No
     base = "class Base(nn.Module):\n    def compile(self):\n        pass\n"
     check_one(base + OWN.format(does="super().compile()", base="Base", net="") + "net = Net()\nnet.compile()")
     check_one(OWN.format(does="super().compile()", base="Base", net=""))
+
+
+LOSS = (
+    HEAD
+    + """class Loss({base}):
+    def loss(self, x):
+        return x{mark}
+    def compile(self, **options):
+        self.loss = torch.compile(self.loss, **options)
+    def call(self, x):
+        return self.loss(x)
+"""
+)
+TRAINER = (
+    HEAD
+    + """from loss import Loss
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.crit = Loss()
+    def step(self, x):
+        return self.crit.loss(x)
+"""
+)
+
+
+def check_loss(mark: str, *more: str, base: str = "object", **files: str) -> None:
+    texts = {f"{name}.py": text for name, text in files.items()}
+    check({"loss.py": LOSS.format(base=base, mark=mark), "train.py": TRAINER + "".join(more), **texts})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "        # self.crit.compile()\n",
+        "    def start(self):\n        self.model.compile()\n",
+        "    def start(self):\n        if self.crit is not None and isinstance(self.crit, Loss):\n            self.model.compile()\n",
+        "class Other:\n    def __init__(self, crit):\n        self.crit = crit\n        run(self.crit)\nload().part.compile()\n",
+        "import re\nre.compile('a')\ntorch.compile(print)\n",
+        "class Heir(Loss):\n    def compile(self):\n        super().compile()\n",
+    ],
+)
+def test_a_method_that_compiles_and_nobody_calls(more: str) -> None:
+    check_loss("", more)
+    check_loss("", more, base="nn.Module")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "    def start(self):\n        self.crit.compile()\n",
+        "Trainer(1).crit.compile()\n",
+        "def start(trainer):\n    trainer.crit.compile()\n",
+        "loss = Loss()\nloss.compile()\n",
+        "    def start(self):\n        for part in (self.model, self.crit):\n            part.compile()\n",
+        "    def start(self):\n        start(self.crit)\ndef start(part):\n    part.compile()\n",
+        "    def start(self):\n        Loss.compile(self.crit)\n",
+        "    def start(self):\n        run(self.crit.compile)\n        self.model.compile()\n",
+        "LOSSES = {'l1': Loss}\nload().compile()\n",
+        "def make():\n    return Loss()\nmake().compile()\n",
+        "class Heir(Loss):\n    def start(self):\n        super().compile()\n",
+        "class Heir(Loss):\n    def start(self):\n        self.compile()\n",
+        "class Heir(Loss):\n    def compile(self):\n        super().compile()\nheir = Heir()\nheir.compile()\n",
+    ],
+)
+def test_a_method_that_compiles_and_may_be_called(more: str) -> None:
+    check_loss("  # compiled", more)
+
+
+def test_a_method_that_compiles_and_another_file_calls() -> None:
+    check_loss("  # compiled", other="def start(trainer):\n    trainer.crit.compile()\n")
+    check_loss("  # compiled", other="def start(trainer):\n    part = trainer.crit\n    part.compile()\n")
+
+
+def test_a_method_of_a_module_is_called_on_what_holds_it() -> None:
+    more = "def start(model):\n    for part in model.children():\n        part.compile()\n"
+    check_loss("  # compiled", more, base="nn.Module")
+    check_loss("", more)
+
+
+def test_a_method_that_compiles_is_for_the_users_of_a_library() -> None:
+    check_loss("  # compiled", setup="from setuptools import setup\nsetup()\n")
+    check_loss("  # compiled", base="lightning.LightningModule")
 
 
 def test_blocks_that_a_model_of_diffusers_declares() -> None:

@@ -193,6 +193,81 @@ def test_what_is_installed_is_for_others(tmp_path: Path) -> None:
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
 
 
+TOOL = HELPERS.replace(", init_params", "") + START
+
+
+def told_of_tool(root: Path, name: str, **files: str) -> list[int]:
+    """The lines of a file that something is told of, in a library with a package `lib`."""
+    (root / "lib").mkdir()
+    (root / "lib" / "__init__.py").touch()
+    (root / "setup.py").write_text("from setuptools import setup, find_packages\nsetup(name='lib', packages=['lib'])\n")
+    return told(root, name, **files)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"tools__other": TOOL + "    init_params(net)\n"},
+        {"tools__other": "from os import *\n" + OWN, "lib__parts": "call(init_params=1)\nfrom os import *\n"},
+        {
+            "tools__helpers": TOOL.replace("def init", "@torch.no_grad()\ndef init").replace(
+                "import", "import torch, ", 1
+            )
+        },
+    ],
+)
+def test_a_function_that_a_script_of_a_library_does_not_name(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [] == told_of_tool(tmp_path, "tools/helpers.py", **{"tools__helpers": TOOL, **files})
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("lib/helpers.py", {"lib__helpers": TOOL}),
+        ("helpers.py", {"helpers": TOOL}),
+        ("tests/test_helpers.py", {"tests__test_helpers": TOOL}),
+        (
+            "tools/helpers.py",
+            {"tools__helpers": TOOL, "tools__other": "from helpers import init_params\ninit_params(1)\n"},
+        ),
+        ("tools/helpers.py", {"tools__helpers": TOOL + "    init_params(1)\n"}),
+        ("tools/helpers.py", {"tools__helpers": TOOL + "    eval(name)(1)\n"}),
+        ("tools/helpers.py", {"tools__helpers": TOOL.replace("def init", "@register\ndef init")}),
+        ("tools/helpers.py", {"tools__helpers": HELPERS}),
+    ],
+)
+def test_a_function_of_a_library_that_others_may_call(tmp_path: Path, name: str, files: dict[str, str]) -> None:
+    assert 1 == len(told_of_tool(tmp_path, name, **files))
+
+
+USES = "from tools.helpers import average\nprint(average([1.0]))\n"
+
+
+@pytest.mark.parametrize(
+    ("setup", "lines"),
+    [
+        ("setup(packages=['lib'])", []),
+        ("setup(packages=find_packages())", []),
+        ("setup(packages=setuptools.find_packages(exclude=['tests']))", []),
+        ("setup(packages=['lib', 'tools'])", [9]),
+        ("setup(packages=['lib', 'tools.parts'])", [9]),
+        ("setup(packages=find_namespace_packages())", [9]),
+        ("setup(packages=['lib'], py_modules=names)", [9]),
+        ("setup(packages=names)", [9]),
+        ("setup()", [9]),
+    ],
+)
+def test_a_function_of_what_is_not_installed(tmp_path: Path, setup: str, lines: list[int]) -> None:
+    files = {"setup": f"from setuptools import *\n{setup}\n", "tools__helpers": HELPERS, "tools__use": USES}
+    assert lines == told_of_tool(tmp_path, "tools/helpers.py", **files)
+
+
+def test_a_part_of_a_package_without_an_init_is_installed(tmp_path: Path) -> None:
+    uses = USES.replace("tools", "lib.tools")
+    assert [9] == told_of_tool(tmp_path, "lib/tools/helpers.py", lib__tools__helpers=HELPERS, lib__tools__use=uses)
+
+
 def test_tools_alone_make_no_package(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")
     assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
@@ -486,6 +561,65 @@ def test_a_file_that_ends_at_an_import(tmp_path: Path) -> None:
 def test_a_file_whose_imports_may_work(tmp_path: Path, change: dict[str, str]) -> None:
     files = {"old": SCRIPT, **({} if "helpers__x" in change else {"helpers": HELPERS}), **change}
     assert 1 == len(told(tmp_path, "old.py", **files))
+
+
+MOVED = (
+    "from torch.nn import init\nfrom .trainer import Trainer\n\ndef start(w):\n    init.xavier_uniform(w)\n\nstart(1)\n"
+)
+TRAINERS = {"trainers__trainer": "class Trainer:\n    pass\n", "trainers__old__moved": MOVED}
+
+
+def test_a_file_that_imports_one_from_where_it_was_before(tmp_path: Path) -> None:
+    (tmp_path / "trainers").mkdir()
+    assert [] == told(tmp_path, "trainers/old/moved.py", **TRAINERS)
+
+
+def test_a_file_that_imports_one_that_is_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "trainers").mkdir()
+    assert [] == told(tmp_path, "trainers/old/moved.py", trainers__old__moved=MOVED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trainers__old__trainer": "Trainer = 1\n"},
+        {"trainers__old__trainer__Trainer": "x = 1\n"},
+        {"trainers__old__moved": MOVED.replace(".trainer", "..trainer")},
+        {"trainers__old__moved": MOVED.replace(".trainer", "....trainer")},
+        {"trainers__old__moved": MOVED.replace(".trainer", "trainer")},
+        {"trainers__old__moved": MOVED.replace(".trainer", ".")},
+        {"trainers__old__moved": MOVED.replace(".trainer", "._trainer")},
+        {"trainers__old__moved": MOVED.replace(".trainer", ".trainer_pb2")},
+        {"trainers__old__moved": MOVED.replace(".trainer", ".version.trainer")},
+        {
+            "trainers__old__moved": MOVED.replace(
+                "from .trainer import Trainer", "try:\n    from .trainer import Trainer\nexcept ImportError:\n    pass"
+            )
+        },
+        {"trainers__old__moved": MOVED.replace("from .trainer", "if w:\n    from .trainer")},
+        {
+            "setup": "from setuptools import setup, Extension\nsetup(ext_modules=[Extension('trainers.old.trainer', [])])\n"
+        },
+        {"start": "import trainers\ntrainers.__path__ += ['elsewhere']\n"},
+        {"start": "import sys\nsys.modules['trainers.old.trainer'] = sys\n"},
+    ],
+)
+def test_a_file_that_may_import_one_beside_it(tmp_path: Path, change: dict[str, str]) -> None:
+    (tmp_path / "trainers" / "old").mkdir(parents=True)
+    assert 1 == len(told(tmp_path, "trainers/old/moved.py", **{**TRAINERS, **change}))
+
+
+@pytest.mark.parametrize("name", ["trainer.cpython-311-x86_64-linux-gnu.so", "trainer.pyx", "trainer"])
+def test_a_file_that_imports_what_is_no_python(tmp_path: Path, name: str) -> None:
+    (tmp_path / "trainers" / "old").mkdir(parents=True)
+    (tmp_path / "trainers" / "old" / name).touch()
+    assert [5] == told(tmp_path, "trainers/old/moved.py", **TRAINERS)
+
+
+def test_a_file_that_imports_what_git_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "trainers" / "old").mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("trainers/old/trainer.py\n")
+    assert [5] == told(tmp_path, "trainers/old/moved.py", trainers__old__trainer="Trainer = 1\n", **TRAINERS)
 
 
 PACK = '__all__ = ["optimizers"]\n\nfrom . import optimizers\n'

@@ -286,6 +286,7 @@ def _bits(text: str, rows: int, atoms: Sequence[Atom]) -> list[Bits]:
 
 _OF_PROJECT = (
     "stem",
+    "lies",
     "importers",
     "word",
     "renamed",

@@ -48,6 +48,11 @@ _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
 _TORCH = rb"\btorch\b"
 _SCRIPT = rb"(?m)\A(?=[\s\S]*\btorch\b)(?=[\s\S]*^if __name__ == )"
 _MAIN = rb"(?m)^if __name__ == "
+_IS_SCRIPT = regex(_MAIN)
+_PACKAGES = regex(rb"\bpackages[ \t]*=[ \t]*(?:(?:setuptools\.)?find_packages\(|\[)")
+"""How `setup.py` says which packages are installed."""
+_ANY_PACKAGES = regex(rb"\bfind_namespace\w*|\bpy_modules\b|\bpackages[ \t]*\+=|PEP420")
+"""How it may install what lies in no package."""
 _TOP = r"[^/]+\.py$"
 _SCRIPTS = r"(?:scripts?|tools?|demos?|bin|src|code|experiments?)/[^/]+\.py$"
 """Where the scripts of a program lie that has none at its top."""
@@ -77,6 +82,25 @@ def is_application(project: Project) -> bool:
     if project.any_holds(_SCRIPT if beside_package else _TORCH, _TOP) or project.any_holds(_SCRIPT, _SCRIPTS):
         return True
     return not beside_package and _starts_own_files(project)
+
+
+@question("apart", False)
+def is_apart(project: Project, module: Module) -> bool:
+    """Whether a file of a library is a program by itself, or one of its files: tests apart, a script that nobody imports, or a file that is not installed.
+
+    Neither lies in a package.
+    """
+    folders = project.home(module.path).split("/")[:-1]
+    inits = {project.home(path) for folder in folders for path in project.called(folder)}
+    chain = ("/".join(folders[:end]) for end in range(1, len(folders) + 1))
+    if not folders or project.in_test(module.path, "") or any(f"{one}/__init__.py" in inits for one in chain):
+        return False
+    if module.source.holds(_IS_SCRIPT) and not project.importers(module.path):
+        return True
+    setup = next((path for path in project.called("setup") if project.home(path) == "setup.py"), None)
+    if setup is None or not project.holds(setup, _PACKAGES) or project.holds(setup, _ANY_PACKAGES):
+        return False
+    return not any(project.writes(setup, f"{quote}{folders[0]}") for quote in "\"'")
 
 
 def _starts_own_files(project: Project) -> bool:

@@ -6,6 +6,7 @@ import ast
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
@@ -229,6 +230,13 @@ class Files:
     def called(self, stem: str) -> Sequence[str]:
         """The files and packages of a name."""
         return self._by_stem.get(stem, ())
+
+    def lies(self, place: str) -> bool:
+        """Whether a folder, or a file of whatever ending, has a place in the project; it need not be one of those that are read."""
+        folder, _, name = place.rpartition("/")
+        with suppress(OSError), os.scandir(os.path.join(self.home.root, folder)) as entries:
+            return any(one.name == name or one.name.startswith(f"{name}.") for one in entries)
+        return False
 
     def find(self, dotted: str, near: Module) -> str | None:
         """The path of the file that `import dotted` in `near` reads, if the project has it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ..facts.module import Module
 from ..query.question import question
@@ -24,21 +25,26 @@ _MADE = regex(r"version|pb2")
 _LISTS = regex(rb"(?m)^__all__ = \[")
 _BUILDS = rb"\bext_modules\b|Extension\b|\bcythonize\b|\bsetup\("
 """What a file holds that has others built."""
+_FINDS = rb"\b__path__\b|\bmeta_path\b|\bsys\.modules\[(?!__name__\b)"
+"""How a project may have modules found in other places than where they are looked for."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 
 
 @question("left behind", False)
 def is_left_behind(project: Project, module: Module) -> bool:
     """Whether nothing of a file ever runs: nobody imports it any more, or it ends at an import."""
-    return bool(lacking(project, module)) or _is_not_imported(project, module)
+    return bool(lacking(project, module)) or _lacks_file(project, module) or _is_not_imported(project, module)
 
 
 @question("lacking names", frozenset())
 def lacking(project: Project, module: Module) -> frozenset[str]:
     """The names that a file imports at its top, whatever comes, of files of the project that do not have them: it ends there."""
-    imports = (one for statement in module.whole_tree().body for one in _surely_imported(statement))
-    taken = (alias.asname or alias.name for one in imports for alias in one.names)
+    taken = (alias.asname or alias.name for one in _sure_imports(module) for alias in one.names)
     return frozenset(name for name in taken if _is_lacking(project, module, module.imports.get(name, "")))
+
+
+def _sure_imports(module: Module) -> Iterator[ast.ImportFrom]:
+    return (one for statement in module.whole_tree().body for one in _surely_imported(statement))
 
 
 def _surely_imported(statement: ast.stmt) -> list[ast.ImportFrom]:
@@ -49,6 +55,25 @@ def _surely_imported(statement: ast.stmt) -> list[ast.ImportFrom]:
         case ast.Try(body=body, handlers=handlers) if all(isinstance(one.body[-1], ast.Raise) for one in handlers):
             return [one for one in body if isinstance(one, ast.ImportFrom)]
     return []
+
+
+def _lacks_file(project: Project, module: Module) -> bool:
+    """Whether a file imports, at its top, from one beside it that is not there: `from .trainer import Trainer` in a folder that it was moved to."""
+    missing = [one for one in _sure_imports(module) if one.level and _is_missing(project, module, one)]
+    return bool(missing) and not project.any_holds(_FINDS)
+
+
+def _is_missing(project: Project, module: Module, statement: ast.ImportFrom) -> bool:
+    """Whether there is no file, folder or built part of the name that an import begins with."""
+    parts, own = (statement.module or "").split("."), project.home(module.path).split("/")
+    # `from . import x` asks the package itself, and nobody tells what lies above the project.
+    if not parts[0] or statement.level > len(own) or any(one.startswith("_") or _MADE.search(one) for one in parts):
+        return False
+    place = "/".join((*own[: -statement.level], *parts))
+    inside = (path for alias in statement.names for path in project.called(alias.name))
+    if any(project.home(path).startswith((f"{place}.", f"{place}/")) for path in (*project.called(parts[-1]), *inside)):
+        return False
+    return not project.lies(place) and not _is_built(project, parts[-1])
 
 
 def _is_not_imported(project: Project, module: Module) -> bool:
@@ -132,4 +157,9 @@ def _may_have_part(project: Project, package: str, name: str) -> bool:
     folder = project.home(package).removesuffix("__init__.py")
     if not project.holds(package, _LISTS) or project.any_holds(b"", re.escape(folder + name) + r"[./]"):
         return True
+    return _is_built(project, name)
+
+
+def _is_built(project: Project, name: str) -> bool:
+    """Whether a file that has others built has a name."""
     return bool(project.holders(whole_word(name).pattern, word=as_bytes(name)) & project.holders(_BUILDS))

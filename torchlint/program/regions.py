@@ -23,6 +23,7 @@ from ..text.spoken import in_code
 from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, told_place, whole
 from .project import Project
 from .supers import run_by as run_by_super
+from .uncalled import is_uncalled
 
 STOPS = frozenset(
     """disable allow_in_graph nonstrict_trace leaf_function custom_op triton_op forbid_in_graph run_and_hide
@@ -189,7 +190,9 @@ class Regions:
         for function, numbers in module.functions_at(lines).items():
             for node, _ in nodes_on(function, numbers, CALLS):
                 assert isinstance(node, ast.Call)
-                yield from self._compiled_by(function, node)
+                for region in self._compiled_by(function, node):
+                    if not self._is_left(function):
+                        yield region
         if module.source.holds(REPEATED):
             yield from self._repeated(module)
 
@@ -232,6 +235,12 @@ class Regions:
             region = self._region(function.module, call, call.keywords, root)
             if region is not None:
                 yield region
+
+    def _is_left(self, function: Function) -> bool:
+        """Whether what a function compiles is left as it is: it is a method that is there to compile its object, and nobody calls it."""
+        while function.cls is None and function.parent is not None:
+            function = function.parent
+        return "compile" in function.name and is_uncalled(self.project, function)
 
     def _in_place(self, function: Function, call: ast.Call, module: ast.expr) -> list[Function]:
         """What `module.compile()` compiles: nothing by itself where that is a method of the project, but `super().compile()` in it."""

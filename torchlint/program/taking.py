@@ -29,18 +29,24 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def may_take(project: Project, module: Module, name: str, others: frozenset[str]) -> bool:
     """Whether one of the other files that have a name may take it from one: in an import, as a member, or by a star import."""
+    if may_take_by_name(project, module, name, others):
+        return True
+    definers = defining(project, module, name)
+    starring = others & project.holders(_STAR)
+    behind = {path for path in starring & definers if _defines_last(project, path, name)}
+    users = project.modules_for_imports(sorted(starring - behind))
+    return len(users) < len(starring - behind) or any(_may_have_by_star(project, one, module, name) for one in users)
+
+
+def may_take_by_name(project: Project, module: Module, name: str, others: frozenset[str]) -> bool:
+    """The same, less what star imports bring, which a file that nobody imports gives nothing to."""
     word, definers = as_bytes(name), defining(project, module, name)
     taking = {
         path for path in others & project.holders(_TAKEN.replace(b"NAME", word), word=word) if uses(project, path, name)
     }
     if taking and not definers:
         return True  # before any of them is parsed
-    if any(not _takes_from_third(project, path, module, name) for path in sorted(taking)):
-        return True
-    starring = others & project.holders(_STAR)
-    behind = {path for path in starring & definers if _defines_last(project, path, name)}
-    users = project.modules_for_imports(sorted(starring - behind))
-    return len(users) < len(starring - behind) or any(_may_have_by_star(project, one, module, name) for one in users)
+    return any(not _takes_from_third(project, path, module, name) for path in sorted(taking))
 
 
 def defining(project: Project, module: Module, name: str) -> frozenset[str]:

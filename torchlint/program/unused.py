@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Callable
 
 from ..facts.module import Class, Function, Module
-from ..facts.nodes import root_of, spelled
+from ..facts.nodes import callee, root_of, spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.spoken import in_code
 from ..text.whole_words import whole_word
-from .application import is_application, looks_up
+from .application import is_apart, is_application, looks_up
 from .left_behind import is_left_behind, lacking
 from .project import Project
-from .taking import may_take, uses
+from .taking import may_take, may_take_by_name, uses
+
+Takes = Callable[[Project, Module, str, frozenset[str]], bool]
 
 _AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\b__dict__\b|\bvars\(")
 """How a file may call its own functions by names that are made as it runs."""
@@ -32,6 +35,10 @@ _CALLED_BY_BASES = frozenset(
     " zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
 )
 """Methods of these bases, and what other libraries call on their objects."""
+_HOW_IT_RUNS = frozenset(
+    ("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.compile", "torch.jit.script")
+)
+"""Decorators that hand a function to nobody."""
 _SPELLED = rb"[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']"
 """A text that may lead to a name, where a program finds something by texts."""
 _BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
@@ -47,7 +54,7 @@ def is_unused(project: Project, function: Function, place: ast.AST | None = None
     if is_left_behind(project, function.module):
         root = root_of(place, ast.Attribute, ast.Subscript, ast.Call) if isinstance(place, ast.expr) else None
         return root is None or root.id not in lacking(project, function.module)
-    if not is_application(project):
+    if not (is_application(project) or is_apart(project, function.module)):
         return False
     body, top = function.module.body, function
     while top.parent is not None and top.parent is not body:
@@ -55,7 +62,7 @@ def is_unused(project: Project, function: Function, place: ast.AST | None = None
     if top is body or top.name in ("main", "setup"):
         return False
     if top.cls is None:
-        return not top.decorators and _is_unused(project, top)
+        return not _is_registered(project, top) and _is_unused(project, top)
     return _is_unused_class(project, top.cls) or _is_unused_method(project, top)
 
 
@@ -67,10 +74,16 @@ def _is_unused(project: Project, function: Function) -> bool:
     return not looks_up(project, module, by_text=False)  # asks all files
 
 
+def _is_registered(project: Project, function: Function) -> bool:
+    """Whether a decorator may give a function to others: one of torch that decides how it runs does not."""
+    decorators = (project.resolve(function.module.body, callee(one)) for one in function.decorators)
+    return any(name not in _HOW_IT_RUNS for name in decorators)
+
+
 @question("unused class", False)
 def _is_unused_class(project: Project, klass: Class) -> bool:
     module = klass.module
-    if klass.node.decorator_list or klass.parent is not module.body or not _is_plain(project, klass):
+    if klass.node.decorator_list or klass.parent is not module.body or not is_plain(project, klass):
         return False
     if _is_used(project, module, klass.name, klass.node):
         return False
@@ -88,12 +101,12 @@ def _is_unused_method(project: Project, method: Function) -> bool:
         or method.decorator_names - {"staticmethod", "classmethod"}
     ):
         return False
-    if not _is_plain(project, klass) or not _is_named_nowhere_else(project, module, name) or looks_up(project, module):
+    if not is_plain(project, klass) or not _is_named_nowhere_else(project, module, name) or looks_up(project, module):
         return False
     return not module.source.holds(_BY_PARTS) and not _is_named(module, name, method.node)
 
 
-def _is_plain(project: Project, klass: Class) -> bool:
+def is_plain(project: Project, klass: Class) -> bool:
     """Whether a class inherits from nothing that may look for it, or for methods of it, by itself."""
     return all(
         not one.node.keywords and "__init_subclass__" not in one.methods and project.has_plain_bases(one, _PLAIN_BASES)
@@ -107,15 +120,15 @@ def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -
     if not name.isascii() or _is_used_at_home(project, module, name, definition):
         return True
     if project.importers(module.path):
-        return _is_used_elsewhere(project, module, name)
-    return not _is_named_nowhere_else(project, module, name)  # a script
+        return _is_used_elsewhere(project, module, name, may_take)
+    return not _is_of_script(module, name) or _is_used_elsewhere(project, module, name, may_take_by_name)
 
 
-def _is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
+def _is_used_elsewhere(project: Project, module: Module, name: str, takes: Takes) -> bool:
     """Whether another file may take a name from one; what it calls so itself, `ssim = measure(x)`, is another thing."""
     word = as_bytes(name)
     others = project.holders(whole_word(name).pattern, word=word) - {module.path}
-    if may_take(project, module, name, others):
+    if takes(project, module, name, others):
         return True
     spelled_by = others & project.holders(_SPELLED.replace(b"NAME", word), word=word)
     return bool(spelled_by and looks_up(project, module))
@@ -141,16 +154,22 @@ def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bo
         case ast.ClassDef(name=name) if (klass := module.top_classes.get(name)) is not None:
             return klass.node is statement and _is_unused_class(project, klass)
         case ast.FunctionDef(name=name) if (function := module.top_functions.get(name)) is not None:
-            return function.node is statement and not function.decorators and _is_unused(project, function)
+            return (
+                function.node is statement and not _is_registered(project, function) and _is_unused(project, function)
+            )
     return False
+
+
+def _is_of_script(module: Module, name: str) -> bool:
+    """Whether a file is a script, and has a name once in its code: where it defines it."""
+    found = itertools.islice(in_code(module.source.data, whole_word(name)), 2)
+    return module.source.holds(_IS_SCRIPT) and len([*found]) == 1
 
 
 def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
     """Whether a file that others of an application import, or one of its scripts, is the only one that has a name in its code."""
     word, named = as_bytes(name), whole_word(name)
-    if not project.importers(module.path) and not (
-        module.source.holds(_IS_SCRIPT) and len([*itertools.islice(in_code(module.source.data, named), 2)]) == 1
-    ):
+    if not (project.importers(module.path) or _is_of_script(module, name)):
         return False
     # Before all texts are searched for the name: `Projection` is no part of `ProjectionHelper`.
     likely = (path for path in project.named_by(module, name) if project.holds(path, named, frozenset((word,))))
