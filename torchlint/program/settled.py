@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..facts import nodes, syntax
+from ..facts import layers, nodes, syntax
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..query.question import question
@@ -33,6 +33,7 @@ _HOLDS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.GtE: operator.ge,
 }
 """What each comparison asks of two numbers."""
+_BATCH_NORMS = layers.NORMS | {f"torch.nn.modules.batchnorm.{name}" for name in ("_BatchNorm", "_NormBase")}
 
 
 def truth(project: Project, function: Function, test: ast.expr) -> bool | None:
@@ -68,11 +69,23 @@ def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | 
     init = _made_by(project, function, test.left)
     if init is not None:
         return True if _is_never_given(project, *init) else None
+    if _is_momentum(project, function, test.left):
+        return False
     if not isinstance(test.left, ast.Name) or not _is_as_given(function, test, test.left.id):
         return None
     if _is_always_given(project, function, test.left.id):
         return False
     return True if _is_never_given(project, function, test.left.id) else None
+
+
+def _is_momentum(project: Project, function: Function, node: ast.expr) -> bool:
+    """`self.momentum` of a batch norm's heir, where nobody asks for none, which averages over all batches; it is 0.1 by default."""
+    own = function.cls is not None and isinstance(node, ast.Attribute) and node.attr == "momentum"
+    if not own or function.cls is None or project.attribute_stores(function.cls, "momentum"):
+        return False
+    ancestry = project.ancestry(function.cls)
+    is_norm = any((project.base_name(one, base) or "") in _BATCH_NORMS for one in ancestry for base in one.bases)
+    return is_norm and not project.any_holds(rb"momentum[ \t]*=[ \t]*None\b", word=b"momentum")
 
 
 def _is_as_given(function: Function, test: ast.Compare, name: str) -> bool:
