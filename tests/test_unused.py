@@ -354,7 +354,7 @@ def test_a_function_of_autograd_that_somebody_may_apply(tmp_path: Path, change: 
 RUN = "import torch\nfrom lib.classes import Net\n\nif __name__ == '__main__':\n    Net()(torch.ones(1))\n"
 
 
-@pytest.mark.parametrize("place", ["scripts__train", "tools__train", "demos__show", "src__main"])
+@pytest.mark.parametrize("place", ["scripts__train", "tools__train", "demos__show", "src__main", "net__train"])
 def test_a_program_whose_scripts_lie_in_a_folder(tmp_path: Path, place: str) -> None:
     assert [6] == told(tmp_path, "lib/classes.py", lib__classes=CLASSES, **{place: RUN})
 
@@ -364,8 +364,7 @@ def test_a_program_whose_scripts_lie_in_a_folder(tmp_path: Path, place: str) -> 
     [
         ("scripts__train", RUN.partition("if __name__")[0]),  # which is no script
         ("scripts__train", RUN.replace("torch", "numpy")),
-        ("examples__train", RUN),
-        ("net__train", RUN),
+        *((f"{folder}__train", RUN) for folder in ("examples", "docs", "tests", "benchmarks", "tutorials")),
     ],
 )
 def test_what_makes_no_program(tmp_path: Path, place: str, text: str) -> None:

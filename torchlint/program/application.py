@@ -54,8 +54,8 @@ _PACKAGES = regex(rb"\bpackages[ \t]*=[ \t]*(?:(?:setuptools\.)?find_packages\(|
 _ANY_PACKAGES = regex(rb"\bfind_namespace\w*|\bpy_modules\b|\bpackages[ \t]*\+=|PEP420")
 """How it may install what lies in no package."""
 _TOP = r"[^/]+\.py$"
-_SCRIPTS = r"(?:scripts?|tools?|demos?|bin|src|code|experiments?)/[^/]+\.py$"
-"""Where the scripts of a program lie that has none at its top."""
+_SCRIPTS = r"(?!(?:.*/)?(?:tests?|examples?|docs?|benchmarks?|tutorials?)/).*\.py$"
+"""Where the scripts of a program may lie that has none at its top: not where a library has what shows, tries or tells of it."""
 _BUILD = regex(rb"(?m)^\[build-system\]")
 _COMPILERS = regex(rb"maturin|scikit[-_]build|meson|cmake|bazel|rust")
 _MOST_BYTES = 1 << 20
@@ -70,7 +70,7 @@ def is_library(project: Project) -> bool:
 
 @question("application", False)
 def is_application(project: Project) -> bool:
-    """Whether a project is a program and no library: scripts stand at its top, or in a folder there that is called so.
+    """Whether a project is a program and no library: scripts stand at its top, or anywhere but in its tests, examples and docs.
 
     A script at the top may leave all that has to do with torch to the files that it imports.
 
@@ -78,10 +78,11 @@ def is_application(project: Project) -> bool:
     """
     if is_library(project):
         return False
-    beside_package = project.any_holds(b"", r"__init__\.py$")
-    if project.any_holds(_SCRIPT if beside_package else _TORCH, _TOP) or project.any_holds(_SCRIPT, _SCRIPTS):
+    if project.any_holds(_SCRIPT, _SCRIPTS, word=b"__name__"):
         return True
-    return not beside_package and _starts_own_files(project)
+    if project.any_holds(b"", r"__init__\.py$"):
+        return False
+    return project.any_holds(_TORCH, _TOP) or _starts_own_files(project)
 
 
 @question("apart", False)
