@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import api_table, syntax
+from torchlint.facts import api_table, resumed, syntax
 from torchlint.facts.deprecated_table import (
     COMPUTED,
     KEYWORDS,
@@ -76,6 +76,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     and nobody has said that they will go.
     Where the successor came with the deprecation itself (`torch.distributed.all_gather_single` in torch 2.13), a project
     that allows an older torch, or does not say which it is for, is not told.
+    An epoch that a scheduler is given once, behind `load_state_dict()` of what else a checkpoint has, brings it to where it was.
     Compatibility shims (`try: ... except ImportError`, `hasattr(torch, ...)`) are not reported, nor is a call without an
     argument that another branch gives to the same function.
 
@@ -153,6 +154,8 @@ def _of_scheduler(site: Site) -> Iterator[Finding]:
             "another than the one in use; use `get_last_lr()`"
         )
     elif site.name == ".step()" and owner.class_name in STEPPED and not is_constant(site.part("epoch"), None):
+        if resumed.is_resumed(site.function, site.call):
+            return  # it warns once, and no `step()` without an epoch does the same
         yield site.finding(
             f"the epoch in `{site.short()}` is deprecated since torch 1.4 and warns; call `step()` once an epoch, "
             "behind the optimizer's steps"

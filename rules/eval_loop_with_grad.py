@@ -74,6 +74,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, an `argmax` or
     a picture of torchvision, through arithmetic, sums, lists (those of a buffer, too), functions of the project and other models: a target network whose values are detached before the loss.
     So do those of what a function of a script gives to callers that all drop its graph: `feature = extract(path)`, `feature.data.numpy()`.
+    A method of a model that generates in a loop, and gives what the model gives to functions of the project which drop the graph, counts (info)
+    where all its calls are known to have autograd on.
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
     In a function that trains as well, or that each step calls, what a model gives behind `model.eval()` counts where the rest of that block
     asks for no gradients and nobody trains on it later.
@@ -476,7 +478,8 @@ def _given_back(site: Site, dropped: ast.expr) -> Iterator[Finding]:
 def _handed_in(site: Site) -> Iterator[Finding]:
     """What callers run a model for that the place's function reads, and drops the graph of: `accuracy(model(x), y)`."""
     key = ("handed in", site.function)
-    yield from (_wasted(place) for place in site.once(key, lambda: [*_wasted_by_callers(site)]))
+    for place in site.once(key, lambda: [*_wasted_by_callers(site)]):
+        yield _once(place, place.call) if _is_of_model(place) else _wasted(place)
 
 
 def _wasted_by_callers(site: Site) -> Iterator[Site]:
@@ -486,8 +489,18 @@ def _wasted_by_callers(site: Site) -> Iterator[Site]:
         where = site.at(one.function, one.call)
         calls = [call for given in given_to(one.call) for call in trainable.sources(where, given)]
         for place in (site.at(one.function, call) for call in dict.fromkeys(calls)):
-            if _is_repeated(place) and _is_wasted(place, place.call):
+            if _is_repeated(place) and _is_wasted(place, place.call) and not (_is_of_model(place) and _is_open(place)):
                 yield place
+
+
+def _is_of_model(site: Site) -> bool:
+    return site.function.cls is not None and site.project.is_module(site.function.cls)
+
+
+def _is_open(site: Site) -> bool:
+    """Whether nobody is known to call the function, or somebody does with autograd off: others that use the model may do so, too."""
+    callers = [*itertools.islice(site.callers(site.function), _CALLERS)]
+    return not callers or any(site.analysis.context.grad_off(one.function, one.call) for one in callers)
 
 
 def _is_repeated(site: Site) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, host_needs, logging_calls, loop_ends, names, type_tested
+from torchlint.facts import frequency, handed_reads, host_needs, logging_calls, loop_ends, names, type_tested
 from torchlint.facts import host_reads as reads
 from torchlint.facts.syntax import same
 from torchlint.rule import Finding, Site, rule
@@ -48,7 +48,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     and generation loops and in what these call. There is one finding a statement.
 
     What a method of the project reads where it is given a tensor (`if isinstance(v, torch.Tensor): v = v.item()`) is told of
-    at the calls that give it one: `meters.update(loss=loss)`.
+    at the calls that give it one: `meters.update(loss=loss)`. What other helpers read so (`if hasattr(x, "item"): return x.item()`) is told of there,
+    as `info`, where a call on a step or in a forward gives it a tensor of the device.
 
     The scale of a GradScaler is read in the same way, by `scaler.get_scale()` and `scaler.state_dict()["scale"]`.
 
@@ -118,7 +119,10 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         yield from _read_by_callee(site)
         return
     tensor = reads.scalar_read(site, site.call)
-    level = frequency.severity(site) if tensor is not None else None
+    if tensor is None:
+        yield from _handed(site)
+        return
+    level = frequency.severity(site)
     if level is None or logging_calls.is_logged(site, site.call) or reads.per_element(site, site.call):
         return
     if host_needs.for_environment(site, site.call) or loop_ends.decides(site, site.call):
@@ -138,6 +142,17 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     elif reads.at_once(site, site.statement) > 1:
         message += ", and so does another read of this statement"
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _handed(site: Site) -> Iterator[Finding]:
+    """What a helper reads, where some of its calls hand it a tensor on each step: `def item(x): return x.item() if hasattr(x, "item") else x`."""
+    if site.function.name in _KEEPERS or not site.accelerator or site.role == "test":
+        return  # told at the calls
+    found = handed_reads.handed(site, site.call)
+    if found is not None:
+        why = site.related(found.function, found.given, "given here")
+        message = f"`{site.short()}` waits for the device {found.how_often}"
+        yield site.finding(message, severity="info", related=(why,))
 
 
 def _is_read_by_guard(site: Site) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, frequency, samples
+from torchlint.facts import arguments, first_time, frequency, samples
 from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Class
 from torchlint.facts.values import LIKELY, PROVEN
@@ -42,7 +42,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    A dataset that lives on the device is built there once, in `__init__`: that is not reported. Neither are the few
+    A dataset that lives on the device is built there once, in `__init__`: that is not reported. Nor is what a dataset sends to
+    encode it where no file has the result yet, and then writes that file. Neither are the few
     named fields of a batch, `{k: v.to(device) for k, v in batch.items()}`.
 
     ## Bad
@@ -100,6 +101,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         and (samples.holds_tensors(site, rows) if rows is not None else samples.is_part_of_sample(site, moved))
     )
     if not (where or each) or not _leaves_host(site):
+        return
+    if where and _is_kept_in_file(site):
         return
     if where and site.receiver.kind == "tensor":
         what = "for each batch, and waits for it" if _is_gathered(site) else "one sample at a time"
@@ -172,6 +175,11 @@ def _loading(site: Site) -> str:
 def _is_dataset(site: Site, klass: Class) -> bool:
     """Whether a class, or one of those of the project that it inherits from, has a base that is called a dataset."""
     return any(word.endswith("Dataset") for word in site.project.base_words(klass))
+
+
+def _is_kept_in_file(site: Site) -> bool:
+    """Whether the place makes what a file then has: a dataset does that once for each sample, and reads the file in each other epoch."""
+    return any(first_time.writes_missing_file(guard, site.flow) for guard in site.flow.guards(site.call))
 
 
 def _is_gathered(site: Site) -> bool:

@@ -30,6 +30,8 @@ def read_by(test: str) -> list[str]:
         "torch.Tensor == type",
         "type(self.value) == torch.Tensor",
         "isinstance(value, float)",
+        "hasattr(value, 'shape')",
+        "hasattr(key, 'item')",
         "type(key) == torch.Tensor",
     ],
 )
@@ -46,6 +48,7 @@ def test_what_is_no_tensor_for_sure_is_not_read_as_one(test: str) -> None:
         "type(value) == torch.Tensor and key",
         "isinstance(value, torch.Tensor)",
         "torch.is_tensor(value)",
+        "hasattr(value, 'item')",
     ],
 )
 def test_a_tensor_is_read(test: str) -> None:

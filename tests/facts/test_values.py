@@ -1426,3 +1426,23 @@ def test_what_is_private_lives_where_its_callers_have_it(value_of: ValueOf, code
 )
 def test_functions(value_of: ValueOf, code: str, expected: str) -> None:
     assert expected == value_of(code)
+
+
+BOTH = "    if not isinstance(a, torch.Tensor):\n        a = torch.tensor(a)\n    return a.unsqueeze(0).abs()\n"
+
+
+@pytest.mark.parametrize(
+    "code, expected",
+    [
+        (f"def f(a):\n{BOTH}f(g.encode(x))", "tensor or unknown"),
+        (f"def f(a: torch.Tensor):\n{BOTH}f(g.encode(x))", "tensor or unknown"),
+        (f"def f(a):\n{BOTH}f(torch.zeros(3).cuda())", "tensor @accelerator"),
+        (f"def f(a):\n{BOTH.replace('a.unsqueeze(0)', 'a.grad')}f(g.encode(x))", "tensor"),
+        ("def f(a: torch.Tensor):\n    assert isinstance(a, torch.Tensor)\n    return a.abs()\nf(x)", "tensor"),
+        ("def f(a: torch.Tensor):\n    a = torch.as_tensor(a)\n    return a.abs()\nf(x)", "tensor"),
+    ],
+)
+def test_what_is_made_of_what_only_a_test_tells_of_may_live_anywhere(
+    value_of: ValueOf, code: str, expected: str
+) -> None:
+    assert expected == value_of(code)

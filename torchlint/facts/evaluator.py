@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from ..query.database import Database
-from . import common_names, names, narrowing, operations, operator_results
+from . import common_names, names, narrowing, operations, operator_results, type_tested
 from . import torch_table as table
 from .arguments import Arguments
 from .bindings import Binding, Narrowed, Parameter
@@ -314,6 +314,8 @@ class Evaluator:
                 passed = self.world.parameter(function, name)
                 if passed.kind == "tensor" and passed.proven and passed.device == "cpu" and not passed.from_loader:
                     return replace(annotated, device="cpu")
+            if annotated.kind == "tensor" and not annotated.device and type_tested.is_made_one(function, name):
+                return replace(annotated, other_kinds=annotated.other_kinds | {"unknown"})
             return annotated
         passed = self.world.parameter(function, name)
         if passed:

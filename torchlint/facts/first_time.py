@@ -11,7 +11,7 @@ from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
 from .module import Class, Function
-from .nodes import addends, conjuncts, measured, none_test, root_of, string, without_not
+from .nodes import addends, conjuncts, given_to, measured, none_test, root_of, string, without_not
 from .syntax import same
 
 FEW = 100
@@ -23,6 +23,8 @@ _LOOKS_UP = frozenset(("get", "getattr"))
 _PUTS = ("setdefault", "add", "update")
 _JOINS = frozenset("append cat concat concatenate hstack vstack".split())
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
+_EXISTS = frozenset(("exists", "isfile", "is_file"))
+_WRITES = regex(r"_?(?:save|dump|write|imwrite)|open$")
 _DROPS = frozenset(("clear", "pop", "popitem", "remove", "discard"))
 
 
@@ -318,6 +320,42 @@ def there(guard: Guard) -> Iterator[str]:
         name, is_none = none_test(test) or (test, False)
         if isinstance(name, ast.Name) and holds is not is_none:
             yield name.id
+
+
+def writes_missing_file(guard: Guard, flow: Flow) -> bool:
+    """`if path.exists(): x = load(path)`, `else: x = encode(y); save(x, path)`: what is behind a missing file writes it.
+
+    A loop over files may find each of them missing: that is seldom only where something asks for the same one again.
+    """
+    paths = list(_missing_files(guard))
+    behind = (call for call in flow.calls if paths and _WRITES.match(names.last(call.func)) and _follows(call, guard))
+    return any(same(part, path) for call in behind for part in _given(call) for path in paths)
+
+
+def _missing_files(guard: Guard) -> Iterator[ast.expr]:
+    """The files that are missing where a condition comes out so: `path` of `not os.path.exists(path)`, `not path.is_file()`."""
+    for part in conjuncts(guard.test) if guard.true else [guard.test]:
+        test, there = without_not(part, guard.true)
+        if there or not isinstance(test, ast.Call) or names.last(test.func) not in _EXISTS:
+            continue
+        if test.args:
+            yield test.args[0]
+        elif isinstance(test.func, ast.Attribute):
+            yield test.func.value
+
+
+def _follows(call: ast.Call, guard: Guard) -> bool:
+    """Whether a call stands in the block that a condition opens, or behind the condition where it opens none."""
+    if guard.block is None:
+        return call.lineno > guard.test.lineno
+    return any(contains(statement, call) for statement in guard.block)
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call is given, and the object whose method it is: `path` of `path.write_bytes(x)`."""
+    yield from given_to(call)
+    if isinstance(call.func, ast.Attribute):
+        yield call.func.value
 
 
 def first_few(guard: Guard, flow: Flow, loop: Loop | None) -> bool:

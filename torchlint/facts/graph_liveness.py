@@ -130,6 +130,10 @@ def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
         if isinstance(parent, ast.Return) and trail.may_return:
             trail.returns = True
             return True
+        if isinstance(parent, ast.Expr) and (written := _written_in_place(place, parent)) is not None:
+            # `probs.scatter_(1, index, values)`: whoever reads what that is written into
+            name = written.id
+            return node is written or _is_dead_name(place, name, place.flow.loads.get(name, ()), trail)
         if isinstance(parent, ast.stmt | ast.Lambda | ast.comprehension):
             return _only_appends(place, parent, node)
     return False
@@ -201,6 +205,17 @@ def _only_appends(place: Place, statement: ast.AST, node: ast.AST) -> bool:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.value is not node:
         return False
     return syntax.appended_to(place.flow, call) is not None
+
+
+def _written_in_place(place: Place, statement: ast.Expr) -> ast.Name | None:
+    """The name of a tensor made in the function that a statement only writes into: `probs` of `probs.scatter_(1, index, values)`."""
+    match statement.value:
+        case ast.Call(func=ast.Attribute(value=ast.Name() as written, attr=attr)) if (
+            attr.endswith("_") and attr != "requires_grad_"
+        ):
+            row = operator(f"torch.Tensor.{attr}")
+            return written if row is not None and row.alias == "self" and _is_new(place, written.id) else None
+    return None
 
 
 def _is_dead_target(place: Place, target: ast.expr, value: ast.expr, trail: _Trail) -> bool:

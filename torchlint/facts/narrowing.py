@@ -13,6 +13,8 @@ def kept(value: Value, asked: Value) -> Value:
         return replace(asked, other_kinds=asked.other_kinds | {"unknown"})
     if asked.kind in _HOLDS and (held := _held(value)) is not None:
         return held
+    if value.only_tested and asked.kind == "tensor":
+        return value  # the test says no more of where it lives
     if value.kind != asked.kind or (asked.class_ is not None and value.class_ is not asked.class_):
         return asked or value
     known = replace(value, certainty=PROVEN, other_kinds=frozenset())

@@ -147,6 +147,8 @@ def tensor_attribute(base: Tensor, attr: str) -> Value:
         return DeviceValue(device=base.device)
     if kind is not None:
         return _OF_ATTRIBUTES.get(kind, UNKNOWN)
+    if attr == "grad" and base.only_tested:
+        return replace(base, grad=False, other_kinds=frozenset())  # what has a gradient is trained, where that is done
     if attr in ("data", "grad"):
         return replace(base, grad=False)
     if attr in table.TENSOR_ATTRIBUTES:

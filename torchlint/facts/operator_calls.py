@@ -55,9 +55,10 @@ _NO_GRADIENT = frozenset(("bool", "int64", "int32"))
 
 
 def carries_no_graph(name: str) -> bool:
-    """Whether an operator gives a Python object of values or sizes, or a tensor of booleans or integers."""
+    """Whether an operator gives a Python object of values or sizes, a tensor of booleans or integers, or a new one that is like another."""
     row = operator(name)
     if row is None:
         return False
     results = (row.returns, *(result for _, result in row.when))
-    return row.dtype in _NO_GRADIENT or all(result.kind in _NO_TENSOR for result in results)
+    is_like = row.device == "like" and (name.endswith("_like") or ".new_" in name)
+    return is_like or row.dtype in _NO_GRADIENT or all(result.kind in _NO_TENSOR for result in results)

@@ -40,6 +40,7 @@ DEFAULT_DEVICE = b"set_default_device("
 SETS_TYPE = b"set_default_tensor_type"
 DEFAULT_TYPE = rb"(?m)^[ \t]*(?:torch\.)?set_default_tensor_type\([^\n]*cuda"
 """A statement that has tensors made on an accelerator, in whatever file."""
+_ANYTHING = frozenset(("unknown",))
 _PLAIN: dict[str, Value] = {
     "int": INTEGER,
     "bool": BOOL,
@@ -179,7 +180,14 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         grad=(grad or is_loss) and not boolean and not integer,
         integer=integer,
         made_by=node,
+        other_kinds=_ANYTHING if not device and _are_only_tested(values) else frozenset(),
     )
+
+
+def _are_only_tested(values: Sequence[Value]) -> bool:
+    """Whether a test of its type is all that tells of each tensor: what is calculated of them may live anywhere, as they may."""
+    tensors = [value for value in values if value.kind == "tensor"]
+    return bool(tensors) and all(value.only_tested for value in tensors)
 
 
 def hangs_on_default(name: str, args: Arguments) -> bool:

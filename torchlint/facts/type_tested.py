@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from . import names
 from .flow import Guard
 from .module import Function
-from .nodes import conjuncts, elements, without_not
+from .nodes import conjuncts, elements, names_in, without_not
 
 _READS = frozenset(("item", "tolist"))
 _CASTS = frozenset(("float", "int"))
 _TENSORS = frozenset(("Tensor", "Variable", "FloatTensor"))
+_MAKES = frozenset(("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor", "LongTensor"))
 _GOES_THROUGH = frozenset(("items", "values"))
 
 
@@ -39,6 +40,27 @@ def is_of_rest(function: Function, read: ast.Call) -> bool:
     return any(name == function.keywords and one is read for name, one in _tested(function))
 
 
+def read_parameter(function: Function, read: ast.Call) -> str | None:
+    """The parameter that a call reads behind a test of its type."""
+    if function.positions.keys().isdisjoint(names_in(read)):
+        return None
+    return next((name for name, one in _tested(function) if one is read and name != function.keywords), None)
+
+
+def is_made_one(function: Function, name: str) -> bool:
+    """Whether a function makes a tensor of a parameter that is none: `if not isinstance(x, torch.Tensor): x = torch.tensor(x)`."""
+    stores = function.flow.stores.get(name, ())
+    made = (statement.value for store in stores if isinstance(statement := function.flow.parents[store], ast.Assign))
+    return any(
+        isinstance(value, ast.Call) and names.last(value.func) in _MAKES and any(_is(one, name) for one in value.args)
+        for value in made
+    ) and any(tested.id == name for _, tested in _tests(function))
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def _tested(function: Function) -> Iterator[tuple[str, ast.Call]]:
     """The parameters that a function reads behind a test of their type, or whose values it goes through so."""
     for test, tested in _tests(function):
@@ -48,7 +70,11 @@ def _tested(function: Function) -> Iterator[tuple[str, ast.Call]]:
 
 
 def _tests(function: Function) -> Iterator[tuple[ast.expr, ast.Name]]:
-    """The conditions that ask whether a name is a tensor: `isinstance(x, Tensor)`, `type(x) == Tensor`."""
+    """The conditions that ask whether a name is a tensor: `isinstance(x, Tensor)`, `type(x) == Tensor`, `hasattr(x, "item")`."""
+    for call in function.flow.calls_named("hasattr"):
+        match call.args:
+            case [ast.Name() as asked, ast.Constant(value="item")]:
+                yield call, asked
     for call in (*function.flow.calls_named("isinstance"), *function.flow.calls_named("is_tensor")):
         tested = names.type_tested(call)
         if isinstance(tested, ast.Name) and all(map(_names_tensor, call.args[1:])):
