@@ -312,7 +312,14 @@ SHAPE = (
         ("x", "Variable(torch.randn(1, 3))", "", "", "import torch\n", True),  # nobody imports it
         ("x", "Variable(torch.randn(1, 3))", "", "args = parse_args()\n    ", "from net import Net\n", True),
         ("x", "Variable(torch.load('x.pt'))", "", "", "from net import Net\n", True),
-        ("x", "given()", "def given():\n    return Variable(torch.ones(1, 3))\n\n", "", "from net import given\n", True),
+        (
+            "x",
+            "given()",
+            "def given():\n    return Variable(torch.ones(1, 3))\n\n",
+            "",
+            "from net import given\n",
+            True,
+        ),
     ],
 )
 def test_what_is_deprecated_where_a_file_is_tried(
