@@ -13,7 +13,9 @@ from torchlint.rule import Finding, Site, Value, rule
 _DEPTH = 4
 """Through how many calls a word is followed."""
 _MOST = 40
-"""So many calls are asked what they give."""
+"""So many calls are asked what they give, or what they make of a layer."""
+_HELPERS = 2
+"""Through how many functions a layer is returned."""
 _REWEIGHTED = frozenset(("spectral_norm", "SpectralNorm", "weight_norm", "WeightNorm"))
 """What is given a layer and gives one that calculates its weight anew, with the bias as it was."""
 _ABSTRACT = frozenset(("torch.nn.modules.batchnorm._BatchNorm", "torch.nn.modules.instancenorm._InstanceNorm"))
@@ -41,7 +43,8 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     by whom a function gives it to, with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
     `self.norm(self.conv(x))` in the methods of a class. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
-    So does one that is handed on, `norm_layer(n)`, where all calls in the project, the default where one of them gives nothing,
+    A layer that a function returns (`def conv3x3(i, o): return nn.Conv2d(i, o, 3)`) counts where all calls of that are followed so.
+    So does a norm that is handed on, `norm_layer(n)`, where all calls in the project, the default where one of them gives nothing,
     and every path of a function that chooses it (`get_norm_layer(norm)`) give a norm of these, or `functools.partial` of one.
     Of `**options` that a function hands on, all calls in the project tell whether they hold a `bias`.
     A linear layer counts only where the norm is over as many features as the layer gives.
@@ -105,6 +108,9 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
         return
     if _norm_behind(site) is not None:
         yield site.finding(f"`{site.short()}` adds a bias that the norm behind it subtracts again")
+    elif _is_before_norm_where_called(site, _HELPERS):
+        behind = f"the norm behind each call of `{site.function.name}`"
+        yield site.finding(f"`{site.short()}` adds a bias that {behind} subtracts again")
 
 
 def _has_bias(site: Site) -> bool:
@@ -142,6 +148,24 @@ def _norm_behind(site: Site) -> ast.expr | None:
         site.function, _reweighted(site)
     )
     return behind if behind is not None and _is_norm(site, site.function, behind) else _applied(site)
+
+
+def _is_before_norm_where_called(site: Site, depth: int) -> bool:
+    """Whether a function returns the layer, and all of its calls are followed by a norm: `def conv3x3(i, o): return nn.Conv2d(i, o, 3)`."""
+    helper = site.function
+    if helper.cls is not None or not isinstance(site.flow.parents.get(_reweighted(site)), ast.Return) or not depth:
+        return False
+    # The features of a linear one stand in the call under another name.
+    calls = site.project.all_runs_of(helper, _MOST) if site.name != "torch.nn.Linear()" else None
+    return bool(calls) and all(
+        one.given is None and _is_followed(site.at(one.function, one.call), depth) for one in calls or ()
+    )
+
+
+def _is_followed(site: Site, depth: int) -> bool:
+    if site.analysis.context.loads_published(site.module):
+        return False
+    return _norm_behind(site) is not None or _is_before_norm_where_called(site, depth - 1)
 
 
 def _reweighted(site: Site) -> ast.expr:

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, moved_elsewhere, operator_results
 from torchlint.facts.host_constants import kept_on_host, taken_from_host
-from torchlint.facts.host_filled import NUMPY_FILLS, factory, filled, is_filled_by_numpy
+from torchlint.facts.host_filled import (
+    NUMPY_FILLS,
+    calculated_of,
+    factory,
+    filled,
+    first_fill,
+    is_filled_by_numpy,
+)
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.on_call import on_call, precedes_runs
@@ -24,11 +31,7 @@ _SEEN = ("arange", "eye", "full", "ones", "rand", "randint", "randn", "randperm"
     shape=[
         *(f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as", "type")),
         *(f"torch.{name}(...)" for name in _SEEN),
-        *(
-            f"$type($array := ($here := {name}(...)){shaped})"
-            for name in NUMPY_FILLS
-            for shaped in ("", ".$shaped(...)")
-        ),
+        *(f"{name}(...)" for name in NUMPY_FILLS),
     ],
     fix="safe",
     impact="medium",
@@ -44,7 +47,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
     `randn`, `randint`, `randperm`, `hann_window`, `fft.fftfreq`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
-    they were given and do a little with it; arrays that NumPy fills, draws or calculates by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(np.ones(n))`, `Tensor(...)` of
+    they were given and do a little with it; arrays that NumPy fills, draws or calculates by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(0.5 * np.ones(n))`, `Tensor(...)` of
     `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills and its caller moves, what a helper moves
     as it is given (`to_gpu(torch.randn(n))`), what a distribution made of numbers draws (`Beta(0.1, 0.1).sample((n, 1)).to(device)`), what gets something of the device before it is moved there (`theta[:, -1] = out`), one-hot rows of labels (`torch.zeros(n, classes).scatter_(1, labels, 1)`, which can be filled where the labels are moved), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
@@ -100,7 +103,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
     """
     if site.name.startswith("numpy."):
-        yield from _by_type(site, site.part("type"), site.part("array"))
+        yield from _by_type(site)
         return
     if site.spread or not site.may_have_accelerator or site.source.holds(operator_results.DEFAULT_DEVICE):
         return
@@ -184,16 +187,20 @@ def _elsewhere(site: Site) -> Iterator[Finding]:
         yield from _index(site)
 
 
-def _by_type(site: Site, made_by: ast.expr, array: ast.expr) -> Iterator[Finding]:
-    """`torch.cuda.FloatTensor(np.ones((n, 1)))`: the type of a device copies what NumPy fills."""
-    if not is_filled_by_numpy(site, array) or site.role in ("test", "benchmark"):
+def _by_type(site: Site) -> Iterator[Finding]:
+    """`torch.cuda.FloatTensor(0.1 * np.ones((n, 1)))`: the type of a device copies what NumPy fills."""
+    array = calculated_of(site, site.call)
+    made = site.flow.parents.get(array)
+    if not (isinstance(made, ast.Call) and made.args == [array] and not made.keywords):
         return
-    if not makes_on_device(site.value(made_by)):
+    if not makes_on_device(site.value(made.func)) or not is_filled_by_numpy(site, array):
+        return
+    if site.role in ("test", "benchmark") or first_fill(site, array) is not site.call:
         return
     often = _often(site, None) if site.accelerator and not site.in_compiled else ""
     if often:
         message = f"`{site.short(array)}` is filled on the host and copied to the device {often}"
-        yield site.finding(message, related=site.why_hot(), told=CALCULATED)
+        yield site.finding(message, at=array, related=site.why_hot(), told=CALCULATED)
 
 
 def _index(site: Site) -> Iterator[Finding]:

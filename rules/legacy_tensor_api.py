@@ -52,6 +52,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
     nor are writes through `.data` (`p.data.copy_(q)`): they hide from autograd, but cost what the same write under
     `torch.no_grad()` does. A loop that updates each parameter by hand is optimizer-slow-impl's.
+    What a file that others import does under `if __name__ == "__main__":` to try itself, `print(Net()(Variable(torch.randn(1, 3))).size())`, is not reported.
     Without `--preview` it tells of `saved_variables`, and of `Variable` alone: in functions, where it is made on each step,
     and where it was to keep autograd off, not once by a script or a constructor. What the rest says is true, but of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
 
@@ -104,6 +105,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
         site.name == "torch.autograd.Variable()" and (_was_to_turn_grad_off(site) or _may_be_repeated(site))
     ):
         return
+    if site.in_own_trial:
+        return  # what works as it did costs nobody anything there
     if site.name == ".data":
         yield from _data(site)
     elif site.name == "torch.autograd.Variable()":

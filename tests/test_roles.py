@@ -295,6 +295,41 @@ def test_what_no_part_imports_may_be_a_program(users: dict[str, str]) -> None:
     assert is_told("TL104", {"net.py": TRIED.format(head="", more="", before=""), **users})
 
 
+SHAPE = (
+    "import torch\nfrom torch.autograd import Variable\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return {here}\n\n"
+    + "{more}if __name__ == '__main__':\n    {before}print(Net()({there}).size())\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "more", "before", "user", "found"),
+    [
+        ("x", "Variable(torch.randn(1, 3))", "", "", "from net import Net\n", False),
+        ("x", "Variable(torch.randn(1, 3), volatile=True)", "", "", "from net import Net\n", False),
+        ("x", "torch.FloatTensor([1, 2])", "", "", "from net import Net\n", False),
+        ("x", "given()", "def given():\n    return Variable(torch.ones(1, 3))\n\n", "", "from net import Net\n", False),
+        ("Variable(x)", "torch.randn(1, 3)", "", "", "from net import Net\n", True),
+        ("x", "Variable(torch.randn(1, 3))", "", "", "import torch\n", True),  # nobody imports it
+        ("x", "Variable(torch.randn(1, 3))", "", "args = parse_args()\n    ", "from net import Net\n", True),
+        ("x", "Variable(torch.load('x.pt'))", "", "", "from net import Net\n", True),
+        (
+            "x",
+            "given()",
+            "def given():\n    return Variable(torch.ones(1, 3))\n\n",
+            "",
+            "from net import given\n",
+            True,
+        ),
+    ],
+)
+def test_what_is_deprecated_where_a_file_is_tried(
+    here: str, there: str, more: str, before: str, user: str, found: bool
+) -> None:
+    text = SHAPE.format(here=here, there=there, more=more, before=before)
+
+    assert found == is_told("TL910", {"net.py": text, "main.py": user})
+
+
 LOADS = (
     "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\n"
     "class Images(Dataset):\n    def __getitem__(self, i):\n        return torch.load(self.paths[i])\n\n"

@@ -48,7 +48,8 @@ _NUMPY_OF_ELEMENTS = frozenset(
 )
 _OF_NUMBERS = _NUMPY_OF_ELEMENTS | {"abs", "float", "int", "max", "min", "pow", "round"}
 _NUMPY_AGAIN = frozenset(("numpy.repeat", "numpy.tile"))
-NUMPY_FILLS = sorted(_NUMPY | _NUMPY_RANDOM | {"numpy.random.choice"})
+_NUMPY_FILLING = _NUMPY | _NUMPY_RANDOM | {"numpy.random.choice"}
+NUMPY_FILLS = sorted(_NUMPY_FILLING)
 """What of NumPy fills an array by numbers alone, or may."""
 MOST_USES = 20
 """A name that stands in more places is more than a tensor that is filled and moved."""
@@ -400,6 +401,30 @@ def is_filled_by_numpy(place: Place, array: ast.expr) -> bool:
     given = given_to(made)
     # A tuple that is written out is the shape.
     return bool(given) and all(isinstance(one, ast.Tuple) or _is_number(place, one) for one in given)
+
+
+def calculated_of(place: Place, made: ast.Call) -> ast.expr:
+    """The whole array that is calculated of what NumPy fills, as it stands there: `np.abs(0.5 * np.ones(n)).reshape(-1)` of `np.ones(n)`."""
+    whole: ast.expr = made
+    for child, parent in place.flow.upwards(made):
+        if isinstance(parent, ast.Call):
+            of_numpy = parent.func is not child and place.resolve(parent.func) in _NUMPY_OF_ELEMENTS
+            is_part = parent.func is child or of_numpy
+        elif isinstance(parent, ast.Attribute | ast.Subscript):
+            is_part = parent.value is child
+        else:
+            is_part = isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare)
+        if not is_part or not isinstance(parent, ast.expr):
+            break
+        whole = parent
+    return whole
+
+
+def first_fill(place: Place, array: ast.expr) -> ast.Call | None:
+    """The first call in an array that NumPy fills one by."""
+    calls = (node for node in ast.walk(array) if isinstance(node, ast.Call))
+    found = (call for call in calls if place.resolve(call.func) in _NUMPY_FILLING)
+    return min(found, key=lambda call: (call.lineno, call.col_offset), default=None)
 
 
 def _array_of(place: Place, made: ast.expr | None) -> ast.expr | None:

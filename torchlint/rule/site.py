@@ -442,10 +442,15 @@ class Site:
 
     @property
     def role(self) -> Role:
-        own = is_own_test(self.function) or is_own_check(self.function, self.target)
-        own = own or (is_own_trial(self.function, self.target) and bool(self.project.importers(self.module.path)))
-        own = own or is_tried(self.project, self.function, self.target)
+        own = is_own_test(self.function) or is_own_check(self.function, self.target) or self.in_own_trial
         return "test" if own else self.analysis.context.role(self.module)
+
+    @property
+    def in_own_trial(self) -> bool:
+        """Whether the place only tries the file where that is run by itself, which others import: in its `if __name__ == "__main__":`."""
+        if is_own_trial(self.function, self.target) and self.project.importers(self.module.path):
+            return True
+        return is_tried(self.project, self.function, self.target)
 
     @cached_property
     def torch(self) -> Range | None:
