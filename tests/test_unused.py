@@ -378,23 +378,17 @@ PACKAGE = {
 }
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},  # another one has replaced it
-        {"main": "import torch\n"},
-        {"parts__used": HELPERS.replace("average", "mean")},
-        {"parts__used": "import torch\n"},
-    ],
-)
-def test_a_file_that_nobody_imports(tmp_path: Path, change: dict[str, str]) -> None:
-    assert [] == told(tmp_path, "parts/spare.py", **{**PACKAGE, **change})
+def test_a_file_that_another_one_has_replaced(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, "parts/spare.py", **PACKAGE)
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"main": "import torch\nfrom parts import used, spare\n\nspare.init_params(net)\n"},
+        {"main": "import torch\n"},  # nobody imports the other one either
+        {"parts__used": HELPERS.replace("average", "mean")},
+        {"parts__used": "import torch\n"},
         {"parts__spare": HELPERS + "\ninit_params(net)\n"},
         {"parts__spare": HELPERS + "\nnet = init_params(net)\n"},
         {"parts__spare": HELPERS + "\nif __name__ == '__main__':\n    init_params(net)\n"},
@@ -509,6 +503,7 @@ def test_a_file_that_one_called_the_same_has_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
+        {"nets__net": "import torch\nspread = None\n"},
         {"main": "import torch\nimport losses.scores\nfrom parts.scores import average\naverage(net)\n"},
         {"main": "import torch\nimport losses.scores\nimport parts.scores\n\nparts.scores.average(net)\n"},
         {"main": "import torch\nfrom losses.scores import average\nfrom parts import scores\n\nscores.average(net)\n"},
@@ -519,6 +514,12 @@ def test_a_file_that_one_called_the_same_has_replaced(tmp_path: Path) -> None:
         {"main": ALIKE["main"].replace("'nets.'", "'parts.'").replace("import nets", "import parts")},
         {"main": ALIKE["main"].replace("import nets\n", "")},  # a member of what?
         {"main": ALIKE["main"].replace("'nets.'", "name")},
+        {
+            "parts__scores": MORE
+            + "\ndef last(values):\n    return values[-1]\n\ndef first(values):\n    return values[0]\n\ndef none(values):\n    return values[:0]\n"
+        },
+        {"losses__scores": HELPERS.replace("average", "mean").replace("init_params", "init")},
+        {"losses__scores": "import torch\n", "losses__others": HELPERS},
         {"parts__scores": MORE + "\nif __name__ == '__main__':\n    spread([1])\n"},
     ],
 )

@@ -1,4 +1,4 @@
-"""Files of a project that no run of it gets through: those that nobody imports, and those whose imports fail."""
+"""Files of a project that no run of it gets through: those that others have replaced, and those whose imports fail."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..facts.module import Module
+from ..facts.nodes import spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
@@ -15,6 +16,7 @@ from .application import is_application, is_compiled, is_library, looks_up
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
+from .taking import defining
 
 _MAKES_NAMES = regex(
     rb"(?m)\bglobals\(\)|\bexec\(|\b__getattr__\b|\b__path__\b|\bsetattr\(|\bsys\.modules\b|^[ \t]*from\b.*\bimport[ \t]*\*"
@@ -77,7 +79,7 @@ def _is_missing(project: Project, module: Module, statement: ast.ImportFrom) -> 
 
 
 def _is_not_imported(project: Project, module: Module) -> bool:
-    """Whether a file of an application is no script, and nobody imports it or spells its name."""
+    """Whether a file of an application is no script, nobody imports it, and another one replaces it: else it may be new."""
     stem = module.name.rpartition(".")[2]
     if "/" not in project.home(module.path) or stem in ("__init__", "__main__", "conftest", "setup"):
         return False
@@ -85,7 +87,9 @@ def _is_not_imported(project: Project, module: Module) -> bool:
         return False
     # `python losses.py`, "losses" in a table of what is there
     written = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
-    return not (project.any_holds(written, word=as_bytes(stem)) or looks_up(project, module))
+    if project.any_holds(written, word=as_bytes(stem)) or looks_up(project, module):
+        return False
+    return _is_replaced(project, module)
 
 
 def _is_imported(project: Project, module: Module) -> bool:
@@ -106,6 +110,39 @@ def _may_lead_to(project: Project, user: Module, parts: list[str], path: str, st
         return False
     end = parts.index(stem) + 1
     return end == 1 or project.find(".".join(parts[:end]), user) in (None, path)
+
+
+def _is_replaced(project: Project, module: Module) -> bool:
+    """Whether each class and function of a file is defined in another one, too, that others import.
+
+    What else nobody imports may be there to choose from: a model of which the import in a script is exchanged. But for one
+    that is called the same as a file that is imported and has half of what it has, where nothing names the rest.
+    """
+    names = [
+        *module.top_classes,
+        *(one.name for one in module.functions if one.parent is module.body and one.cls is None),
+    ]
+    rest = [name for name in names if not _is_imported_from(project, defining(project, module, name))]
+    if not rest:
+        return bool(names)
+    alike = [path for path in project.called(module.name.rpartition(".")[2]) if path != module.path]
+    shared = [name for name in names if _is_imported_from(project, defining(project, module, name) & {*alike})]
+    return 2 * len(shared) >= len(names) and not any(_is_named_elsewhere(project, module, name) for name in rest)
+
+
+def _is_imported_from(project: Project, paths: frozenset[str]) -> bool:
+    return any(project.importers(path) for path in paths)
+
+
+def _is_named_elsewhere(project: Project, module: Module, name: str) -> bool:
+    """Whether the code of another file has a name; a comment may say what was there before."""
+    word = as_bytes(name)
+    others = project.holders(whole_word(name).pattern, word=word) - {module.path}
+    return any(
+        name == (node.name if isinstance(node, ast.alias) else spelled(node))
+        for other in project.modules(sorted(others))
+        for node in ast.walk(other.whole_tree())
+    )
 
 
 def _only_defines(body: list[ast.stmt]) -> bool:
