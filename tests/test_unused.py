@@ -378,6 +378,19 @@ PACKAGE = {
 }
 
 
+LONE = {"parts__spare": HELPERS, "parts__used": "import torch\n", "main": "import torch\nimport parts.used\n"}
+
+
+def test_a_file_of_which_comments_alone_speak(tmp_path: Path) -> None:
+    main = LONE["main"] + "# from parts.spare import average\n# print(average([1.0]))\n"
+    assert [] == told(tmp_path, "parts/spare.py", **{**LONE, "main": main})
+
+
+@pytest.mark.parametrize("main", ["", "# average\nprint('init_params')\n", "# average\ninit_params = 1\n"])
+def test_a_file_that_may_be_new(tmp_path: Path, main: str) -> None:
+    assert [9] == told(tmp_path, "parts/spare.py", **{**LONE, "main": LONE["main"] + main})
+
+
 def test_a_file_that_another_one_has_replaced(tmp_path: Path) -> None:
     assert [] == told(tmp_path, "parts/spare.py", **PACKAGE)
 

@@ -16,7 +16,7 @@ from .application import is_application, is_compiled, is_library, looks_up
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
-from .taking import defining
+from .taking import defining, says
 
 _MAKES_NAMES = regex(
     rb"(?m)\bglobals\(\)|\bexec\(|\b__getattr__\b|\b__path__\b|\bsetattr\(|\bsys\.modules\b|^[ \t]*from\b.*\bimport[ \t]*\*"
@@ -79,7 +79,7 @@ def _is_missing(project: Project, module: Module, statement: ast.ImportFrom) -> 
 
 
 def _is_not_imported(project: Project, module: Module) -> bool:
-    """Whether a file of an application is no script, nobody imports it, and another one replaces it: else it may be new."""
+    """Whether a file of an application is no script, nobody imports it, and another one replaces it or comments alone name what is in it: else it may be new."""
     stem = module.name.rpartition(".")[2]
     if "/" not in project.home(module.path) or stem in ("__init__", "__main__", "conftest", "setup"):
         return False
@@ -89,7 +89,7 @@ def _is_not_imported(project: Project, module: Module) -> bool:
     written = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
     if project.any_holds(written, word=as_bytes(stem)) or looks_up(project, module):
         return False
-    return _is_replaced(project, module)
+    return _is_replaced(project, module) or _is_commented_out(project, module)
 
 
 def _is_imported(project: Project, module: Module) -> bool:
@@ -118,16 +118,31 @@ def _is_replaced(project: Project, module: Module) -> bool:
     What else nobody imports may be there to choose from: a model of which the import in a script is exchanged. But for one
     that is called the same as a file that is imported and has half of what it has, where nothing names the rest.
     """
-    names = [
-        *module.top_classes,
-        *(one.name for one in module.functions if one.parent is module.body and one.cls is None),
-    ]
+    names = _defined(module)
     rest = [name for name in names if not _is_imported_from(project, defining(project, module, name))]
     if not rest:
         return bool(names)
     alike = [path for path in project.called(module.name.rpartition(".")[2]) if path != module.path]
     shared = [name for name in names if _is_imported_from(project, defining(project, module, name) & {*alike})]
     return 2 * len(shared) >= len(names) and not any(_is_named_elsewhere(project, module, name) for name in rest)
+
+
+def _defined(module: Module) -> list[str]:
+    return [
+        *module.top_classes,
+        *(one.name for one in module.functions if one.parent is module.body and one.cls is None),
+    ]
+
+
+def _is_commented_out(project: Project, module: Module) -> bool:
+    """Whether others name what a file defines in comments alone: `# test = FeatureTest(loader)`, where it was used before."""
+    naming = [
+        (name, project.holders(whole_word(name).pattern, word=as_bytes(name)) - {module.path})
+        for name in _defined(module)
+        if name.isascii()
+    ]
+    named = any(paths for _, paths in naming)
+    return named and not any(says(project, path, name) for name, paths in naming for path in sorted(paths))
 
 
 def _is_imported_from(project: Project, paths: frozenset[str]) -> bool:

@@ -57,8 +57,14 @@ def defining(project: Project, module: Module, name: str) -> frozenset[str]:
 
 def uses(project: Project, path: str, name: str) -> bool:
     """Whether the code of a file has a name; comments don't count, nor imports but those of a package, which hands it on."""
-    fact, find = ("says", _says) if path.endswith("__init__.py") else ("uses", _uses)
-    return bool(project.fact(path, f"{fact} {name}", lambda source: find(source, name)))
+    if path.endswith("__init__.py"):
+        return says(project, path, name)
+    return bool(project.fact(path, f"uses {name}", lambda source: _uses(source, name)))
+
+
+def says(project: Project, path: str, name: str) -> bool:
+    """Whether a file has a name outside of comments."""
+    return bool(project.fact(path, f"says {name}", lambda source: _says(source, name)))
 
 
 @fact_of_words("says")
