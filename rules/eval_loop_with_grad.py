@@ -261,8 +261,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
 
 def _is_dropped(site: Site, call: ast.Call) -> bool:
     """Whether a call that runs once, outside of models and tests, records a graph that nothing uses."""
-    klass = site.function.cls
-    if site.function.name == "__init__" or (klass is not None and site.project.is_module(klass)):
+    if site.function.name == "__init__" or _is_of_model(site):
         return False
     return graph_liveness.is_dead(site, call) and not _frozen(site, call)
 
@@ -494,6 +493,7 @@ def _wasted_by_callers(site: Site) -> Iterator[Site]:
 
 
 def _is_of_model(site: Site) -> bool:
+    """Whether the place is in a method of a model."""
     return site.function.cls is not None and site.project.is_module(site.function.cls)
 
 
@@ -519,7 +519,7 @@ def _predicts(site: Site) -> bool:
         and site.hot is None
         and site.warm_caller is None
         and not training.asks(function)
-        and (function.cls is None or not site.project.is_module(function.cls))
+        and not _is_of_model(site)
     )
 
 

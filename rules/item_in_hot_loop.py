@@ -146,11 +146,12 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
 
 def _handed(site: Site) -> Iterator[Finding]:
     """What a helper reads, where some of its calls hand it a tensor on each step: `def item(x): return x.item() if hasattr(x, "item") else x`."""
-    if site.function.name in _KEEPERS or type_tested.read_parameter(site.function, site.call) is None:
-        return  # told at the calls
+    name = type_tested.read_parameter(site.function, site.call)
+    if name is None or site.function.name in _KEEPERS:
+        return  # of the keepers the calls are told
     if site.role == "test" or not site.accelerator:
         return
-    found = handed_reads.handed(site, site.call)
+    found = handed_reads.handed(site, name)
     if found is not None:
         why = site.related(found.function, found.given, "given here")
         message = f"`{site.short()}` waits for the device {found.how_often}"

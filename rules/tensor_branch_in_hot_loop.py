@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import element_tests, frequency, logging_calls, loop_ends
 from torchlint.facts import host_reads as reads
-from torchlint.facts.flow import contains
+from torchlint.facts.flow import Comprehension, contains
 from torchlint.rule import Finding, Site, plain, rule
 
 # What has no name is shown in a few lines of other files alone, these calls everywhere.
@@ -81,8 +81,8 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization>
     - <https://docs.pytorch.org/docs/stable/generated/torch.where.html>
     """
-    if isinstance(site.target, element_tests.COMPREHENSION):
-        yield from _compared(site)
+    if isinstance(site.target, Comprehension):
+        yield from _compared(site, site.target)
         return
     branch = _branch(site)
     test = _test(branch) if branch is not None and site.may_have_accelerator else None
@@ -108,9 +108,9 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     yield site.finding(message, severity=level, at=found, related=place.why_hot())
 
 
-def _compared(site: Site) -> Iterator[Finding]:
+def _compared(site: Site, comprehension: Comprehension) -> Iterator[Finding]:
     """`[i for i, token in enumerate(tokens) if token in ends]`: each comparison asks the device for one element."""
-    test = next(element_tests.of_device(site, site.target), None)
+    test = next(element_tests.of_device(site, comprehension), None)
     if test is None or site.role == "test" or site.rare or site.in_compiled or frequency.shows(site.function):
         return
     message = (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from . import names
 from .flow import CHILDREN
 from .module import has_slice, key_of
-from .nodes import none_test, number
+from .nodes import bound_by, none_test, number
 from .torch_table import TAKES_LOSS, TENSOR_ONLY
 
 if TYPE_CHECKING:
@@ -729,7 +729,7 @@ class Bindings:
             if generator is not node.generators[0]:
                 self._read(generator.iter)
             self._bind(generator.target, self._new(Iterated(generator.iter)))
-            own.update((name, self._env[name]) for name in _bound_by(generator.target))
+            own.update((name, self._env[name]) for part in ast.walk(generator.target) for name in bound_by(part))
             for test in generator.ifs:
                 self._read(test)
                 self._narrow(test, True)
@@ -774,11 +774,6 @@ def _of_tensors(uses: Iterable[tuple[str, str | None]]) -> frozenset[str]:
         if key is not None:
             keys[how].add(key)
     return frozenset((keys["used"] | (keys["sized"] & keys["placed"])) - keys["converted"])
-
-
-def _bound_by(target: ast.expr) -> list[str]:
-    """The names that a loop binds."""
-    return [part.id for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
 
 
 def shows_tensor(method: str, call: ast.Call) -> bool:

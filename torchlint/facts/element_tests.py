@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Protocol
 
 from .consumers import parts_given
-from .values import Value
+from .flow import Comprehension
+from .nodes import leaves
+from .place import Place
 
-COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _READS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
 """Comparisons whose truth is asked of the values; `is` compares objects."""
 
 
-class Place(Protocol):
-    """What is asked of a place in code."""
-
-    def value(self, node: ast.expr, /) -> Value: ...
-
-
-def of_device(place: Place, comprehension: ast.AST) -> Iterator[ast.expr]:
+def of_device(place: Place, comprehension: Comprehension) -> Iterator[ast.expr]:
     """`token in ends` of `[i for i, token in enumerate(tokens) if token in ends]`, where `tokens` is proven to be a tensor on a device."""
-    assert isinstance(comprehension, COMPREHENSION)
     for generator in comprehension.generators:
-        tests = [one for test in generator.ifs for one in _operands(test)]
+        tests = [one for test in generator.ifs for one in leaves(test)]
         compared = {left.id for test in tests if (left := _compared(test)) is not None}
         given = dict(parts_given(generator.target, generator.iter)) if compared else {}
         elements = {name for name in compared if (part := given.get(name)) is not None and _is_on_device(place, part)}
         yield from (test for test in tests if (left := _compared(test)) is not None and left.id in elements)
-
-
-def _operands(test: ast.expr) -> Iterator[ast.expr]:
-    """The conditions that one is made of."""
-    match test:
-        case ast.BoolOp(values=values):
-            for value in values:
-                yield from _operands(value)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _operands(operand)
-        case _:
-            yield test
 
 
 def _compared(test: ast.expr) -> ast.Name | None:

@@ -6,7 +6,7 @@ import ast
 from itertools import islice
 from typing import NamedTuple
 
-from . import frequency, host_reads, type_tested
+from . import frequency, host_reads
 from .module import Function
 from .place import Place
 
@@ -20,14 +20,11 @@ class Handed(NamedTuple):
     how_often: str
 
 
-def handed(place: Place, read: ast.Call) -> Handed | None:
-    """A call that hands the function of a place a tensor of the device, which it reads: `loss.data` of `utils.item(loss.data)`.
+def handed(place: Place, name: str) -> Handed | None:
+    """A call that hands the function of a place a tensor of the device as the parameter of a name: `loss.data` of `utils.item(loss.data)`.
 
     On steps, or in the forward of a module: what other calls hand to the same helper may be anything.
     """
-    name = type_tested.read_parameter(place.function, read)
-    if name is None:
-        return None
     for one in islice(place.project.calls_of(place.function), _CALLERS):
         given = place.function.argument(one.call, name) if one.given is None else None
         there = place.at(one.function, one.call)

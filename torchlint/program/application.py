@@ -48,7 +48,7 @@ _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
 _TORCH = rb"\btorch\b"
 _SCRIPT = rb"(?m)\A(?=[\s\S]*\btorch\b)(?=[\s\S]*^if __name__ == )"
 _MAIN = rb"(?m)^if __name__ == "
-_IS_SCRIPT = regex(_MAIN)
+IS_SCRIPT = regex(_MAIN)
 _PACKAGES = regex(rb"\bpackages[ \t]*=[ \t]*(?:(?:setuptools\.)?find_packages\(|\[)")
 """How `setup.py` says which packages are installed."""
 _ANY_PACKAGES = regex(rb"\bfind_namespace\w*|\bpy_modules\b|\bpackages[ \t]*\+=|PEP420")
@@ -96,7 +96,7 @@ def is_apart(project: Project, module: Module) -> bool:
     chain = ("/".join(folders[:end]) for end in range(1, len(folders) + 1))
     if not folders or project.in_test(module.path, "") or any(f"{one}/__init__.py" in inits for one in chain):
         return False
-    if module.source.holds(_IS_SCRIPT) and not project.importers(module.path):
+    if module.source.holds(IS_SCRIPT) and not project.importers(module.path):
         return True
     setup = next((path for path in project.called("setup") if project.home(path) == "setup.py"), None)
     if setup is None or not project.holds(setup, _PACKAGES) or project.holds(setup, _ANY_PACKAGES):

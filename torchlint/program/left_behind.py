@@ -16,7 +16,7 @@ from .application import is_application, is_compiled, is_library, looks_up
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
-from .taking import defining, says
+from .taking import defining, naming, says
 
 _MAKES_NAMES = regex(
     rb"(?m)\bglobals\(\)|\bexec\(|\b__getattr__\b|\b__path__\b|\bsetattr\(|\bsys\.modules\b|^[ \t]*from\b.*\bimport[ \t]*\*"
@@ -128,21 +128,14 @@ def _is_replaced(project: Project, module: Module) -> bool:
 
 
 def _defined(module: Module) -> list[str]:
-    return [
-        *module.top_classes,
-        *(one.name for one in module.functions if one.parent is module.body and one.cls is None),
-    ]
+    return [*module.top_classes, *module.top_functions]
 
 
 def _is_commented_out(project: Project, module: Module) -> bool:
     """Whether others name what a file defines in comments alone: `# test = FeatureTest(loader)`, where it was used before."""
-    naming = [
-        (name, project.holders(whole_word(name).pattern, word=as_bytes(name)) - {module.path})
-        for name in _defined(module)
-        if name.isascii()
-    ]
-    named = any(paths for _, paths in naming)
-    return named and not any(says(project, path, name) for name, paths in naming for path in sorted(paths))
+    named = [(name, naming(project, module, name)) for name in _defined(module) if name.isascii()]
+    known = any(paths for _, paths in named)
+    return known and not any(says(project, path, name) for name, paths in named for path in sorted(paths))
 
 
 def _is_imported_from(project: Project, paths: frozenset[str]) -> bool:
@@ -151,11 +144,9 @@ def _is_imported_from(project: Project, paths: frozenset[str]) -> bool:
 
 def _is_named_elsewhere(project: Project, module: Module, name: str) -> bool:
     """Whether the code of another file has a name; a comment may say what was there before."""
-    word = as_bytes(name)
-    others = project.holders(whole_word(name).pattern, word=word) - {module.path}
     return any(
         name == (node.name if isinstance(node, ast.alias) else spelled(node))
-        for other in project.modules(sorted(others))
+        for other in project.modules(sorted(naming(project, module, name)))
         for node in ast.walk(other.whole_tree())
     )
 

@@ -49,6 +49,11 @@ def may_take_by_name(project: Project, module: Module, name: str, others: frozen
     return any(not _takes_from_third(project, path, module, name) for path in sorted(taking))
 
 
+def naming(project: Project, module: Module, name: str) -> frozenset[str]:
+    """The other files that have a name in their text, in comments, too."""
+    return project.holders(whole_word(name).pattern, word=as_bytes(name)) - {module.path}
+
+
 def defining(project: Project, module: Module, name: str) -> frozenset[str]:
     """The other files that define a class or a function of that name at their top."""
     word = as_bytes(name)

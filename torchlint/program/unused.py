@@ -13,10 +13,10 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.spoken import in_code
 from ..text.whole_words import whole_word
-from .application import is_apart, is_application, looks_up
+from .application import IS_SCRIPT, is_apart, is_application, looks_up
 from .left_behind import is_left_behind, lacking
 from .project import Project
-from .taking import may_take, may_take_by_name, uses
+from .taking import may_take, may_take_by_name, naming, uses
 
 Takes = Callable[[Project, Module, str, frozenset[str]], bool]
 
@@ -24,7 +24,6 @@ _AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s
 """How a file may call its own functions by names that are made as it runs."""
 _BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
 """How a method may be called by a name that no text spells."""
-_IS_SCRIPT = regex(rb"(?m)^if __name__ == ")
 _PLAIN_BASES = frozenset(
     ("torch.nn.Module", "torch.utils.data.Dataset", "torch.autograd.Function", "object", "abc.ABC")
 )
@@ -126,8 +125,7 @@ def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -
 
 def _is_used_elsewhere(project: Project, module: Module, name: str, takes: Takes) -> bool:
     """Whether another file may take a name from one; what it calls so itself, `ssim = measure(x)`, is another thing."""
-    word = as_bytes(name)
-    others = project.holders(whole_word(name).pattern, word=word) - {module.path}
+    word, others = as_bytes(name), naming(project, module, name)
     if takes(project, module, name, others):
         return True
     spelled_by = others & project.holders(_SPELLED.replace(b"NAME", word), word=word)
@@ -163,7 +161,7 @@ def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bo
 def _is_of_script(module: Module, name: str) -> bool:
     """Whether a file is a script, and has a name once in its code: where it defines it."""
     found = itertools.islice(in_code(module.source.data, whole_word(name)), 2)
-    return module.source.holds(_IS_SCRIPT) and len([*found]) == 1
+    return module.source.holds(IS_SCRIPT) and len([*found]) == 1
 
 
 def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
@@ -175,8 +173,7 @@ def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
     likely = (path for path in project.named_by(module, name) if project.holds(path, named, frozenset((word,))))
     if any(uses(project, path, name) for path in likely):
         return False
-    others = project.holders(named.pattern, word=word) - {module.path}
-    return not any(uses(project, path, name) for path in sorted(others))
+    return not any(uses(project, path, name) for path in sorted(naming(project, module, name)))
 
 
 def _is_named(module: Module, name: str, definition: ast.AST) -> bool:
