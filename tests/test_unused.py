@@ -148,6 +148,18 @@ def test_a_function_that_somebody_may_call(tmp_path: Path, files: dict[str, str]
     assert 1 == len(told(tmp_path, "helpers.py", **{"helpers": HELPERS, "main": MAIN, **files}))
 
 
+@pytest.mark.parametrize("read", ["vars(args)", "vars(self)", "self.__dict__"])
+def test_what_an_object_has_is_no_function_of_its_file(tmp_path: Path, read: str) -> None:
+    helpers = HELPERS + f"\ndef settings(self, args):\n    return {read}\n"
+    assert [] == told(tmp_path, "helpers.py", helpers=helpers, main=MAIN)
+
+
+@pytest.mark.parametrize("read", ["vars(module)[name]", "vars()[name]", "module.__dict__[name]"])
+def test_what_a_module_has_may_be_a_function_of_its_file(tmp_path: Path, read: str) -> None:
+    helpers = HELPERS + f"\ndef find(module, name):\n    return {read}\n"
+    assert [9] == told(tmp_path, "helpers.py", helpers=helpers, main=MAIN)
+
+
 OWN = "\ndef init_params(net):\n    return net\n\ninit_params(1)\n"
 
 

@@ -20,8 +20,10 @@ from .taking import may_take, may_take_by_name, naming, uses
 
 Takes = Callable[[Project, Module, str, frozenset[str]], bool]
 
-_AT_RUN_TIME = regex(rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s]|\b__dict__\b|\bvars\(")
-"""How a file may call its own functions by names that are made as it runs."""
+_AT_RUN_TIME = regex(
+    rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s]|(?<!\bself\.)\b__dict__\b|\bvars\((?!\s*(?:self|args)\s*\))"
+)
+"""How a file may call its own functions by names that are made as it runs: not by what an object or a command line has."""
 _BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
 """How a method may be called by a name that no text spells."""
 _PLAIN_BASES = frozenset(
