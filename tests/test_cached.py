@@ -495,6 +495,24 @@ class TestChanged:
             assert same(plain(settings_with()), result)
         assert asked == [False, True, False]
 
+    @pytest.mark.parametrize(
+        "beside", ["tools/core.cpython-311-x86_64-linux-gnu.so", "tools/core.py", "tools/core/data"]
+    )
+    def test_what_an_import_finds_that_is_none_of_the_files(self, beside: str) -> None:
+        put(".gitignore", "core*\n")
+        put("tools/old.py", "import torch\nfrom .core import x\n\ntorch.nn.init.xavier_uniform(x)\n")
+        found = []
+        for there in (False, True, False):
+            if there:
+                put(beside, "x = 1\n")
+            else:
+                Path(beside).unlink(missing_ok=True)
+                shutil.rmtree("tools/core", ignore_errors=True)
+            result, _ = run()
+            assert same(plain(settings_with()), result)
+            found.append([f.line for f in result.findings if f.path == "tools/old.py" and f.code == "TL903"])
+        assert [[], [4], []] == found
+
     def test_a_file_that_is_gone(self) -> None:
         run()
         Path("train.py").unlink()

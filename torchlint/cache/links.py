@@ -286,7 +286,6 @@ def _bits(text: str, rows: int, atoms: Sequence[Atom]) -> list[Bits]:
 
 _OF_PROJECT = (
     "stem",
-    "lies",
     "importers",
     "word",
     "renamed",

@@ -8,7 +8,7 @@ moved, or was so young when it was noted that a later change need not have moved
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
@@ -222,11 +222,12 @@ class _Run:
 
     @cached_property
     def frame(self) -> bytes:
-        """Digest of what all findings depend on: the torch that is named, what is compiled, which directories are packages."""
+        """Digest of what all findings depend on: the torch that is named, what is compiled, which directories are packages, what else lies there."""
         named = _torch_named(self.directories) if self.settings.target_torch is None else []
         compiled = compiled_in(self.paths, self.settings)
         packages = (path for path in self.digests if path.endswith("__init__.py"))
-        return digest(*named, b"", *map(encoded, compiled), b"", *map(encoded, packages))
+        beside = _beside(self.paths)
+        return digest(*named, b"", *map(encoded, compiled), b"", *map(encoded, packages), b"", *map(encoded, beside))
 
     @cached_property
     def directories(self) -> dict[str, list[str]]:
@@ -440,6 +441,17 @@ def _torch_named(directories: Mapping[str, Sequence[str]]) -> list[bytes]:
             if (asked := demanded_by(path)) != Range():
                 parts.append(encoded(f"{_relative(directory, here)}\n{asked}"))
     return parts
+
+
+def _beside(paths: Collection[str]) -> list[str]:
+    """What an import may find beside some files and is none of them."""
+    here = os.path.realpath(os.curdir)
+    places = (
+        os.path.join(directory, name)
+        for directory in sorted({os.path.dirname(path) for path in paths})
+        for name in stamp.importable(directory or os.curdir)
+    )
+    return [_relative(os.path.realpath(place), here) for place in places if normal(place) not in paths]
 
 
 def _torch_directories(paths: Iterable[str]) -> dict[str, list[str]]:

@@ -6,7 +6,6 @@ import ast
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
@@ -17,7 +16,7 @@ from ..settings.home import Home
 from ..system.cached import cached_property
 from ..system.fault import FileError, fault
 from ..system.stack import with_room
-from ..system.stamp import contents
+from ..system.stamp import contents, importable
 from ..text.finding import Finding
 from ..text.source import Source, SourceError
 from .by_file import Told
@@ -232,11 +231,15 @@ class Files:
         return self._by_stem.get(stem, ())
 
     def lies(self, place: str) -> bool:
-        """Whether a folder, or a file of whatever ending, has a place in the project; it need not be one of those that are read."""
+        """Whether an import may find something at a place, a file that is none of the project's or a folder; the cache is told by its frame.
+
+        In a folder without files of the project anything may lie.
+        """
         folder, _, name = place.rpartition("/")
-        with suppress(OSError), os.scandir(os.path.join(self.home.root, folder)) as entries:
-            return any(one.name == name or one.name.startswith(f"{name}.") for one in entries)
-        return False
+        if not any(self.home(path).rpartition("/")[0] == folder for path in self.paths):
+            return bool(folder) and self.lies(folder)
+        names = importable(os.path.join(self.home.root, folder))
+        return any(one == name or one.startswith(f"{name}.") for one in names)
 
     def find(self, dotted: str, near: Module) -> str | None:
         """The path of the file that `import dotted` in `near` reads, if the project has it."""

@@ -226,11 +226,6 @@ class Noting(Project):
         self._note_stem(dotted)
         return super().find(dotted, near)
 
-    def lies(self, place: str) -> bool:
-        found = super().lies(place)
-        self.note("lies", place, str(found))
-        return found
-
     def _note_stem(self, dotted: str) -> None:
         if not self._notes:
             return
@@ -480,8 +475,6 @@ class Noting(Project):
         match kind:
             case "stem":
                 return self.files_called(about[0])
-            case "lies":
-                return str(super().lies(about[0]))
             case "importers":
                 return self.files_importing(about[0])
             case "word":

@@ -35,6 +35,8 @@ _MANIFESTS = tuple(
     "pyproject.toml requirement constraints setup env install dockerfile readme training tutorial usage __init__.py".split()
 )
 _ENVIRONMENTS = (".yml", ".yaml")
+_IMPORTED = (".py", ".pyi", ".pyx", ".so", ".pyd")
+_COMPILED = "__pycache__"
 _PAGES = frozenset(("doc", "docs", "readme"))
 """The folders that a page on installing may lie in."""
 _ASIDE = frozenset(("conda", "env", "envs", "environment", "environments", "scripts", "setup"))
@@ -178,6 +180,11 @@ def project_root(directory: str) -> str | None:
         if like is None and _is_like_root(one):
             like = one
     return marked or like
+
+
+def importable(directory: str) -> list[str]:
+    """The names in a directory that an import may find: of folders, and of files that Python or what builds for it reads."""
+    return [name for name in _listed(directory) if name.endswith(_IMPORTED) or not ("." in name or name == _COMPILED)]
 
 
 def _listed(directory: str) -> list[str]:
