@@ -513,6 +513,12 @@ class TestChanged:
             found.append([f.line for f in result.findings if f.path == "tools/old.py" and f.code == "TL903"])
         assert [[], [4], []] == found
 
+    def test_a_new_folder_of_files(self) -> None:
+        """It is known by its files: nothing else is linted for it."""
+        run()
+        put("more/parts/new.py", "import torch\n")
+        assert run()[1] == ["more/parts/new.py"]
+
     def test_a_file_that_is_gone(self) -> None:
         run()
         Path("train.py").unlink()

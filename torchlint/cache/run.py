@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -444,14 +444,18 @@ def _torch_named(directories: Mapping[str, Sequence[str]]) -> list[bytes]:
 
 
 def _beside(paths: Collection[str]) -> list[str]:
-    """What an import may find beside some files and is none of them."""
+    """What an import may find beside some files and is none of them, nor a folder of theirs."""
     here = os.path.realpath(os.curdir)
+    directories = {os.path.dirname(path) for path in paths}
+    known = {*paths, *directories}
+    for directory in directories:
+        known.update(accumulate(directory.split("/"), "{}/{}".format))
     places = (
         os.path.join(directory, name)
-        for directory in sorted({os.path.dirname(path) for path in paths})
+        for directory in sorted(directories)
         for name in stamp.importable(directory or os.curdir)
     )
-    return [_relative(os.path.realpath(place), here) for place in places if normal(place) not in paths]
+    return [_relative(os.path.realpath(place), here) for place in places if normal(place) not in known]
 
 
 def _torch_directories(paths: Iterable[str]) -> dict[str, list[str]]:
