@@ -513,6 +513,19 @@ class TestChanged:
             found.append([f.line for f in result.findings if f.path == "tools/old.py" and f.code == "TL903"])
         assert [[], [4], []] == found
 
+    def test_what_a_configuration_spells(self) -> None:
+        put("main.py", "import importlib, torch\nfrom nets import Net\n\nprint(Net(), importlib.import_module(name))\n")
+        spare = "class Spare(nn.Module):\n    def __init__(self):\n        nn.init.xavier_uniform(self.bias)\n"
+        put("nets.py", f"import torch.nn as nn\n\nclass Net(nn.Module): ...\n\n{spare}")
+        found = []
+        for name in ("Net", "Spare", "Spare", "Net"):
+            put("conf/net.yaml", f"target: nets.{name}\n")
+            result, _ = run()
+            assert same(plain(settings_with()), result)
+            found.append([f.line for f in result.findings if f.path == "nets.py" and f.code == "TL903"])
+        Path("conf/net.yaml").write_text("target: nets.Net\nsize: 3\n")
+        assert ([[], [7], [7], []], []) == (found, run()[1])
+
     def test_a_new_folder_of_files(self) -> None:
         """It is known by its files: nothing else is linted for it."""
         run()

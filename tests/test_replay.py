@@ -198,6 +198,14 @@ def test_changes_below(change: Callable[[], object]) -> None:
     assert not replayed()
 
 
+def test_another_class_in_a_configuration() -> None:
+    put("conf/net.yaml", "target: nets.Net\n")
+    check()
+    assert replayed()
+    put("conf/net.yaml", "target: nets.Spare\n")
+    assert not replayed()
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -98,6 +98,62 @@ def test_a_package_with_a_script_beside_its_init_is_an_application(tmp_path: Pat
 START = "\nif __name__ == '__main__':\n    print(average([1.0]))\n"
 
 
+DEAD = "def train():\n    init_params(1)\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"tools": "from helpers import init_params\n\n" + DEAD, "main": MAIN + "import tools\n"},
+        {"tools": "import helpers\n\n" + DEAD.replace("init", "helpers.init"), "main": MAIN + "import tools\n"},
+        {
+            "tools": "\n" + DEAD.replace("    ", "    from helpers import init_params\n    "),
+            "main": MAIN + "import tools\n",
+        },
+        {"parts__tools": "from helpers import init_params\nfrom .away import x\n\ninit_params(1)\n"},
+    ],
+)
+def test_a_function_that_only_dead_code_calls(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [] == told(tmp_path, "helpers.py", **{"helpers": HELPERS, "main": MAIN, **files})
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        DEAD + "\ntrain()\n",
+        DEAD.replace("def train", "@register\ndef train"),
+        DEAD.replace("train", "main"),
+        DEAD + "\nSTEPS = {'train': train}\n",
+        DEAD + "\ndef call(name):\n    globals()[name]()\n",
+        "class Trainer(framework.Trainer):\n    def train(self):\n        init_params(1)\n",
+    ],
+)
+def test_a_function_that_live_code_calls(tmp_path: Path, tools: str) -> None:
+    files = {"tools": "from helpers import init_params\n\n" + tools, "main": MAIN + "import tools\n"}
+    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, **files)
+
+
+ANOTHER = "import torch\nfrom torch import optim\n\nif __name__ == '__main__':\n    model.start_again()\n"
+
+
+def test_a_method_whose_name_another_program_has(tmp_path: Path) -> None:
+    assert [6] == told(tmp_path, "classes.py", classes=CLASSES, main=USING, other=ANOTHER)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"other": ANOTHER.replace("torch import optim", "classes import Base")},
+        {"other": ANOTHER.replace("torch import optim", "parts.classes import Base")},  # wherever that is found
+        {"other": ANOTHER, "start": "import other, main\n"},
+        {"other": ANOTHER, "main": USING + "import other\n"},
+        {"other": ANOTHER.replace("from torch", "from tools"), "tools": "import main\noptim = 1\n"},
+    ],
+)
+def test_a_method_whose_name_the_same_program_has(tmp_path: Path, files: dict[str, str]) -> None:
+    assert [6, 18] == told(tmp_path, "classes.py", **{"classes": CLASSES, "main": USING, **files})
+
+
 def test_a_function_that_a_script_does_not_name(tmp_path: Path) -> None:
     script = HELPERS.replace(", init_params", "") + START + "    net.eval()\n"
     assert [] == told(tmp_path, "helpers.py", helpers=script)
@@ -280,6 +336,37 @@ def test_a_part_of_a_package_without_an_init_is_installed(tmp_path: Path) -> Non
     assert [9] == told_of_tool(tmp_path, "lib/tools/helpers.py", lib__tools__helpers=HELPERS, lib__tools__use=uses)
 
 
+@pytest.mark.parametrize(
+    ("setup", "inits", "lines"),
+    [
+        ("setup(packages=['lib'])", ["tools", "tools/parts"], []),
+        ("setup(packages=find_packages())", ["tools/parts"], []),
+        ("setup(packages=find_packages())", ["tools", "tools/parts"], [9]),
+        ("setup(packages=['lib', 'tools.parts'])", ["tools/parts"], [9]),
+        ("setup()", ["tools/parts"], [9]),
+    ],
+)
+def test_a_package_that_a_library_does_not_install(
+    tmp_path: Path, setup: str, inits: list[str], lines: list[int]
+) -> None:
+    for folder in inits:
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "__init__.py").touch()
+    files = {"setup": f"from setuptools import *\n{setup}\n", "tools__parts__helpers": HELPERS}
+    uses = USES.replace("tools", "tools.parts")
+    assert lines == told_of_tool(tmp_path, "tools/parts/helpers.py", tools__use=uses, **files)
+
+
+def test_a_package_that_is_installed_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "setup.py").write_text("from setuptools import *\nsetup(packages=['parts'])\n")
+    (tmp_path / "tools" / "parts").mkdir()
+    (tmp_path / "tools" / "parts" / "__init__.py").touch()
+    uses = USES.replace("tools", "parts")
+    files = {"tools__parts__helpers": HELPERS, "tools__use": uses}
+    assert [9] == told_of_tool(tmp_path, "tools/parts/helpers.py", **files)
+
+
 def test_tools_alone_make_no_package(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")
     assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
@@ -298,6 +385,36 @@ def test_a_name_handed_to_import_star_names_nothing(tmp_path: Path) -> None:
     assert [6] == told(tmp_path, "classes.py", classes=exported, main=USING)
 
 
+BY_NAME = "import importlib\n\nimportlib.import_module(name)\n"
+
+
+@pytest.mark.parametrize("looking", [BY_NAME, "import hydra\n", "getattr(net, name)()\n"])
+def test_a_class_that_no_text_spells(tmp_path: Path, looking: str) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "net.yaml").write_text("_target_: classes.Net\nsparer: SpareNet\n")
+    assert [6] == told(tmp_path, "classes.py", classes=CLASSES, main=USING + looking)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("net.yaml", "_target_: classes.Spare\n"),
+        ("run.sh", "python main.py --net Spare\n"),
+        ("net.json", '{"class": "classes:Spare"}'),
+        ("large.json", f'"{"x" * (1 << 18)}"'),
+    ],
+)
+def test_a_class_that_a_configuration_spells(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / name).write_text(text)
+    assert [6, 11] == told(tmp_path, "classes.py", classes=CLASSES, main=USING + BY_NAME)
+
+
+def test_a_class_whose_name_has_no_capital_letter(tmp_path: Path) -> None:
+    classes = CLASSES.replace("Spare", "spare")
+    assert [6, 11] == told(tmp_path, "classes.py", classes=classes, main=USING + BY_NAME)
+
+
 @pytest.mark.parametrize(
     ("change", "lines"),
     [
@@ -313,7 +430,13 @@ def test_a_name_handed_to_import_star_names_nothing(tmp_path: Path) -> None:
         ({"classes": CLASSES + "\n    def run(self, name):\n        getattr(self, name)()\n"}, [6, 18]),
         ({"main": "import torch\nimport classes\n\nprint(getattr(classes, kind)())\n"}, [6, 11, 18]),
         ({"main": "import torch\nimport classes\n\nprint(classes.__dict__[kind]())\n"}, [6, 11, 18]),
-        ({"main": USING, "other": "import importlib\n\nimportlib.import_module(name)\n"}, [6, 11, 18]),
+        ({"main": USING, "other": BY_NAME + "NAMES = ['classes.Spare']\n"}, [6, 11]),
+        ({"main": USING, "other": BY_NAME + "NAMES = [name.capitalize()]\nprint(getattr(mod, name))"}, [6, 11, 18]),
+        ({"main": USING, "other": BY_NAME + "def find():\n    return globals()[name]\n"}, [6, 11]),
+        ({"main": USING + "for name in ('start_again', 'end'):\n    getattr(net, name)()\n"}, [6, 18]),
+        ({"main": USING + "getattr(net, 'start_' + name)()\n"}, [6, 11, 18]),
+        ({"main": USING + "getattr(net, f'start_{name}')()\n"}, [6, 11, 18]),
+        ({"main": USING + "exec(line)\n"}, [6, 11, 18]),
         ({"main": USING, "other": "import fire\n\nfire.Fire(make)\n"}, [6, 11, 18]),
         ({"setup": "from setuptools import setup\nsetup(name='classes')\n"}, [6, 11, 18]),
     ],
@@ -352,7 +475,7 @@ def test_a_function_of_autograd_that_nobody_applies(tmp_path: Path) -> None:
         {"main": "import torch\nimport functions\n\nfunctions.Shift.apply(torch.ones(1))\n"},
         {"main": "import torch\nfrom functions import *\n\nshift = Shift.apply\n"},
         {"functions": FUNCTIONS + "\nshift = Shift.apply\n"},
-        {"functions": FUNCTIONS.replace("(Function)", "(nn.Module)")},  # which may be found by a text
+        {"functions": FUNCTIONS.replace("(Function)", "(nn.Module)"), "names": "NAMES = ['functions.Shift']\n"},
         {"main": "import torch\nimport functions\n\ngetattr(functions, name).apply(torch.ones(1))\n"},
         {"setup": "from setuptools import setup\nsetup(name='functions')\n"},
         {"main": "import torch\n"},  # nobody imports the file

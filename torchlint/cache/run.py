@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ..lint.run import Checked, Result, may_be_torch, prepared
 from ..program.application import is_built
+from ..program.configured import configurations, names_in
 from ..program.files import normal
 from ..program.stated import demanded_by, manifests, packages
 from ..query.closures import Depends
@@ -222,12 +223,19 @@ class _Run:
 
     @cached_property
     def frame(self) -> bytes:
-        """Digest of what all findings depend on: the torch that is named, what is compiled, which directories are packages, what else lies there."""
+        """Digest of what all findings depend on: the torch that is named, what is compiled, which directories are packages, what else lies there, what configurations spell."""
         named = _torch_named(self.directories) if self.settings.target_torch is None else []
         compiled = compiled_in(self.paths, self.settings)
         packages = (path for path in self.digests if path.endswith("__init__.py"))
         beside = _beside(self.paths)
-        return digest(*named, b"", *map(encoded, compiled), b"", *map(encoded, packages), b"", *map(encoded, beside))
+        spelled = sorted(names_in(self.configurations) or ())
+        parts = (compiled, packages, beside, spelled)
+        return digest(*named, *(part for one in parts for part in (b"", *map(encoded, one))))
+
+    @cached_property
+    def configurations(self) -> list[str] | None:
+        """The configurations of a program."""
+        return configurations(str(self.settings.project))
 
     @cached_property
     def directories(self) -> dict[str, list[str]]:
@@ -278,6 +286,9 @@ class _Run:
                 for path in (*files, *islice(packages(directory), 1)):
                     if path not in seen:
                         witness.file(path)
+
+        for path in (self.configurations or ()) if "state" in self.__dict__ else ():
+            witness.file(path)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""

@@ -16,31 +16,34 @@ from ..text.whole_words import WholeWords
 from .finders import fact_of_files
 from .project import Project
 
-_BY_TEXT = (
-    WholeWords(
-        *(b"importlib", b"__import__", b"import_module", b"pkgutil", b"runpy", b"_target_"),
-        *(b"globals()", b"sys.modules", b"__subclasses__"),
-    ),
+TOP, ANY_TOP, MEMBER, ANY_MEMBER = "*top", "*any top", "*member", "*any member"
+"""What a project may find as it runs, in any file: what stands at its top, or a member; by a name that some text spells, or by any."""
+_BY_TEXT = WholeWords(*(b"importlib", b"__import__", b"import_module", b"runpy", b"_target_"))
+"""What imports files by a text."""
+_BY_TABLE = WholeWords(*(b"pkgutil", b"globals()", b"sys.modules", b"__subclasses__"))
+"""What goes through all that there is."""
+_PUT_TOGETHER = regex(rb"(?i)camel|\.(?:title|capitalize|upper|lower|join)\(")
+"""How a name is made of another one."""
+_RUN = (
     regex(rb"exec\((?<!def exec\()(?<![\w.]exec\()\s*[^)\s]"),
     regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*(?!f?[\"']\w+\.)[^)\s]"),
 )
-"""What imports files, finds members of them, or calls methods by a text."""
-_BY_OPTIONS = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:hydra|fire|jsonargparse|gin)\b")
-_OPTIONS = (b"hydra", b"fire", b"jsonargparse", b"gin")
-"""What calls by the words of a command or a configuration."""
+"""What runs a text."""
+_BY_OPTIONS = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:hydra|jsonargparse|gin)\b")
+_BY_COMMAND = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+fire\b")
+_OPTIONS = (b"hydra", b"jsonargparse", b"gin")
+"""What makes objects by the words of a configuration."""
 _EVALUATED = (b"eval(", regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*f?[\"'](\w+)\."))
 """What evaluates a text that begins with a name: `eval("networks." + name)` finds what is in `networks`."""
+_GETS = rb"getattr\((?<!\wgetattr\()\s{0,99}([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\s{0,99},(?!\s*[\"']\w*[\"']\s*[,)])"
+_GIVEN = rb"\s{0,99}[A-Za-z_][\w.]{0,99}\s{0,99}[,)]"
 _OF_OBJECT = (
-    (
-        b"getattr(",
-        regex(
-            rb"getattr\((?<!\wgetattr\()\s{0,99}([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\s{0,99},(?!\s*[\"']\w*[\"']\s*[,)])"
-        ),
-    ),
-    (b"vars(", regex(rb"vars\((?<!\wvars\()\s*([A-Za-z_]\w*)")),
-    (b".__dict__", regex(rb"(?<!\w)([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\.__dict__\b")),
+    (b"getattr(", regex(_GETS + rb"(?=%s)" % _GIVEN), MEMBER),
+    (b"getattr(", regex(_GETS + rb"(?!%s)" % _GIVEN), ANY_MEMBER),
+    (b"vars(", regex(rb"vars\((?<!\wvars\()\s*([A-Za-z_]\w*)"), ANY_MEMBER),
+    (b".__dict__", regex(rb"(?<!\w)([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\.__dict__\b"), ANY_MEMBER),
 )
-"""What looks a member up by a name that is made as the program runs, each with a word of it; found is the first word of what it is of."""
+"""What looks a member up by a name that is made as the program runs, each with a word of it, and which names it may have; found is the first word of what it is of."""
 _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
 """Part of a name that a parameter has which gets a module."""
 
@@ -51,6 +54,8 @@ _MAIN = rb"(?m)^if __name__ == "
 IS_SCRIPT = regex(_MAIN)
 _PACKAGES = regex(rb"\bpackages[ \t]*=[ \t]*(?:(?:setuptools\.)?find_packages\(|\[)")
 """How `setup.py` says which packages are installed."""
+_LISTED = regex(rb"\bpackages[ \t]*=[ \t]*\[")
+"""How it lists them."""
 _ANY_PACKAGES = regex(rb"\bfind_namespace\w*|\bpy_modules\b|\bpackages[ \t]*\+=|PEP420")
 """How it may install what lies in no package."""
 _TOP = r"[^/]+\.py$"
@@ -87,21 +92,32 @@ def is_application(project: Project) -> bool:
 
 @question("apart", False)
 def is_apart(project: Project, module: Module) -> bool:
-    """Whether a file of a library is a program by itself, or one of its files: tests apart, a script that nobody imports, or a file that is not installed.
-
-    Neither lies in a package.
-    """
+    """Whether a file of a library is a program by itself, or one of its files: tests apart, a script that nobody imports and that lies in no package, or a file that is not installed."""
     folders = project.home(module.path).split("/")[:-1]
-    inits = {project.home(path) for folder in folders for path in project.called(folder)}
-    chain = ("/".join(folders[:end]) for end in range(1, len(folders) + 1))
-    if not folders or project.in_test(module.path, "") or any(f"{one}/__init__.py" in inits for one in chain):
+    if not folders or project.in_test(module.path, ""):
         return False
-    if module.source.holds(IS_SCRIPT) and not project.importers(module.path):
+    chain = ["/".join(folders[:end]) for end in range(1, len(folders) + 1)]
+    packages = [
+        folder
+        for folder, name in zip(chain, folders, strict=True)
+        if _called_so(project, name, f"{folder}/__init__.py")
+    ]
+    if not packages and module.source.holds(IS_SCRIPT) and not project.importers(module.path):
         return True
-    setup = next((path for path in project.called("setup") if project.home(path) == "setup.py"), None)
+    setup = _called_so(project, "setup", "setup.py")
     if setup is None or not project.holds(setup, _PACKAGES) or project.holds(setup, _ANY_PACKAGES):
         return False
+    if any(_called_so(project, "setup", f"{folder}/setup.py") for folder in chain):
+        return False
+    # What is looked for is found where each folder above it is a package, too.
+    if folders[0] in packages and not project.holds(setup, _LISTED):
+        return False
     return not any(project.writes(setup, f"{quote}{folders[0]}") for quote in "\"'")
+
+
+def _called_so(project: Project, stem: str, place: str) -> str | None:
+    """The file of a project that lies at a place."""
+    return next((path for path in project.called(stem) if project.home(path) == place), None)
 
 
 def _starts_own_files(project: Project) -> bool:
@@ -127,18 +143,18 @@ def _says(root: str, pattern: re.Pattern[bytes]) -> bool:
     return False
 
 
-def looks_up(project: Project, module: Module, *, by_text: bool = True) -> bool:
+def looks_up(project: Project, module: Module, *marks: str) -> bool:
     """Whether a project may find what a file defines by a name that it makes as it runs: `vars(models)[name]`.
 
-    `by_text`: also where it may import any file so, or call methods of any object.
+    `marks`: also where it may find these in any file.
     """
     places = project.home(module.path).removesuffix(".py").split("/")
-    return bool({"*", *places} & looked_into(project) - ({"*"} if not by_text else set()))
+    return bool({*marks, *places} & looked_into(project))
 
 
 @question("looked into", frozenset())
 def looked_into(project: Project) -> frozenset[str]:
-    """The words by which a project names modules whose members it looks up; "*" stands for any."""
+    """The words by which a project names modules whose members it looks up, with what it may find in any."""
     return frozenset(word for words in project.said("looked into", _looked_into).values() for word in words)
 
 
@@ -146,23 +162,28 @@ def looked_into(project: Project) -> frozenset[str]:
 def _looked_into(source: Source) -> list[str]:
     imports = source.fact("imports", import_text)
     named = any(word in imports for word in _OPTIONS) and source.holds(_BY_OPTIONS)
-    found = {b"*"} if named or any(source.holds(one) for one in _BY_TEXT) else set[bytes]()
-    for owner in {word for one in _OF_OBJECT for word in _found(source, *one)}:
+    found = {TOP} if named or source.holds(_BY_TEXT) else set[str]()
+    if source.holds(_BY_TABLE):
+        found.add(ANY_TOP)
+    if any(source.holds(one) for one in _RUN) or (b"fire" in imports and source.holds(_BY_COMMAND)):
+        found.add(ANY_MEMBER)
+    owners = {(word, mark) for word, pattern, mark in _OF_OBJECT for word in _found(source, word, pattern)}
+    for owner, mark in owners:
         if _MODULE.search(owner):
-            found.add(b"*")
+            found.add(ANY_MEMBER if source.holds(_PUT_TOGETHER) else mark)
         found.update(_imported_with(source, owner))
     for owner in set(_found(source, *_EVALUATED)):
-        found.update(_imported_with(source, owner) or {b"*"})
-    return sorted(word.decode("latin-1") for word in found)
+        found.update(_imported_with(source, owner) or {ANY_MEMBER})
+    return sorted(found)
 
 
 def _found(source: Source, word: bytes, pattern: re.Pattern[bytes]) -> list[bytes]:
     return pattern.findall(source.data) if source.holds(word) else []
 
 
-def _imported_with(source: Source, name: bytes) -> set[bytes]:
+def _imported_with(source: Source, name: bytes) -> set[str]:
     """The words of the lines of a file that import a name."""
     if name not in source.fact("imports", import_text):
         return set()
     lines = re.findall(rb"(?m)^[ \t]*(?:from|import)\b[^\n#]*\b%s\b" % name, source.data)
-    return {word for line in lines for word in WORD.findall(line)}
+    return {word.decode("latin-1") for line in lines for word in WORD.findall(line)}

@@ -12,7 +12,7 @@ from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.whole_words import whole_word
-from .application import is_application, is_compiled, is_library, looks_up
+from .application import ANY_MEMBER, ANY_TOP, MEMBER, TOP, is_application, is_compiled, is_library, looks_up
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
@@ -87,7 +87,7 @@ def _is_not_imported(project: Project, module: Module) -> bool:
         return False
     # `python losses.py`, "losses" in a table of what is there
     written = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
-    if project.any_holds(written, word=as_bytes(stem)) or looks_up(project, module):
+    if project.any_holds(written, word=as_bytes(stem)) or looks_up(project, module, TOP, ANY_TOP, MEMBER, ANY_MEMBER):
         return False
     return _is_replaced(project, module) or _is_commented_out(project, module)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ..facts.module import Class, Function, Module
 from ..system.regex import regex
@@ -27,26 +28,25 @@ _DEFINED = rb"(?m)^(?:async[ \t]+)?(?:def|class)[ \t]+NAME\b"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def may_take(project: Project, module: Module, name: str, others: frozenset[str]) -> bool:
-    """Whether one of the other files that have a name may take it from one: in an import, as a member, or by a star import."""
-    if may_take_by_name(project, module, name, others):
-        return True
+def takers(project: Project, module: Module, name: str, others: frozenset[str]) -> Iterator[str]:
+    """The other files that have a name and may take it from one: in an import, as a member, or by a star import."""
+    yield from takers_by_name(project, module, name, others)
     definers = defining(project, module, name)
-    starring = others & project.holders(_STAR)
-    behind = {path for path in starring & definers if _defines_last(project, path, name)}
-    users = project.modules_for_imports(sorted(starring - behind))
-    return len(users) < len(starring - behind) or any(_may_have_by_star(project, one, module, name) for one in users)
+    for path in sorted(others & project.holders(_STAR)):
+        if path in definers and _defines_last(project, path, name):
+            continue
+        users = project.modules_for_imports([path])
+        if not users or _may_have_by_star(project, users[0], module, name):
+            yield path
 
 
-def may_take_by_name(project: Project, module: Module, name: str, others: frozenset[str]) -> bool:
+def takers_by_name(project: Project, module: Module, name: str, others: frozenset[str]) -> Iterator[str]:
     """The same, less what star imports bring, which a file that nobody imports gives nothing to."""
     word, definers = as_bytes(name), defining(project, module, name)
-    taking = {
-        path for path in others & project.holders(_TAKEN.replace(b"NAME", word), word=word) if uses(project, path, name)
-    }
-    if taking and not definers:
-        return True  # before any of them is parsed
-    return any(not _takes_from_third(project, path, module, name) for path in sorted(taking))
+    for path in sorted(others & project.holders(_TAKEN.replace(b"NAME", word), word=word)):
+        # Where no other file defines it none of them is parsed.
+        if uses(project, path, name) and not (definers and _takes_from_third(project, path, module, name)):
+            yield path
 
 
 def naming(project: Project, module: Module, name: str) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import callee, root_of, spelled
@@ -13,12 +13,14 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.spoken import in_code
 from ..text.whole_words import whole_word
-from .application import IS_SCRIPT, is_apart, is_application, looks_up
+from .application import ANY_MEMBER, ANY_TOP, IS_SCRIPT, MEMBER, TOP, is_apart, is_application, looks_up
+from .configured import configurations, names_in
 from .left_behind import is_left_behind, lacking
 from .project import Project
-from .taking import may_take, may_take_by_name, naming, uses
+from .taking import naming, takers, takers_by_name, uses
+from .together import are_together
 
-Takes = Callable[[Project, Module, str, frozenset[str]], bool]
+Takers = Callable[[Project, Module, str, frozenset[str]], Iterator[str]]
 
 _AT_RUN_TIME = regex(
     rb"\bglobals\(\)|(?<!def )(?<![\w.])(?:eval|exec)\(\s*[^)\s]|(?<!\bself\.)\b__dict__\b|\bvars\((?!\s*(?:self|args)\s*\))"
@@ -26,6 +28,8 @@ _AT_RUN_TIME = regex(
 """How a file may call its own functions by names that are made as it runs: not by what an object or a command line has."""
 _BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
 """How a method may be called by a name that no text spells."""
+_STARTS = frozenset(("main", "setup"))
+"""Functions that others start a program by."""
 _PLAIN_BASES = frozenset(
     ("torch.nn.Module", "torch.utils.data.Dataset", "torch.autograd.Function", "object", "abc.ABC")
 )
@@ -42,7 +46,7 @@ _HOW_IT_RUNS = frozenset(
 """Decorators that hand a function to nobody."""
 _SPELLED = rb"[\"'][\w./:-]*\bNAME\b[\w./:-]*[\"']"
 """A text that may lead to a name, where a program finds something by texts."""
-_BY_PREFIX = ("__", "on_", "test", "visit_", "do_", "handle_")
+_BY_PREFIX = ("__", "on_", "test")
 """Names by which frameworks find methods."""
 
 
@@ -55,16 +59,20 @@ def is_unused(project: Project, function: Function, place: ast.AST | None = None
     if is_left_behind(project, function.module):
         root = root_of(place, ast.Attribute, ast.Subscript, ast.Call) if isinstance(place, ast.expr) else None
         return root is None or root.id not in lacking(project, function.module)
-    if not (is_application(project) or is_apart(project, function.module)):
+    if not _is_of_program(project, function.module):
         return False
     body, top = function.module.body, function
     while top.parent is not None and top.parent is not body:
         top = top.parent
-    if top is body or top.name in ("main", "setup"):
+    if top is body or top.name in _STARTS:
         return False
     if top.cls is None:
         return not _is_registered(project, top) and _is_unused(project, top)
     return _is_unused_class(project, top.cls) or _is_unused_method(project, top)
+
+
+def _is_of_program(project: Project, module: Module) -> bool:
+    return is_application(project) or is_apart(project, module)
 
 
 @question("unused", False)
@@ -72,7 +80,21 @@ def _is_unused(project: Project, function: Function) -> bool:
     module = function.module
     if module.source.holds(_AT_RUN_TIME) or _is_used(project, module, function.name, function.node):
         return False
-    return not looks_up(project, module, by_text=False)  # asks all files
+    return not looks_up(project, module)  # asks all files
+
+
+def _may_be_configured(project: Project, name: str) -> bool:
+    """Whether a text of a program, or a configuration, may spell the name of a class."""
+    if not name[:1].isupper() or _spellers(project, name):
+        return True
+    configured = _configured(project)
+    return configured is None or name in configured
+
+
+@question("configured", None)
+def _configured(project: Project) -> frozenset[str] | None:
+    """The names that configurations spell; the cache is told by its frame."""
+    return names_in(configurations(project.home.root))
 
 
 def _is_registered(project: Project, function: Function) -> bool:
@@ -89,7 +111,11 @@ def _is_unused_class(project: Project, klass: Class) -> bool:
     if _is_used(project, module, klass.name, klass.node):
         return False
     # Nobody who finds models by a text looks for a function of autograd.
-    return not looks_up(project, module, by_text=not project.is_autograd_function(klass))
+    if project.is_autograd_function(klass):
+        return not looks_up(project, module)
+    if looks_up(project, module, ANY_TOP, ANY_MEMBER):
+        return False
+    return not (looks_up(project, module, TOP, MEMBER) and _may_be_configured(project, klass.name))
 
 
 @question("unused method", False)
@@ -102,7 +128,10 @@ def _is_unused_method(project: Project, method: Function) -> bool:
         or method.decorator_names - {"staticmethod", "classmethod"}
     ):
         return False
-    if not is_plain(project, klass) or not _is_named_nowhere_else(project, module, name) or looks_up(project, module):
+    if not is_plain(project, klass) or not _is_named_nowhere_else(project, module, name):
+        return False
+    # asks all files
+    if looks_up(project, module, ANY_MEMBER) or (looks_up(project, module, MEMBER) and _spellers(project, name)):
         return False
     return not module.source.holds(_BY_PARTS) and not _is_named(module, name, method.node)
 
@@ -121,17 +150,47 @@ def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -
     if not name.isascii() or _is_used_at_home(project, module, name, definition):
         return True
     if project.importers(module.path):
-        return _is_used_elsewhere(project, module, name, may_take)
-    return not _is_of_script(module, name) or _is_used_elsewhere(project, module, name, may_take_by_name)
+        return _is_used_elsewhere(project, module, name, takers)
+    return not _is_of_script(module, name) or _is_used_elsewhere(project, module, name, takers_by_name)
 
 
-def _is_used_elsewhere(project: Project, module: Module, name: str, takes: Takes) -> bool:
+def _is_used_elsewhere(project: Project, module: Module, name: str, taken_by: Takers) -> bool:
     """Whether another file may take a name from one; what it calls so itself, `ssim = measure(x)`, is another thing."""
-    word, others = as_bytes(name), naming(project, module, name)
-    if takes(project, module, name, others):
+    others = naming(project, module, name)
+    if any(_runs_with(project, module, path, name) for path in taken_by(project, module, name, others)):
         return True
-    spelled_by = others & project.holders(_SPELLED.replace(b"NAME", word), word=word)
-    return bool(spelled_by and looks_up(project, module))
+    spelled_by = others & _spellers(project, name)
+    return bool(spelled_by and looks_up(project, module, TOP, ANY_TOP, MEMBER, ANY_MEMBER))
+
+
+def _spellers(project: Project, name: str) -> frozenset[str]:
+    """The files that have a name in a text."""
+    word = as_bytes(name)
+    return project.holders(_SPELLED.replace(b"NAME", word), word=word)
+
+
+def _runs_with(project: Project, module: Module, path: str, name: str) -> bool:
+    """Whether a program may run a file and what of another one has a name: not what nobody uses, nor a file that ends at an import."""
+    if not are_together(project, module.path, path):
+        return False
+    user = project.module(path)
+    if user is None or path.endswith("__init__.py"):
+        return True
+    if is_left_behind(project, user):
+        return False
+    if not _is_of_program(project, user):
+        return True
+    naming = [one for one in user.whole_tree().body if _is_named_in(one, name)]
+    return not naming or not all(_is_unused_part(project, user, one) for one in naming)
+
+
+def _is_named_in(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement has a name, as a text too; an import that hands it to others is no use."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return any(alias.asname is not None and alias.name.endswith(name) for alias in statement.names)
+    return any(
+        name == spelled(node) or (isinstance(node, ast.alias) and node.name == name) for node in ast.walk(statement)
+    )
 
 
 def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
@@ -154,9 +213,9 @@ def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bo
         case ast.ClassDef(name=name) if (klass := module.top_classes.get(name)) is not None:
             return klass.node is statement and _is_unused_class(project, klass)
         case ast.FunctionDef(name=name) if (function := module.top_functions.get(name)) is not None:
-            return (
-                function.node is statement and not _is_registered(project, function) and _is_unused(project, function)
-            )
+            if function.node is not statement or name in _STARTS or _is_registered(project, function):
+                return False
+            return _is_unused(project, function)
     return False
 
 
@@ -173,9 +232,13 @@ def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:
         return False
     # Before all texts are searched for the name: `Projection` is no part of `ProjectionHelper`.
     likely = (path for path in project.named_by(module, name) if project.holds(path, named, frozenset((word,))))
-    if any(uses(project, path, name) for path in likely):
+    if any(_is_used_by(project, module, path, name) for path in likely):
         return False
-    return not any(uses(project, path, name) for path in sorted(naming(project, module, name)))
+    return not any(_is_used_by(project, module, path, name) for path in sorted(naming(project, module, name)))
+
+
+def _is_used_by(project: Project, module: Module, path: str, name: str) -> bool:
+    return uses(project, path, name) and _runs_with(project, module, path, name)
 
 
 def _is_named(module: Module, name: str, definition: ast.AST) -> bool:

@@ -1,0 +1,42 @@
+"""What the configurations of a program spell: a class that it makes by a text has its name there."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ..system.stamp import contents
+from .application import is_built
+
+_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".gin", ".sh", ".bash", ".slurm")
+_CAPITAL = re.compile(rb"\b[A-Z]\w*")
+_ASIDE = frozenset("__pycache__ node_modules site-packages venv build dist outputs runs wandb mlruns".split())
+"""Folders of what others have written, or runs."""
+_MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 1000, 1000, 1 << 18
+"""Where there are more, or larger ones, nobody looks for a name in them."""
+
+
+def names_in(paths: list[str] | None) -> frozenset[str] | None:
+    """The words with a capital letter in configurations; None where nobody can tell."""
+    if paths is None:
+        return None
+    names: set[bytes] = set()
+    try:
+        for path in paths:
+            names.update(_CAPITAL.findall(contents(path, _MOST_BYTES)))
+    except OSError:
+        return None
+    return frozenset(name.decode("latin-1") for name in names)
+
+
+def configurations(root: str) -> list[str] | None:
+    """The paths of the configurations below the directory of a program; None where there are too many, or it is that of a library."""
+    if any(os.path.exists(os.path.join(root, name)) for name in ("setup.py", "hubconf.py")) or is_built(root):
+        return None
+    found: list[str] = []
+    for number, (folder, folders, files) in enumerate(os.walk(root)):
+        folders[:] = sorted(name for name in folders if name not in _ASIDE and not name.startswith("."))
+        found += [os.path.join(folder, name) for name in sorted(files) if name.endswith(_ENDINGS)]
+        if number >= _MOST_FOLDERS or len(found) > _MOST_FILES:
+            return None
+    return found
