@@ -22,7 +22,7 @@ _BY_TEXT = WholeWords(*(b"importlib", b"__import__", b"import_module", b"runpy",
 """What imports files by a text."""
 _BY_TABLE = WholeWords(*(b"pkgutil", b"globals()", b"sys.modules", b"__subclasses__"))
 """What goes through all that there is."""
-_PUT_TOGETHER = regex(rb"(?i)camel|\.(?:title|capitalize|upper|lower|join)\(")
+_PUT_TOGETHER = regex(rb"(?i)camel|\.(?:title|capitalize)\(\)")
 """How a name is made of another one."""
 _RUN = (
     regex(rb"exec\((?<!def exec\()(?<![\w.]exec\()\s*[^)\s]"),
