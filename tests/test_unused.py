@@ -792,6 +792,16 @@ def told_of_pack(root: Path, text: str, **files: str) -> list[int]:
     return told(root, "old.py", **{"old": ASKING, "setup": SETUP, "pack__optimizers": "x = 1\n", **files})
 
 
+TAKING = "import torch.nn.init as init\nfrom data import load\n\nif __name__ == '__main__':\n    init.xavier_uniform(load())\n"
+
+
+@pytest.mark.parametrize(("place", "lines"), [("tools/run.py", [5]), ("run.py", [])])
+def test_a_script_that_takes_from_a_file_of_its_folder(tmp_path: Path, place: str, lines: list[int]) -> None:
+    """Where that is not there the one of another folder is none that it finds for sure."""
+    files = {place.removesuffix(".py").replace("/", "__"): TAKING, "data": "size = 1\n"}
+    assert lines == told(tmp_path, place, **files)
+
+
 def test_a_package_that_has_no_such_name(tmp_path: Path) -> None:
     assert [] == told_of_pack(tmp_path, PACK)
 

@@ -12,7 +12,7 @@ from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.whole_words import whole_word
-from .application import ANY_MEMBER, ANY_TOP, MEMBER, TOP, is_application, is_compiled, is_library, looks_up
+from .application import ANY_MEMBER, ANY_TOP, IS_SCRIPT, MEMBER, TOP, is_application, is_compiled, is_library, looks_up
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
@@ -173,7 +173,7 @@ def _is_lacking(project: Project, module: Module, dotted: str) -> bool:
     """Whether all files that a name may be imported from lack it."""
     origin, _, name = dotted.rpartition(".")
     found = project.find(origin, module) if origin and name.isascii() else None
-    if found is None or _has_word(project, found, name):
+    if found is None or _has_word(project, found, name) or _is_out_of_reach(project, module, origin, found):
         return False
     tail = "/" + origin.replace(".", "/")
     called = project.called(origin.rpartition(".")[2])
@@ -183,6 +183,14 @@ def _is_lacking(project: Project, module: Module, dotted: str) -> bool:
     if any(_has_word(project, path, name) or project.holds(path, _MAKES_NAMES) for path in likely):
         return False
     return not any(path.endswith("__init__.py") and _may_have_part(project, path, name) for path in likely)
+
+
+def _is_out_of_reach(project: Project, module: Module, origin: str, found: str) -> bool:
+    """Whether a script imports by one word a file of another folder, where Python looks for it last, if at all."""
+    if "." in origin or found.endswith("__init__.py") or not module.source.holds(IS_SCRIPT):
+        return False
+    own, other = (project.home(path).rpartition("/")[0] for path in (module.path, found))
+    return own != other
 
 
 def _has_word(project: Project, path: str, name: str) -> bool:
