@@ -174,7 +174,7 @@ def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, lis
 
 def test_a_directory_with_the_name_of_a_file_is_a_directory(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "sub.py").mkdir()
-    (project / "sub.py" / "inner.py").write_text(TRAIN)
+    (project / "sub.py" / "inner.py").write_text(f"{TRAIN}\nprint(train)\n")
     assert (1, ["good.py:7:13:", "sub.py/inner.py:7:13:"], "") == check(capsys)
 
 

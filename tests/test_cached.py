@@ -195,6 +195,8 @@ class Base(torch.nn.Module):
 
 """
 AMP = "import torch\n\ndef step(x):\n    with torch.cuda.amp.autocast():\n        return x * 2\n"
+LIBRARY = "from setuptools import setup\nsetup()\n"
+"""For those who install it: what nobody uses in a program is not told of, and who uses what is in a class is asked of its text."""
 SUBCLASS = """\
 import torch
 from model import Base
@@ -461,6 +463,7 @@ class TestChanged:
     @pytest.mark.parametrize("case", OTHERS)
     def test_what_another_file_says(self, case: Other) -> None:
         """Of a file not its text counts, but what was asked of it: a finding goes and comes with that."""
+        put("setup.py", LIBRARY)
         put("model.py", case.model)
         found = []
         for text in (case.text, f"# a comment\n{case.text}", case.other, case.text):
@@ -473,6 +476,7 @@ class TestChanged:
         assert found[0] == found[1] == found[3] != found[2]
 
     def test_a_comment_in_a_file_that_has_a_subclass(self) -> None:
+        put("setup.py", LIBRARY)
         put("model.py", BASE)
         put("nets.py", SUBCLASS.format("torch.ones(3).cuda()"))
         run()

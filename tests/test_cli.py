@@ -726,7 +726,7 @@ class TestProcess:
         folder = os.path.join(os.fsencode(project), b"d\xff")
         os.mkdir(folder)
         with open(os.path.join(folder, b"\xe9.py"), "wb") as file:
-            file.write(SLOW.encode())
+            file.write(f"{SLOW}\nprint()\n".encode())
         environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
         for path in (".", os.fsdecode(folder)):
             arguments = ("-m", "torchlint", "check", "-n", "-q", "--output-format", "concise", path)

@@ -526,6 +526,41 @@ def test_a_file_that_may_be_new(tmp_path: Path, main: str) -> None:
     assert [9] == told(tmp_path, "parts/spare.py", **{**LONE, "main": LONE["main"] + main})
 
 
+def told_of_folder(root: Path, **files: str) -> list[int]:
+    """The lines of parts/spare.py that something is told of where its folder is named."""
+    assert told(root, "parts/spare.py", **{**LONE, **files}) == [9]
+    return [one.line for one in api.check([root / "parts"], isolated=True).findings if one.path.endswith("spare.py")]
+
+
+def test_a_file_that_nobody_imports_is_told_of_where_it_is_named(tmp_path: Path) -> None:
+    assert [] == told_of_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"main": LONE["main"] + "import parts.spare\nparts.spare.init_params(net)\n"},
+        {
+            "main": LONE["main"]
+            + "from parts.spare import average\nprint(average)\nfrom parts.spare import init_params as i\n"
+        },
+        {"main": LONE["main"] + "subprocess.run(['python', 'parts/spare.py'])\n"},
+        {"main": LONE["main"] + "import importlib\n"},
+        {"parts__spare": HELPERS + "\ninit_params(net)\n"},
+        {"parts__spare": HELPERS + "\nif __name__ == '__main__':\n    init_params(net)\n"},
+        {"setup": "from setuptools import setup\nsetup(name='parts')\n"},
+    ],
+)
+def test_a_file_that_is_told_of_with_its_folder(tmp_path: Path, change: dict[str, str]) -> None:
+    assert [9] == told_of_folder(tmp_path, **change)
+
+
+@pytest.mark.parametrize("text", ["python parts/spare.py\n", "torchrun --nproc 2 ./parts/spare.py --lr 1\n"])
+def test_a_file_that_a_configuration_starts(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.sh").write_text(text)
+    assert [9] == told_of_folder(tmp_path)
+
+
 def test_a_file_that_another_one_has_replaced(tmp_path: Path) -> None:
     assert [] == told(tmp_path, "parts/spare.py", **PACKAGE)
 

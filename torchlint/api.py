@@ -28,9 +28,9 @@ def check(
 ) -> Result:
     """Lint files and directories as `torchlint check` does, or texts given as a mapping from path to content.
 
-    The rest of the project around the paths is read where it matters. `select`, `ignore`, `extend_select`, `preview` and
-    `target_torch` go before the configuration file, which is the closest one at or above the paths, or
-    `configuration`; none if `isolated`.
+    The rest of the project around the paths is read where it matters; files of a program that nothing imports count
+    where they are named themselves. `select`, `ignore`, `extend_select`, `preview` and `target_torch` go before the
+    configuration file, which is the closest one at or above the paths, or `configuration`; none if `isolated`.
 
     Returns the findings in order of path and place; a file that can't be linted makes one of rule TL001 or an entry of
     `errors`, never an exception. Raises Failure for settings that can't be used and for paths that aren't there.
@@ -53,7 +53,7 @@ def check(
     if found.errors:
         raise Failure(str(found.errors[0]))
     files = found.files
-    return lint(files, settings, context=_others(files, settings))
+    return lint(files, settings, context=_others(files, settings)).asked_for(discover.named(asked))
 
 
 def _others(files: Iterable[Path], settings: config.Settings) -> discover.ProjectFiles:

@@ -536,7 +536,7 @@ def _text(checked: Checked) -> Any:
         ]
         for f in checked.findings
     ]
-    return [findings, checked.suppressed]
+    return [findings, checked.suppressed, checked.idle]
 
 
 def _fix_text(fix: Fix) -> Any:
@@ -547,8 +547,9 @@ def _fix_text(fix: Fix) -> Any:
 def _checked(path: str, text: Any, *, alone: bool) -> Checked | None:
     """What was said of a file; None where that can't be made out."""
     try:
-        findings, suppressed = text
-        return Checked(tuple(_finding(path, *parts) for parts in findings), _is(int, suppressed), alone=alone)
+        findings, suppressed, idle = text
+        found = tuple(_finding(path, *parts) for parts in findings)
+        return Checked(found, _is(int, suppressed), alone=alone, idle=_is(bool, idle))
     except (TypeError, ValueError):
         return None
 

@@ -209,7 +209,9 @@ def work_of(args: argparse.Namespace, settings: Settings, witness: Witness | Non
             terminal.warn(warning)
         if found.errors and not found.files:
             raise Failure("\n".join(map(str, found.errors)))
-        return Work(found.files, _context(found.files, settings, witness), witness=witness, errors=found.errors)
+        named = discover.named(args.paths)
+        context = _context(found.files, settings, witness)
+        return Work(found.files, context, lambda result: result.asked_for(named), witness=witness, errors=found.errors)
     if args.paths != ["-"]:
         raise Failure("`-` (standard input) can't be linted together with files")
     name = getattr(args, "stdin_filename", "-")
@@ -243,7 +245,8 @@ def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
             raise Failure("`--baseline` and `--diff-base` are two ways to say what is new; give one")
         path = baseline.locate(args.baseline, around(places(args)))
         known = baseline.Baseline(path, work.files, lambda file: settings.at(file).codes)
-        work = replace(work, narrow=known, baseline=known)
+        asked = work.narrow
+        work = replace(work, narrow=lambda result: known(asked(result)), baseline=known)
     return work
 
 

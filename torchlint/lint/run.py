@@ -16,6 +16,7 @@ from ..facts.module import Function, Module
 from ..facts.syntax import never_runs
 from ..program.context import ACCELERATOR
 from ..program.files import normal, read
+from ..program.left_behind import is_idle
 from ..program.project import Project
 from ..program.unused import is_unused
 from ..query.closures import Depends
@@ -43,6 +44,7 @@ class Checked(NamedTuple):
     """What a run says of one file.
 
     `alone`: nothing of it depends on any other file; if something does, `hangs_on` says what, where that was noted.
+    `idle`: it belongs to a program, and nobody imports it.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -50,6 +52,7 @@ class Checked(NamedTuple):
     errors: tuple[FileError, ...] = ()
     alone: bool = False
     hangs_on: Depends | None = None
+    idle: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,13 @@ class Result:
             sources,
             checked,
         )
+
+    def asked_for(self, named: Container[str]) -> Result:
+        """The same without the findings of files that nobody imports, unless they are named: they may be new."""
+        if not (left_out := [path for path, one in (self.checked or {}).items() if one.idle and path not in named]):
+            return self
+        checked = {**(self.checked or {}), **dict.fromkeys(left_out, Checked())}
+        return Result.of(checked, self.sources or {}, self.errors)
 
     def of_file(self, path: str) -> Checked | None:
         """What is said of one file."""
@@ -230,7 +240,13 @@ class _Run:
         source = self.project.source(path)
         if source is not None and source.cell(1) is not None:
             findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
-        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), not _is_torch(source))
+        alone = not _is_torch(source)
+        idle = bool(findings) and not alone and self._is_idle(path)
+        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), alone, idle=idle)
+
+    def _is_idle(self, path: str) -> bool:
+        module = self.project.module(path)
+        return module is not None and self.project.linked(("file", path), lambda: is_idle(self.project, module))
 
     def _fail(self, error: FileError) -> None:
         self.errors.setdefault(error.path, {})[error] = None

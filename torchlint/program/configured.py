@@ -1,29 +1,38 @@
-"""What the configurations of a program spell: a class that it makes by a text has its name there."""
+"""What the configurations of a program spell: a class that it makes by a text has its name there, and a file that they start."""
 
 from __future__ import annotations
 
 import os
 import re
 
+from ..query.question import question
 from ..system.stamp import contents
 from .application import is_built
+from .project import Project
 
 _ENDINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".gin", ".sh", ".bash", ".slurm")
-_CAPITAL = re.compile(rb"\b[A-Z]\w*")
+_NAMES = re.compile(rb"\b[A-Z]\w*|\b\w+(?=\.py\b)")
+"""Classes, and files that are started."""
 _ASIDE = frozenset("__pycache__ node_modules site-packages venv build dist outputs runs wandb mlruns".split())
 """Folders of what others have written, or runs."""
 _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 1000, 1000, 1 << 18
 """Where there are more, or larger ones, nobody looks for a name in them."""
 
 
+@question("configured", None)
+def configured(project: Project) -> frozenset[str] | None:
+    """The names that the configurations of a project spell, None where nobody can tell; the cache is told by its frame."""
+    return names_in(configurations(project.home.root))
+
+
 def names_in(paths: list[str] | None) -> frozenset[str] | None:
-    """The words with a capital letter in configurations; None where nobody can tell."""
+    """The words with a capital letter in configurations, and the names of Python files; None where nobody can tell."""
     if paths is None:
         return None
     names: set[bytes] = set()
     try:
         for path in paths:
-            names.update(_CAPITAL.findall(contents(path, _MOST_BYTES)))
+            names.update(_NAMES.findall(contents(path, _MOST_BYTES)))
     except OSError:
         return None
     return frozenset(name.decode("latin-1") for name in names)

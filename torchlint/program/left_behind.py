@@ -13,6 +13,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.whole_words import whole_word
 from .application import ANY_MEMBER, ANY_TOP, IS_SCRIPT, MEMBER, TOP, is_application, is_compiled, is_library, looks_up
+from .configured import configured
 from .definitions import origins
 from .files import OUTSIDE
 from .project import Project
@@ -79,17 +80,37 @@ def _is_missing(project: Project, module: Module, statement: ast.ImportFrom) -> 
 
 
 def _is_not_imported(project: Project, module: Module) -> bool:
-    """Whether a file of an application is no script, nobody imports it, and another one replaces it or comments alone name what is in it: else it may be new."""
+    """Whether nobody imports a file of an application, and another one replaces it or comments alone name what is in it: else it may be new."""
+    if not _is_part(project, module) or _is_imported(project, module) or not _only_defines(module.whole_tree().body):
+        return False
+    return not _is_spelled(project, module) and (_is_replaced(project, module) or _is_commented_out(project, module))
+
+
+@question("idle", False)
+def is_idle(project: Project, module: Module) -> bool:
+    """Whether no import of an application names a file of it that is no script, nor a configuration or another text: it may be new, or forgotten."""
+    if not _is_part(project, module) or not _defined(module) or project.importers(module.path):
+        return False
+    if not _only_defines(module.whole_tree().body):
+        return False
+    names = configured(project)
+    spelled = names is None or not names.isdisjoint((module.name.rpartition(".")[2], *module.top_classes))
+    return not spelled and not _is_spelled(project, module)
+
+
+def _is_part(project: Project, module: Module) -> bool:
+    """Whether a file of an application is there for others: it lies in a folder, under a name that says of no use by itself."""
     stem = module.name.rpartition(".")[2]
     if "/" not in project.home(module.path) or stem in ("__init__", "__main__", "conftest", "setup"):
         return False
-    if not is_application(project) or _is_imported(project, module) or not _only_defines(module.whole_tree().body):
-        return False
-    # `python losses.py`, "losses" in a table of what is there
-    written = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(as_bytes(stem))
-    if project.any_holds(written, word=as_bytes(stem)) or looks_up(project, module, TOP, ANY_TOP, MEMBER, ANY_MEMBER):
-        return False
-    return _is_replaced(project, module) or _is_commented_out(project, module)
+    return is_application(project)
+
+
+def _is_spelled(project: Project, module: Module) -> bool:
+    """`python losses.py`, "losses" in a table of what is there; or whether files are found by names that are made as a program runs."""
+    stem = as_bytes(module.name.rpartition(".")[2])
+    written = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(stem)
+    return project.any_holds(written, word=stem) or looks_up(project, module, TOP, ANY_TOP, MEMBER, ANY_MEMBER)
 
 
 def _is_imported(project: Project, module: Module) -> bool:

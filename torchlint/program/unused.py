@@ -14,7 +14,7 @@ from ..system.stamp import as_bytes
 from ..text.spoken import in_code
 from ..text.whole_words import whole_word
 from .application import ANY_MEMBER, ANY_TOP, IS_SCRIPT, MEMBER, TOP, is_apart, is_application, looks_up
-from .configured import configurations, names_in
+from .configured import configured
 from .left_behind import is_left_behind, lacking
 from .project import Project
 from .taking import naming, takers, takers_by_name, uses
@@ -87,14 +87,8 @@ def _may_be_configured(project: Project, name: str) -> bool:
     """Whether a text of a program, or a configuration, may spell the name of a class."""
     if not name[:1].isupper() or _spellers(project, name):
         return True
-    configured = _configured(project)
-    return configured is None or name in configured
-
-
-@question("configured", None)
-def _configured(project: Project) -> frozenset[str] | None:
-    """The names that configurations spell; the cache is told by its frame."""
-    return names_in(configurations(project.home.root))
+    names = configured(project)
+    return names is None or name in names
 
 
 def _is_registered(project: Project, function: Function) -> bool:
