@@ -15,6 +15,8 @@ from .module import Class, Function
 from .nodes import names_in, none_test
 from .place import Place
 
+_SETS_UP = regex(r"^_*(?:init|initiali[sz]e|reset)_(?:\w+_)?(?:weights?|param(?:eter)?s?|buffers?)$")
+"""What methods are called that fill what a module is made of, which is done once: `reset_parameters`, `_init_weights`."""
 _PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
 _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
 _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
@@ -110,7 +112,11 @@ def _runs_in_forward(
 def _is_called_in_forward(
     place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]], asked: tuple[Said, ...]
 ) -> bool:
-    if _is_forward(place, function) or _is_part(place, function):
+    if _is_forward(place, function):
+        return True
+    if function.is_method and _SETS_UP.search(function.name) is not None:
+        return False  # a forward may do so once, and calls by their names lead there from everywhere
+    if _is_part(place, function):
         return True
     # Callers in the same file come first: where they tell, the other files are not parsed.
     return depth > 0 and any(

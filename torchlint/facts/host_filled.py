@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
+from functools import partial
 from typing import Literal, NamedTuple
 
 from ..system.regex import regex
-from . import empties, names, syntax
+from . import closed, empties, frequency, names, syntax
 from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Stored
 from .host_constants import always_kept_array
@@ -70,6 +71,9 @@ _LEAVES = frozenset(("to", "cuda", "xpu", "type_as", "shape", "device", "dtype",
 _SENT_THERE = regex(rb"\.(?:loc|scale|low|high|rate|concentration[01]?)\s*=[^=]")
 """Who draws on the device of a distribution made of numbers sends its parameters there: `self.normal.loc = self.normal.loc.cuda()`."""
 
+_SAYS_WHERE = regex(r"(?i)device|cuda|gpu|rank")
+"""What parameters are called that say where a function makes something."""
+
 
 class Filled(NamedTuple):
     """What fills a tensor on the host: a factory, what is calculated of one, or a cast of a tensor by a host type."""
@@ -97,7 +101,9 @@ def _found(place: Place, moved: ast.expr) -> Filled | None:
             return Filled(made, "cast")
     calculated = _calculated(place, moved, _STEPS, before=True)
     calculated = tuple(made for made in calculated if place.flow.loops(made) == place.flow.loops(place.target))
-    if not calculated or place.value(moved).device == "accelerator" or place.value(calculated[0]).device != "cpu":
+    if not calculated or place.value(moved).device == "accelerator":
+        return None
+    if place.value(calculated[0]).device != "cpu" and not _given_by_function(place, calculated[0], _STEPS):
         return None
     return Filled(calculated[0], "calculated", calculated[1:])
 
@@ -271,17 +277,57 @@ def _one_hot(place: Place, made: ast.Call) -> ast.Call | None:
 
 
 def _given_by_function(place: Place, made: ast.Call, steps: int) -> bool:
-    """Whether a call, on steps or evaluations, is of a function of the project that gives what it fills: `self.sample_timesteps(n)`."""
-    if not steps or place.value(made).device != "cpu" or not _is_asked_often(place, made):
+    """Whether a call, on steps, evaluations or in forwards, is of a function of the project that gives what it fills: `self.sample_timesteps(n)`."""
+    value = place.value(made)
+    if not steps or value.kind != "tensor" or value.device not in ("cpu", ""):
         return False
     found = place.may_run(made)
-    return bool(found) and all(_fills(place, function, steps - 1) for function in found)
+    if not found or not _is_asked_often(place, made):
+        return False
+    if _is_given_numbers(place, made, found) and (value.on_cpu or not _is_given_device(made, found)):
+        return True
+    return value.device == "cpu" and all(_fills(place, function, steps - 1) for function in found)
+
+
+def _is_given_device(made: ast.Call, found: list[Function]) -> bool:
+    """Whether a call may say where functions shall make something: `grid(n, device=0)`, where the default is None."""
+    for function in found:
+        sent_to = {
+            given.id
+            for call in function.flow.calls_named("to")
+            for given in given_to(call)
+            if isinstance(given, ast.Name)
+        }
+        for name in function.positions:
+            given = function.argument(made, name) or function.defaults.get(name)
+            says = name in sent_to or _SAYS_WHERE.search(name) is not None
+            if says and given is not None and not is_constant(given, None):
+                return True
+    return False
+
+
+def _is_given_numbers(place: Place, made: ast.Call, found: list[Function]) -> bool:
+    """Whether a call gives numbers alone to functions that look at nothing else: `grasp_views(300)`."""
+    if any(isinstance(one, ast.Starred) for one in made.args) or any(one.arg is None for one in made.keywords):
+        return False
+    return all(closed.is_closed(place, one) for one in found) and all(map(partial(_is_single, place), given_to(made)))
+
+
+def _is_single(place: Place, node: ast.expr) -> bool:
+    """Whether an expression is a number, or a size or shape; a list of numbers that is not written out may be data."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return all(_is_single(place, one) for one in node.elts)
+    value = place.value(node)
+    several = value.items is not None or value.element is not None
+    return _is_number(place, node) and (value.kind == "size" or not several)
 
 
 def _is_asked_often(place: Place, made: ast.Call) -> bool:
-    """Whether a function is called on steps or evaluations, or a method by the forward of its module; data transforms have a forward, too."""
+    """Whether a function is called on steps or evaluations, or in the forward of a module."""
     own = place.in_forward and syntax.own_attribute(place.function, made.func) is not None
-    return own or place.hot is not None or place.warm is not None or place.warm_caller is not None
+    if own or place.hot is not None or place.warm is not None or place.warm_caller is not None:
+        return True
+    return frequency.in_forward(place)
 
 
 def _fills(place: Place, function: Function, steps: int) -> bool:
@@ -397,10 +443,18 @@ def is_filled_by_numpy(place: Place, array: ast.expr) -> bool:
     if name in _NUMPY_OF_ELEMENTS or name == "numpy.array":
         return _is_calculated_array(place, made)
     if name not in _NUMPY_RANDOM:
-        return name in _NUMPY
+        return name in _NUMPY or _is_array_of_numbers(place, made)
     given = given_to(made)
     # A tuple that is written out is the shape.
     return bool(given) and all(isinstance(one, ast.Tuple) or _is_number(place, one) for one in given)
+
+
+def _is_array_of_numbers(place: Place, made: ast.Call) -> bool:
+    """Whether a call is of a function of the project that calculates an array of numbers alone: `sinusoid_table(n, width)`."""
+    if place.value(made).kind != "ndarray":
+        return False
+    found = place.may_run(made)
+    return bool(found) and _is_asked_often(place, made) and _is_given_numbers(place, made, found)
 
 
 def calculated_of(place: Place, made: ast.Call) -> ast.expr:

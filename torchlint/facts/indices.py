@@ -82,6 +82,8 @@ def _of_name(place: Place, name: str, made: ast.Assign, names: int) -> list[ast.
 def is_of_device(place: Place, use: ast.Subscript) -> bool:
     """Whether what is indexed is on the device: known to be there, or what a forward has, and does not send there afterwards."""
     value = place.value(use.value)
+    if not value and isinstance(use.value, ast.Name):
+        return _is_given_to_layer(place, use.value)
     if value.kind != "tensor" or value.from_loader:
         return False
     if value.device == "accelerator":
@@ -93,6 +95,22 @@ def is_of_device(place: Place, use: ast.Subscript) -> bool:
     # In a step what has a name there, and is not known to be on the host, is where the model is; what an object keeps may be a memory.
     named = isinstance(use.value, ast.Name) and place.hot is not None
     return named and reads.device_tensor(place, use.value, LIKELY) is not None
+
+
+def _is_given_to_layer(place: Place, name: ast.Name) -> bool:
+    """Whether a parameter is a tensor that lies where a module is, since a layer of that takes it as it is: `self.linear(hidden)`."""
+    klass, flow = place.function.cls, place.flow
+    if klass is None or name.id not in place.function.positions or flow.stores.get(name.id):
+        return False
+    if not place.project.is_module(klass) or not (place.hot is not None or frequency.in_forward(place)):
+        return False
+    calls = (flow.parents.get(load) for load in flow.loads[name.id])
+    return any(
+        isinstance(call, ast.Call)
+        and syntax.own_attribute(place.function, call.func) is not None
+        and place.value(call.func).kind == "module"
+        for call in calls
+    )
 
 
 def _reads_of(place: Place, use: ast.Subscript) -> list[ast.Name]:

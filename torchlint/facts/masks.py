@@ -52,7 +52,11 @@ def _makes_mask(place: Place, node: ast.expr, steps: int) -> bool:
         sides = (node.left, node.right)
         masks = (_makes_mask(place, side, steps - 1) for side in sides)
         return (isinstance(node.op, _BITWISE) and any(masks)) or (isinstance(node.op, _LOGICAL) and all(masks))
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return _makes_mask(place, node.value, steps - 1)
     if isinstance(node, ast.Call):
+        if len(node.args) == 1 and place.resolve(node.func) == "torch.autograd.Variable":
+            return _makes_mask(place, node.args[0], steps - 1)
         func = node.func if is_open and isinstance(node.func, ast.Attribute) else None
         if func is None:
             return False

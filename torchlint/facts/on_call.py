@@ -93,7 +93,20 @@ def _precedes_loop(place: Place) -> bool:
 
 
 def _generates(place: Place) -> bool:
-    return "generat" in place.function.name
+    """Whether a function generates with a model, by its name; `generate_path(duration, mask)`, which only calculates, is soon over."""
+    function = place.function
+    if "generat" not in function.name:
+        return False
+    makes = function.name.lstrip("_").startswith("generate_") and not function.is_method
+    return not makes or function.has_loops or not all(_is_helper(place, call) for call in place.flow.calls)
+
+
+def _is_helper(place: Place, call: ast.Call) -> bool:
+    """Whether a call calculates: of a library, of a tensor's method, or of a function of the project that is none of a class."""
+    if _only_calculates(place, call):
+        return True
+    found = place.may_run(call)
+    return bool(found) and not any(one.is_method for one in found)
 
 
 def _long_loops(place: Place) -> Iterator[ast.For | ast.While]:

@@ -19,6 +19,8 @@ SENDS = regex(
 )
 """What functions are called that send what they are given: `move_to(batch, device)`."""
 _MOVES = frozenset(("to", "cuda", "type_as"))
+_BY_TARGET = frozenset(("to", "type", "type_as"))
+"""Moves of which what they are given decides whether they go to the device."""
 _BETWEEN = frozenset(
     """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand expand_as t transpose permute
     contiguous flatten""".split()
@@ -76,7 +78,9 @@ def goes_to_device(place: Place, move: ast.Call) -> bool:
         given = argument_of(move, "dtype", 0) if method == "type" else None
         if given is not None:
             return makes_on_device(place.value(given))
-        return method not in ("to", "type", "type_as")
+        return method not in _BY_TARGET
+    if method not in _BY_TARGET:
+        return True  # `.cuda(args.gpu)` takes nothing but the number of one
     value = place.value(target)
     by_use = is_tensor_by_use(place, target)
     if value.kind == "tensor" or by_use:

@@ -27,9 +27,14 @@ class Binding:
 
 
 def is_counted(resolve: Callable[[ast.expr], str | None], node: ast.expr, through: Collection[str]) -> bool:
-    """`range(n)`, and what is made of it by some functions, or written as a list: `list(range(n))`, `[i for i in range(n) for j in range(i)]`."""
-    while isinstance(node, ast.Call) and node.args and resolve(node.func) in through:
-        node = node.args[0]
+    """`range(n)`, backwards as well, and what is made of it by some functions, or written as a list: `list(reversed(range(n)))`, `[i for i in range(n) for j in range(i)]`."""
+    while True:
+        if isinstance(node, ast.Call) and node.args and resolve(node.func) in (*through, "reversed"):
+            node = node.args[0]
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            node = node.value  # `range(n)[::-1]`
+        else:
+            break
     if isinstance(node, ast.ListComp):
         counters = {one.target.id for one in node.generators if isinstance(one.target, ast.Name)}
         return is_made_of_counted(resolve, node) and isinstance(node.elt, ast.Name) and node.elt.id in counters
