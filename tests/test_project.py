@@ -1164,6 +1164,20 @@ def test_classes_that_are_modules_of_torch(files: Files, expected: bool) -> None
         ("def g(self):\n        self.x = None\n    def f(self):\n        self.x", "none"),
         ("def __init__(self):\n        self.register_buffer('x', y)\n    def f(self):\n        self.x", "tensor"),
         ("def __init__(self):\n        self.register_buffer('y', x)\n    def f(self):\n        self.x", "unknown"),
+        ("def g(self):\n        self.register_buffer('x', y)\n    def f(self):\n        self.x", "tensor"),
+        ("def g(self):\n        y.register_buffer('x', y)\n    def f(self):\n        self.x", "unknown"),
+        (
+            "def g(self, k, v):\n        setattr(self, k, v)\n        self.g('x', 1)\n    def f(self):\n        self.x",
+            "number",
+        ),
+        (
+            "def g(self, k, v):\n        setattr(v, k, v)\n        self.g('x', 1)\n    def f(self):\n        self.x",
+            "unknown",
+        ),
+        (
+            "def g(self, k, v):\n        setattr(self, v, k)\n        self.g('x', 1)\n    def f(self):\n        self.x",
+            "str",
+        ),
         ("@property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
         ("@cached_property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
         ("@functools.cached_property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
