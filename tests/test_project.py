@@ -1043,6 +1043,21 @@ def test_parameters_that_are_spread(call: str, expected: tuple[str, str, str]) -
         assert kind == value({"a.py": code}, "a.py").kind
 
 
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("device: str = 'cpu'", ""),
+        ("device: str = 'cuda'", "accelerator"),
+        ("device = 'cpu'", "cpu"),
+        ("device = 'cuda'", "accelerator"),
+    ],
+)
+def test_the_device_that_is_an_option(field: str, expected: str) -> None:
+    """A field of a dataclass is the host where nobody gives another: who has an accelerator does."""
+    code = f"{TORCH}class Config:\n    {field}\ndef f(config: Config):\n    torch.zeros(3).to(config.device)\n"
+    assert expected == value({"a.py": code}, "a.py").device
+
+
 def test_where_the_argument_of_a_test_lives_is_not_known() -> None:
     files = {"a.py": "def f(x, device):\n    x\n", "test_a.py": f"{TORCH}from a import f\nf(torch.zeros(3), 'cpu')"}
     assert "" == value(files, "a.py").device

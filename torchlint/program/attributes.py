@@ -190,6 +190,10 @@ def _class_level(code: Code, klass: Class, statement: ast.AnnAssign | ast.Assign
         annotation = statement.annotation
         promise = code.inside(klass.parent, lambda values: promised(values, annotation))
         return replace(promise, other_kinds=promise.other_kinds | {"none"}) if promise and value else promise
+    if value.kind == "str" and value.const == "cpu" and isinstance(statement, ast.AnnAssign):
+        return replace(
+            value, const=None
+        )  # `device: str = "cpu"`: where it runs who has an accelerator says, as on a command line
     return value
 
 
