@@ -1043,6 +1043,21 @@ def test_parameters_that_are_spread(call: str, expected: tuple[str, str, str]) -
         assert kind == value({"a.py": code}, "a.py").kind
 
 
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("device: str = 'cpu'", ""),
+        ("device: str = 'cuda'", "accelerator"),
+        ("device = 'cpu'", "cpu"),
+        ("device = 'cuda'", "accelerator"),
+    ],
+)
+def test_the_device_that_is_an_option(field: str, expected: str) -> None:
+    """A field of a dataclass is the host where nobody gives another: who has an accelerator does."""
+    code = f"{TORCH}class Config:\n    {field}\ndef f(config: Config):\n    torch.zeros(3).to(config.device)\n"
+    assert expected == value({"a.py": code}, "a.py").device
+
+
 def test_where_the_argument_of_a_test_lives_is_not_known() -> None:
     files = {"a.py": "def f(x, device):\n    x\n", "test_a.py": f"{TORCH}from a import f\nf(torch.zeros(3), 'cpu')"}
     assert "" == value(files, "a.py").device
@@ -1164,6 +1179,20 @@ def test_classes_that_are_modules_of_torch(files: Files, expected: bool) -> None
         ("def g(self):\n        self.x = None\n    def f(self):\n        self.x", "none"),
         ("def __init__(self):\n        self.register_buffer('x', y)\n    def f(self):\n        self.x", "tensor"),
         ("def __init__(self):\n        self.register_buffer('y', x)\n    def f(self):\n        self.x", "unknown"),
+        ("def g(self):\n        self.register_buffer('x', y)\n    def f(self):\n        self.x", "tensor"),
+        ("def g(self):\n        y.register_buffer('x', y)\n    def f(self):\n        self.x", "unknown"),
+        (
+            "def g(self, k, v):\n        setattr(self, k, v)\n        self.g('x', 1)\n    def f(self):\n        self.x",
+            "number",
+        ),
+        (
+            "def g(self, k, v):\n        setattr(v, k, v)\n        self.g('x', 1)\n    def f(self):\n        self.x",
+            "unknown",
+        ),
+        (
+            "def g(self, k, v):\n        setattr(self, v, k)\n        self.g('x', 1)\n    def f(self):\n        self.x",
+            "str",
+        ),
         ("@property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
         ("@cached_property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),
         ("@functools.cached_property\n    def x(self):\n        return 1\n    def f(self):\n        self.x", "number"),

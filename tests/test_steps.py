@@ -1952,6 +1952,64 @@ def test_loops_beside_one_that_runs_a_model() -> None:
     assert {"once": None, "often": "run", "rarely": None} == {name: found[name] for name in ("once", "often", "rarely")}
 
 
+def test_what_is_called_beside_a_generation() -> None:
+    """What comes to a place once for each generation, or for each descent, is little next to that, whoever starts it."""
+    text = (
+        "# model.eval()\n"
+        "def prepare(x):\n    once(x)\n    for one in x:\n        often(one)\n"
+        "def sample(net: nn.Module, x, whole):\n"
+        "    steps = reversed(range(9)) if whole else x\n    bar = tqdm(steps)\n"
+        "    for i, step in enumerate(bar):\n        x = denoise(net, x)\n    return x\n"
+        "def denoise(net: nn.Module, x):\n    within(x)\n    return net(x)\n"
+        "def generate(net: nn.Module, x):\n    prepare(x)\n    return sample(net, x, True)\n"
+        "def refine(x):\n    optimizer = torch.optim.SGD([x])\n"
+        "    for i in range(9):\n        loss(x).backward()\n        optimizer.step()\n    behind(x)\n"
+        "def descend(x):\n    refine(x)\n    other(x)\n"
+        "def forward_only(net: nn.Module, x):\n    plain(net(x))\n"
+        "def run(net: nn.Module, loader):\n"
+        "    for x in loader:\n        net(x)\n        generate(net, x)\n        descend(x)\n        forward_only(net, x)\n"
+    )
+    found = warm_callers(text)
+    expected = {"once": None, "often": "run", "within": "sample", "behind": None, "other": "run", "plain": "run"}
+
+    assert expected == {name: found[name] for name in expected}
+
+
+def test_a_loop_of_a_forward_behind_a_throttle() -> None:
+    text = (
+        "class Net(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        x = self.fc(x)\n"
+        "        for one in x:\n            each(one)\n"
+        "        if self.steps % 1000 == 0:\n            for one in x:\n                seldom(one)\n"
+        "        return x\n"
+        "def each(x):\n    shown(x)\n"
+        "def seldom(x):\n    logged(x)\n"
+    )
+    found = warm_callers(text)
+
+    assert {"shown": "forward", "logged": None} == {name: found[name] for name in ("shown", "logged")}
+
+
+def test_a_model_that_a_function_inside_of_a_method_runs() -> None:
+    text = (
+        "# model.eval()\n"
+        "class Sampler:\n"
+        "    def __init__(self, net: nn.Module):\n        self.net = net\n"
+        "    def step(self, x):\n"
+        "        def output(x):\n            return self.net(x)\n"
+        "        shown(x)\n        return output(x)\n"
+        "    def idle(self, x):\n"
+        "        def output(x):\n            return x\n"
+        "        hidden(x)\n        return output(x)\n"
+        "    def run(self, x):\n        for i in range(9):\n            x = self.step(x)\n"
+        "    def pause(self, x):\n        for i in range(9):\n            x = self.idle(x)\n"
+    )
+    found = warm_callers(text)
+
+    assert {"shown": "run", "hidden": None} == {name: found[name] for name in ("shown", "hidden")}
+
+
 def test_a_few_runs_of_a_model_for_each_batch() -> None:
     """What scales and flips a model sees is part of an evaluation of batches: what stands beside them runs for each batch."""
     text = (

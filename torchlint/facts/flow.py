@@ -441,18 +441,6 @@ class Flow:
         return found
 
     @cached_property
-    def registered(self) -> dict[object, ast.expr | None]:
-        """What buffers and parameters are registered as, and what for: `self.register_buffer("name", tensor)`."""
-        return {
-            call.args[0].value: call.args[1] if len(call.args) > 1 else None
-            for call in self.calls
-            if isinstance(call.func, ast.Attribute)
-            and call.func.attr in ("register_buffer", "register_parameter")
-            and call.args
-            and isinstance(call.args[0], ast.Constant)
-        }
-
-    @cached_property
     def counted(self) -> dict[str, list[ast.AugAssign]]:
         """Where something is added to a dotted name, or taken from it: `self.n += 1`."""
         found: dict[str, list[ast.AugAssign]] = {}

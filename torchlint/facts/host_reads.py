@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
-from . import arguments, common_names, names, runs
+from . import arguments, common_names, names, runs, syntax
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import severity
@@ -453,26 +453,33 @@ def reads_as_before(place: Place, node: ast.expr) -> bool:
 def _is_run_backward(place: Place, node: ast.expr) -> bool:
     """Whether the function says `loss.backward()` of a name, which only a single value has without an argument, or of a sum of it.
 
-    What has the name of such a loss in a function of the same file that evaluates, is the same there.
+    What has the name of such a loss in a function of the same file that evaluates, is the same there; so is what the function
+    gives there that gives the loss, `dice_loss(output, target).data[0]`.
     """
-    if not isinstance(node, ast.Name):
-        return False
-    if node.id in run_backward(place.function):
+    if isinstance(node, ast.Name) and node.id in run_backward(place.function):
         return True
-    if _LOSS.search(node.id) is None or place.warm is None:
+    called = isinstance(node, ast.Call)
+    parts = names.chain(node.func if isinstance(node, ast.Call) else node)
+    if parts is None or place.warm is None or (place.value(node) if called else len(parts) > 1):
         return False
     module = place.function.module
-    return node.id in place.once(("read as before", module), lambda: _run_backward_in(module))
+    read, made = place.once(("read as before", module), lambda: _run_backward_in(module))
+    return ".".join(parts) in (made if called else read)
 
 
-def _run_backward_in(module: Module) -> frozenset[str]:
-    """The names that a function of the file runs backward, and reads as `loss.data[0]`."""
-    found: set[str] = set()
+def _run_backward_in(module: Module) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that a function of the file runs backward, and reads as `loss.data[0]`; and what it calls that gives these."""
+    found, made = set[str](), set[str]()
     for function in module.functions_at(module.lines_calling("backward")):
         read = (node.value for node in function.flow.nodes if isinstance(node, ast.Subscript))
         owners = (one.value for one in read if isinstance(one, ast.Attribute) and one.attr == "data")
-        found |= run_backward(function) & {owner.id for owner in owners if isinstance(owner, ast.Name)}
-    return frozenset(found)
+        own = run_backward(function) & {owner.id for owner in owners if isinstance(owner, ast.Name)}
+        given = (
+            syntax.given_to_target(function.flow, store) for name in own for store in function.flow.stores.get(name, ())
+        )
+        made |= {".".join(names.chain(one.func) or ()) for one in given if isinstance(one, ast.Call)}
+        found |= own
+    return frozenset(found), frozenset(made)
 
 
 def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:

@@ -28,6 +28,7 @@ _BLOCKS = frozenset(
     for name in "For AsyncFor With AsyncWith If While Try TryStar ExceptHandler Match match_case".split()
     if hasattr(ast, name)
 )
+_REGISTERS = ("register_buffer", "register_parameter")
 _SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign))
 
 
@@ -386,6 +387,37 @@ class Class:
                     if isinstance(target, ast.Name):
                         found.setdefault(target.id, statement)
         return found
+
+    @cached_property
+    def setters(self) -> dict[str, ast.Call]:
+        """The methods that give the object an attribute by a name that they are told, with `setattr(self, name, x)` of each."""
+        if not self.module.source.holds(b"setattr("):
+            return {}
+        found: dict[str, ast.Call] = {}
+        for method in self._own_methods_calling("setattr"):
+            for call in method.flow.calls_named("setattr"):
+                owner, told = call.args[:2] if len(call.args) == 3 else (None, None)
+                own = isinstance(owner, ast.Name) and owner.id == method.own_name
+                if own and isinstance(told, ast.Name) and told.id in method.positions:
+                    found[method.name] = call
+        return found
+
+    @cached_property
+    def registered(self) -> dict[str, list[tuple[Function, ast.Call]]]:
+        """Where methods give the object an attribute by its name, `__init__` last: `self.register_buffer("name", tensor)`."""
+        names = [*self.setters, *(_REGISTERS if self.module.source.holds(b"register_") else ())]
+        found: dict[str, list[tuple[Function, ast.Call]]] = {}
+        for called in dict.fromkeys(names):
+            for method in sorted(self._own_methods_calling(called), key=lambda method: method.name == "__init__"):
+                for call in method.flow.calls_named(called):
+                    name = string(call.args[0]) if call.args else None
+                    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+                    if name is not None and isinstance(owner, ast.Name) and owner.id == method.own_name:
+                        found.setdefault(name, []).append((method, call))
+        return found
+
+    def _own_methods_calling(self, name: str) -> list[Function]:
+        return [one for one in self.module.functions_at(self.module.lines_calling(name)) if one.cls is self]
 
     @property
     def full_name(self) -> str:

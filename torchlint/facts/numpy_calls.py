@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .arguments import Arguments
-from .values import ARRAY_OR_NUMBER, NDARRAY, NUMBER, UNKNOWN, Tuple, Value
+from .values import ARRAY_OR_NUMBER, NDARRAY, NUMBER, UNKNOWN, Tuple, Value, tensor
 
 _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
 _NUMPY_ELEMENTWISE = frozenset(
@@ -38,6 +38,8 @@ def numpy_call(name: str, args: Arguments) -> Value:
     if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
         return NUMBER
     if last in _NUMPY_ELEMENTWISE and not (args.open or args.keywords) and args.positional:
+        if all(one.is_tensor or one.kind in ("number", "ndarray") for one in args.positional) and args.first.is_tensor:
+            return tensor("cpu")
         kinds = {"number" if "number" in one.other_kinds else one.kind for one in args.positional}
         if kinds <= {"number", "unknown"}:  # what is not known may be either
             return NUMBER if all(one.kind == "number" for one in args.positional) else ARRAY_OR_NUMBER

@@ -94,9 +94,9 @@ def stores(klass: Class, name: str, found: Iterable[Function]) -> str:
     if klass.parent is not module.body:
         return digest(module.source.data).hex()
     parts = [unit_of(method) for method in found]
-    init = klass.methods.get("__init__")
-    if init is not None and module.source.holds(b"register_"):
-        parts.append(unit(module, unit_of(init)))
+    registering = [method for method, _ in klass.registered.get(name, ())]
+    setters = [klass.methods[one] for one in klass.setters] if registering else []
+    parts += [unit(module, unit_of(method)) for method in dict.fromkeys((*registering, *setters))]
     for statement in klass.node.body:
         if isinstance(statement, ast.AnnAssign | ast.Assign):
             targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets

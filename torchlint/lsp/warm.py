@@ -147,12 +147,15 @@ class Warm(Noting):
                 method.look()
         return found
 
-    def registers(self, klass: Class, name: str) -> bool:
+    def registering(self, klass: Class, name: str) -> Sequence[tuple[Function, ast.Call]]:
         module = klass.module
         if not isinstance(module, OpenModule):
-            return super().registers(klass, name)
+            return super().registering(klass, name)
         found = self._registering(module, klass, name)
-        self._database.open("registered", module.path, klass.qualname, name, str(found))
+        self._database.open("registered", module.path, klass.qualname, name, _stored(found))
+        for method in dict.fromkeys(method for method, _ in found):
+            if isinstance(method, OpenFunction):
+                method.look()
         return found
 
     def indexed(self, kind: str, find: Callable[[], T]) -> T:
@@ -254,7 +257,7 @@ class Warm(Noting):
         if module is not None and kind in ("stored", "registered"):
             classes = [one for one in module.classes if one.qualname == atom[2]]
             if kind == "registered":
-                return any(str(self._registering(module, one, atom[3])) != atom[-1] for one in classes)
+                return any(_stored(self._registering(module, one, atom[3])) != atom[-1] for one in classes)
             return module.holds_in_edited(as_bytes(atom[3])) and any(
                 _stored(self._storing(module, one, atom[3])) != atom[-1] for one in classes
             )
@@ -273,8 +276,8 @@ class Warm(Noting):
     def _storing(self, module: OpenModule, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
         return module.quietly(lambda: super(Warm, self).attribute_stores(klass, name))
 
-    def _registering(self, module: OpenModule, klass: Class, name: str) -> bool:
-        return module.quietly(lambda: super(Warm, self).registers(klass, name))
+    def _registering(self, module: OpenModule, klass: Class, name: str) -> Sequence[tuple[Function, ast.Call]]:
+        return module.quietly(lambda: super(Warm, self).registering(klass, name))
 
     def name(self, path: str) -> tuple[str, bool]:
         """The dotted name of a file, and whether it is a package."""
@@ -317,6 +320,6 @@ class Warm(Noting):
             raise Interrupted
 
 
-def _stored(found: Iterable[tuple[Function, ast.Attribute]]) -> str:
-    """Digest of the methods that assign an attribute."""
+def _stored(found: Iterable[tuple[Function, ast.expr]]) -> str:
+    """Digest of the methods that assign an attribute, or register it."""
     return " ".join(method.qualname for method, _ in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ..facts import layers, names
@@ -31,7 +31,8 @@ class Code(Protocol):
     def attribute(self, klass: Class, name: str) -> Value: ...
     def declared(self, klass: Class, name: str) -> Value: ...
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]: ...
-    def registers(self, klass: Class, name: str) -> bool: ...
+    def registering(self, klass: Class, name: str) -> Sequence[tuple[Function, ast.Call]]: ...
+    def evaluator_given(self, function: Function, given: Mapping[str, Value]) -> Evaluator: ...
 
 
 def stored(code: Code, klass: Class, name: str) -> Value:
@@ -50,8 +51,9 @@ def stored(code: Code, klass: Class, name: str) -> Value:
         elif all(map(_is_empty_dict, values)):
             value = replace(value, element=_filled(code, klass, name))
         return value if len(known) == len(values) else replace(value, other_kinds=frozenset(("none",)))
-    if code.registers(klass, name):
-        return _registered(code, klass, name)
+    registering = code.registering(klass, name)
+    if registering:
+        return _registered(code, klass, registering)
     statement = klass.assigned.get(name)
     if statement is not None:
         return _class_level(code, klass, statement)
@@ -64,19 +66,33 @@ def stored(code: Code, klass: Class, name: str) -> Value:
     return UNKNOWN
 
 
-def _registered(code: Code, klass: Class, name: str) -> Value:
-    """A buffer, of which only the values of its elements are as they were: `register_buffer("ready", torch.tensor(False))`."""
-    init = klass.methods["__init__"]
-    made = init.flow.registered[name]
-    value = code.value(init, made) if made is not None else UNKNOWN
+def _registered(code: Code, klass: Class, calls: Sequence[tuple[Function, ast.Call]]) -> Value:
+    """A buffer, of which only the values of its elements are as they were: `register_buffer("ready", torch.tensor(False))`.
+
+    Or what a method of the class sets by its name: `def keep(self, name, x): setattr(self, name, x.to(device))`.
+    """
+    method, call = calls[-1]
+    called = names.last(call.func)
+    if called in klass.methods and called in klass.setters:
+        return join_all([_set(code, klass, *one) for one in calls])
+    value = code.value(method, call.args[1]) if len(call.args) > 1 else UNKNOWN
     if value.kind != "tensor" or not value.proven:
         return Tensor(parameter=True)
-    device: Device = "cpu" if value.device == "cpu" and _prepares_parts(code, init) else ""
+    device: Device = "cpu" if value.device == "cpu" and _prepares_parts(code, method) else ""
     return Tensor(parameter=True, device=device, boolean=value.boolean, scalar=value.scalar)
 
 
+def _set(code: Code, klass: Class, function: Function, call: ast.Call) -> Value:
+    """What a call of a method sets an attribute to."""
+    setter = names.last(call.func)
+    method, stored = klass.methods[setter], klass.setters[setter].args[2]
+    given = ((one.arg, method.argument(call, one.arg)) for one in method.parameters[1:])
+    known = {name: code.value(function, node) for name, node in given if node is not None}
+    return code.evaluator_given(method, known).value(stored)
+
+
 def _prepares_parts(code: Code, init: Function) -> bool:
-    """Whether a constructor makes an Accelerator, or a Fabric, that moves what the object holds, and the class moves no whole object.
+    """Whether a method makes an Accelerator, or a Fabric, that moves what the object holds, and the class moves no whole object.
 
     A trainer of that kind is a module for its `state_dict` alone: its own buffers stay where they are made.
     """
@@ -174,6 +190,10 @@ def _class_level(code: Code, klass: Class, statement: ast.AnnAssign | ast.Assign
         annotation = statement.annotation
         promise = code.inside(klass.parent, lambda values: promised(values, annotation))
         return replace(promise, other_kinds=promise.other_kinds | {"none"}) if promise and value else promise
+    if value.kind == "str" and value.const == "cpu" and isinstance(statement, ast.AnnAssign):
+        return replace(
+            value, const=None
+        )  # `device: str = "cpu"`: where it runs who has an accelerator says, as on a command line
     return value
 
 

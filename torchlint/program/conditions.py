@@ -49,6 +49,8 @@ def guarded(
         if _counts(guard.test, inside, own=loop is not None):
             continue
         meaning = guards.meaning(guard, flow, lambda n: project.value(function, n))
+        if meaning in guards.RARE and settled.is_on(project, function, guard.test, guard.true):
+            meaning = ""  # an option that all calls leave on, or turn on: `if verbose > 0:`
         meaning = meaning or _elsewhere(project, function, guard)
         meaning = meaning or _set_behind(project, function, guard, loop, training)
         if meaning in guards.RARE:

@@ -12,6 +12,9 @@ from ..facts.nodes import names_in, root_of
 from ..facts.syntax import required
 from .project import Project
 
+_NAMES = 3
+"""Through how many names what a loop counts is followed."""
+
 
 def brings_batches(project: Project, function: Function, iterable: ast.expr) -> bool:
     """`loader`, `enumerate(loader)`, `tqdm(loader)`, an object of a class of the project that is called a loader and iterated over."""
@@ -49,8 +52,21 @@ def counts_up(project: Project, function: Function, loop: Loop) -> bool:
     if not isinstance(loop, ast.For):
         return False
     iterable = aliases.gone_through(loop.iter)
-    ranges = isinstance(iterable, ast.Call) and names.chain(iterable.func) == ["range"]
-    return ranges or project.value(function, iterable).kind in ("list", "tuple")
+    return _is_counted(function, iterable) or project.value(function, iterable).kind in ("list", "tuple")
+
+
+def _is_counted(function: Function, iterable: ast.expr, depth: int = _NAMES) -> bool:
+    """`range(n)`, `reversed(range(n)) if whole else steps`, and names for it: `bar = tqdm(range(n))`."""
+    node = aliases.gone_through(iterable)
+    if isinstance(node, ast.IfExp):
+        return _is_counted(function, node.body, depth) or _is_counted(function, node.orelse, depth)
+    if isinstance(node, ast.Name):
+        made = function.assigned_once(node.id) if depth else None
+        return made is not None and _is_counted(function, made, depth - 1)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    passed = node.args[0] if node.func.id in ("reversed", "list") and node.args else None
+    return node.func.id == "range" or (passed is not None and _is_counted(function, passed, depth))
 
 
 def over_all_modules(loop: Loop) -> bool:

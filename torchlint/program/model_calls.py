@@ -86,8 +86,9 @@ def _runs_module(project: Project, method: Function, call: ast.Call) -> bool:
     if last == "forward":
         return True
     callee = project.value(method, call.func)
-    if callee.kind == "function" and callee.function is not None and callee.function.cls is not None:
-        return runs_module(project, callee.function)
+    called = callee.function if callee.kind == "function" else None
+    if called is not None and (called.cls is not None or called.parent is method):
+        return runs_module(project, called)
     return callee.kind == "module" or (callee.kind == "unknown" and bool(common_names.MODEL_NAME.search(last)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Protocol
 
 from ..facts import names
@@ -20,7 +20,6 @@ class Code(attributes.Code, Asking, Protocol):
 
     def calls_near(self, function: Function, path: str) -> Iterable[CallSite]: ...
     def passed(self, sites: Iterable[CallSite], function: Function, name: str) -> Value | None: ...
-    def evaluator_given(self, function: Function, given: Mapping[str, Value]) -> Evaluator: ...
 
 
 class _OfObject:
@@ -36,7 +35,8 @@ class _OfObject:
         self.inside = code.inside
         self.declared = code.declared
         self.attribute_stores = code.attribute_stores
-        self.registers = code.registers
+        self.registering = code.registering
+        self.evaluator_given = code.evaluator_given
 
     def value(self, function: Function, node: ast.expr) -> Value:
         """What an expression of a method evaluates to."""

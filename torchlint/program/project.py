@@ -439,10 +439,9 @@ class Project(Definitions):
         stores = self.attribute_stores(klass, name)
         return bool(stores) and all(method.name == "__init__" for method, _ in stores)
 
-    def registers(self, klass: Class, name: str) -> bool:
-        """Whether the constructor says `self.register_buffer("name", tensor)`, or `register_parameter`."""
-        init = klass.methods.get("__init__")
-        return init is not None and klass.module.source.holds(b"register_") and name in init.flow.registered
+    def registering(self, klass: Class, name: str) -> Sequence[tuple[Function, ast.Call]]:
+        """Where methods say `self.register_buffer("name", tensor)`, or the like by a method of their own."""
+        return klass.registered.get(name, ())
 
     # Calls
 

@@ -41,6 +41,31 @@ def truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     return nodes.truth(test, lambda part: _truth(project, function, part))
 
 
+def is_on(project: Project, function: Function, test: ast.expr, true: bool) -> bool:
+    """Whether a condition is as it is on all calls of the program, or by default, where nobody calls the function."""
+    found = truth(project, function, test)
+    if found is None:
+        found = nodes.truth(test, lambda part: _by_default(project, function, part))
+    return found is true
+
+
+def _by_default(project: Project, function: Function, test: ast.expr) -> bool | None:
+    """`verbose > 0` of a parameter that is 1 by default, in a function that nobody calls."""
+    compared = isinstance(test, ast.Compare) and len(test.ops) == 1
+    asked = test.left if isinstance(test, ast.Compare) else test
+    if not isinstance(asked, ast.Name) or asked.id in function.flow.stores or asked.id not in function.positions:
+        return None
+    default = _constant(function.defaults.get(asked.id))
+    if default is None or isinstance(default, str) or _given(project, function, asked.id) != frozenset():
+        return None
+    if not isinstance(test, ast.Compare):
+        return bool(default.value if isinstance(default, Number) else default)
+    bound, holds = nodes.number(test.comparators[0]), _HOLDS.get(type(test.ops[0]))
+    if not compared or bound is None or holds is None or not isinstance(default, Number):
+        return None
+    return holds(default.value, bound)
+
+
 def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Compare):
         none = _is_none(project, function, test)

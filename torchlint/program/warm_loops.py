@@ -74,9 +74,13 @@ class WarmLoops:
     def _loop_of(self, function: Function, node: ast.AST) -> Loop | None:
         for loop in function.flow.loops(node):
             if self.is_warm(function, loop) or self._evaluates_there(function, node, loop):
-                seldom = guarded(self.project, function, node, loop) in guards.RARE or self._is_shown(function, loop)
-                return None if seldom else loop
+                return None if self._is_seldom(function, node, loop) or self._is_shown(function, loop) else loop
         return None
+
+    def _is_seldom(self, function: Function, node: ast.AST, loop: Loop) -> bool:
+        """Whether a condition keeps a place from most iterations of a loop; in a forward, from most forwards."""
+        since = None if self._is_forward(function) else loop
+        return guarded(self.project, function, node, since) in guards.RARE
 
     def _is_shown(self, function: Function, loop: Loop) -> bool:
         """Whether a loop of a few iterations runs once in many steps of the loop around it: pictures of what is learnt."""
@@ -124,7 +128,7 @@ class WarmLoops:
     def warm_caller(self, function: Function, node: ast.AST) -> Caller | None:
         """The evaluation or generation loop, in another function, that calls the place's function on each iteration; or None.
 
-        What a function does once beside a loop of its own, or a generation, that runs a model is little next to that; another loop is not.
+        What a function does once beside a loop of its own, or a generation, that runs or trains a model is little next to that; another loop is not.
         Of a place in a comprehension that evaluates, that.
         """
         own = self._comprehension_of(function, node)
@@ -134,14 +138,18 @@ class WarmLoops:
         beside = (
             bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
         )
-        found = self._find_caller(function, beside, alternatives.asked_of_callers(function, node))
+        found = self._find_caller(function, beside, not loops, alternatives.asked_of_callers(function, node))
         if found is None or guarded(self.project, function, node, None) in guards.RARE:
             return None
-        return found if loops or not self._generates(function) else None
+        beside_more = self._generates(function) or any(True for _ in self.steps.loops_of(function))
+        return found if loops or not beside_more else None
 
     @question("warm caller", None)
-    def _find_caller(self, function: Function, beside: bool, asked: tuple[Said, ...]) -> Caller | None:
-        """The nearest one, of calls that give what is `asked` for; where too many functions have to be looked at for it, that is not known."""
+    def _find_caller(self, function: Function, beside: bool, once: bool, asked: tuple[Said, ...]) -> Caller | None:
+        """The nearest one, of calls that give what is `asked` for; where too many functions have to be looked at for it, that is not known.
+
+        What a call comes to `once` is little, too, where a function above starts a generation beside that call.
+        """
         seen = {function}
         level = [function]
         while level and len(seen) <= MOST_ABOVE:
@@ -156,6 +164,7 @@ class WarmLoops:
                 one for one in dict.fromkeys(caller for _, callers in above for caller in callers) if one not in seen
             ]
             seen.update(level)
+            level = [one for one in level if not (once and self._generates(one))]
         return None
 
     def _above(self, function: Function, asked: tuple[Said, ...]) -> tuple[Caller | None, Sequence[Function]]:
@@ -219,7 +228,7 @@ class WarmLoops:
                 continue
             for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
                 if self.is_warm(site.function, loop):
-                    if guarded(self.project, site.function, site.call, loop) not in guards.RARE:
+                    if not self._is_seldom(site.function, site.call, loop):
                         return (site.function, loop), ()
                     break
             else:
