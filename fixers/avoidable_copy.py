@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts import copies
+from torchlint.facts import copies, names
 from torchlint.facts.arguments import is_device
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import PERHAPS, Place, arguments, operand, place_of, spelled
@@ -29,7 +29,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
     if isinstance(finding.told, copies.Doubled):
         return _copied_once(site, finding.told)
-    if site.name == ".type()":
+    if site.name == ".type()" or not isinstance(func.value, ast.Call):
+        return None
+    if site.name == ".contiguous()" and names.last(func.value.func) != "contiguous":
         return None
     before = func.value
     if site.name == ".contiguous()":

@@ -1,16 +1,30 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from torchlint.facts import arguments, copies
 from torchlint.facts.legacy_tensors import OF_HOST
 from torchlint.rule import Finding, Site, rule
 
+_TWICE = "$x.contiguous().contiguous()"
+_TURNED = ("$x.transpose(...)", "$x.swapaxes(...)", "$x.permute(...)", "$x.t()", "$x.T", "$x.mT")
+"""What gives another view of a matrix: products take it as it is."""
+_CALLERS = 5
+_DEPTH = 3
+"""How many calls of a function are followed, and how many calls away a `forward` is looked for."""
+
 
 @rule(
     "TL713",
-    shape=["($first := $x.to(...)).to(...)", "$x.contiguous().contiguous()", "$x.type(...)", "$x.clone(...)"],
+    shape=[
+        "($first := $x.to(...)).to(...)",
+        _TWICE,
+        "$x.type(...)",
+        "$x.clone(...)",
+        *(f"{turned}.contiguous()" for turned in _TURNED),
+    ],
     set="preview",
     severity="info",
     fix="safe",
@@ -25,6 +39,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     Finds in training and evaluation loops and in `forward`: `x.to(device).to(dtype)` in either order,
     `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
+    A matrix that is turned and copied only to be multiplied counts as well: `torch.matmul(q, k.transpose(-2, -1).contiguous())`.
     In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
     `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`) or picked by a
     tensor of places or a mask (`x[torch.randperm(n)].clone()`), and one that is only
@@ -34,6 +49,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     Each `.to()` that changes something writes a tensor; one call with both writes one.
     `torch.LongTensor` is the type of the host: the cast moves the tensor there and waits.
+    Products take their operands with any strides, or copy them once by themselves.
     A cast or a move that changes something is a copy already, and `clone()` makes a second one; with `copy=True` there
     is exactly one, whether something changes or not.
 
@@ -87,7 +103,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     the project uses the layout of MKL-DNN, which can't be copied so.
     The graph of the result holds other operations, which its printed form names (`grad_fn=<MulBackward0>`): it is unsafe
     where the project looks at graphs (`grad_fn`), unless autograd is off.
-    The cast by a type of the host gets no fix: the tensor would stay on the device.
+    The cast by a type of the host gets no fix: the tensor would stay on the device. Nor does a matrix that is copied to be
+    multiplied: another kernel may round in another order.
 
     ## References
 
@@ -98,6 +115,9 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
         return
     if site.name == ".type()":
         yield from _moved_by_cast(site)
+        return
+    if site.pattern != _TWICE and site.name == ".contiguous()":
+        yield from _multiplied(site)
         return
     message = f"`{site.short()}` asks twice for the same"
     if site.name == ".to()":
@@ -110,6 +130,22 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
 def _runs_often(site: Site) -> bool:
     return bool(site.hot or site.in_forward or site.warm)
+
+
+def _multiplied(site: Site) -> Iterator[Finding]:
+    """`torch.matmul(q, k.transpose(-2, -1).contiguous())`"""
+    if not copies.is_multiplied(site.flow, site.call, site.resolve) or site.role == "test" or site.in_compiled:
+        return
+    if _runs_often(site) or _is_in_forward(site):
+        yield site.finding(f"`{site.short()}` writes a copy that is only multiplied: a product takes the view")
+
+
+def _is_in_forward(site: Site, depth: int = _DEPTH) -> bool:
+    """Whether a `forward` calls the function of the place, or one that does: `idx = knn(x, k)`."""
+    if site.in_forward:
+        return True
+    callers = itertools.islice(site.callers(site.function), _CALLERS) if depth else ()
+    return any(_is_in_forward(site.at(one.function, one.call), depth - 1) for one in callers)
 
 
 def _moved_by_cast(site: Site) -> Iterator[Finding]:

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
-from torchlint.facts import layers, names, syntax
+from torchlint.facts import layers, names, syntax, wrapped_layers
 from torchlint.facts.makers import Makers, is_handed
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant, spreads
 from torchlint.facts.sequences import Sequences
 from torchlint.rule import Finding, Site, Value, rule
 
+_SEQUENTIAL = "torch.nn.Sequential"
 _DEPTH = 4
 """Through how many calls a word is followed."""
 _MOST = 40
@@ -25,7 +27,7 @@ _FUNCTIONS = frozenset(("torch.nn.functional.batch_norm", "torch.nn.functional.i
 
 @rule(
     "TL704",
-    shape=[f"{name}(...)" for name in layers.BIAS],
+    shape=[*(f"{name}(...)" for name in layers.BIAS), f"{_SEQUENTIAL}(...)"],
     severity="info",
     fix="unsafe",
     numbers="init",
@@ -43,6 +45,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     by whom a function gives it to, with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
     `self.norm(self.conv(x))` in the methods of a class. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
+    A class of the project whose `forward` gives what its convolution gives, and whose `bias=True` no one turns off, counts as that.
     A layer that a function returns (`def conv3x3(i, o): return nn.Conv2d(i, o, 3)`) counts where all calls of that are followed so.
     So does a norm that is handed on, `norm_layer(n)`, where all calls in the project, the default where one of them gives nothing,
     and every path of a function that chooses it (`get_norm_layer(norm)`) give a norm of these, or `functools.partial` of one.
@@ -102,15 +105,38 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html
     """
     # What holds of a whole file comes first: the value of each layer takes longer to tell.
-    if site.role == "test" or site.analysis.context.loads_published(site.module) or not _has_bias(site):
+    if not _is_trained_here(site):
         return
-    if not site.settings.preview and not site.analysis.steps.trains(site.module.path):
+    if site.name == f"{_SEQUENTIAL}()":
+        yield from _wrapped(site)
+        return
+    if not _has_bias(site):
         return
     if _norm_behind(site) is not None:
         yield site.finding(f"`{site.short()}` adds a bias that the norm behind it subtracts again")
     elif _is_before_norm_where_called(site, _HELPERS):
         behind = f"the norm behind each call of `{site.function.name}`"
         yield site.finding(f"`{site.short()}` adds a bias that {behind} subtracts again")
+
+
+def _is_trained_here(site: Site) -> bool:
+    """Whether the weights of the file's models are those that this project trains."""
+    if site.role == "test" or site.analysis.context.loads_published(site.module):
+        return False
+    return site.settings.preview or site.analysis.steps.trains(site.module.path)
+
+
+def _wrapped(site: Site) -> Iterator[Finding]:
+    """`nn.Sequential(ConvNorm(80, 512), nn.BatchNorm1d(512))` of a class of the project that is a convolution."""
+    for made, behind in itertools.pairwise(site.call.args):
+        if not (isinstance(made, ast.Call) and isinstance(behind, ast.Call)):
+            continue
+        klass = site.value(made).class_ if not (site.resolve(made.func) or "").startswith("torch.") else None
+        if klass is None or not _is_norm(site, site.function, behind):
+            continue
+        published = site.analysis.context.loads_published(klass.module)
+        if not published and wrapped_layers.adds_bias(site.project, klass, made):
+            yield site.finding(f"`{site.short(made)}` adds a bias that the norm behind it subtracts again", at=made)
 
 
 def _has_bias(site: Site) -> bool:

@@ -79,6 +79,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
     In a function that trains as well, or that each step calls, what a model gives behind `model.eval()` counts where the rest of that block
     asks for no gradients and nobody trains on it later.
+    With `--preview` what a loop that trains gives to pictures and the like on few of its steps counts too (info):
+    `if step % 100 == 0: save_image(generator(noise).data, "out.png")`.
     With `--preview` a model that a constructor evaluates, itself or by a method that makes it, counts in loops of the other
     methods, and in methods that loops call, too.
     In a function that predicts, tests or generates for whoever calls it (`predict`, `infer`, `select_action`, `evaluate`, `sample`), and behind
@@ -459,7 +461,8 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
     switches = evaluation_mode.switches(site.function)
     for wasted in site.once(key, lambda: [call for call in calls if _is_wasted(site, call)]):
         if not switches or site.analysis.steps.hot(site.function, wasted):  # else told behind `eval()`
-            yield _wasted(site.at(site.function, wasted))
+            place = site.at(site.function, wasted)
+            yield _once(place, wasted) if _is_seldom(place) else _wasted(place)
 
 
 def _given_back(site: Site, dropped: ast.expr) -> Iterator[Finding]:
@@ -508,7 +511,12 @@ def _is_repeated(site: Site) -> bool:
     in_loop = site.loop() is not None
     if (in_loop or site.function is not site.module.body) and _runs_often(site):
         return True
-    return in_loop and (site.warm is not None or not training.asks(site.function))
+    return in_loop and (site.settings.preview or site.warm is not None or not training.asks(site.function))
+
+
+def _is_seldom(site: Site) -> bool:
+    """Whether few of the steps of a function that trains get there: `if step % 100 == 0: fake = generator(noise)`."""
+    return site.hot is None and site.warm is None and training.asks(site.function)
 
 
 def _predicts(site: Site) -> bool:

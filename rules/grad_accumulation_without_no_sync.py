@@ -44,6 +44,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
 
     Finds `.backward()` in a loop whose optimizer steps once in several iterations only, in a file that wraps its model in
     `DistributedDataParallel` or FSDP and never says that a backward pass shall not synchronise.
+    Of `if accumulation_steps > 1: ... else: ...` each branch is looked at by itself.
 
     ## Why is this slow?
 
@@ -96,7 +97,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
     steps = [
         call
         for call, receiver in syntax.method_calls(site.flow, "step")
-        if outermost in site.flow.loops(call) and _steps(site, call, receiver)
+        if outermost in site.flow.loops(call) and _steps(site, call, receiver) and _may_follow(site, call)
     ]
     thinned = steps and all(_thinned(site, step, loop) for step in steps) and not _zeroed_each_time(site, loop)
     if thinned and not _left_out(site):
@@ -156,7 +157,7 @@ def _thinned(site: Site, step: ast.Call, loop: Loop) -> bool:
         return (
             bool(around) and bool(loops) and loops[0] is around[0] and _counts(site, loop) and step.lineno > loop.lineno
         )
-    return any(guard.true and _gates(site, guard.test) for guard in site.flow.guards(step, loop))
+    return any(_gates(site, test) for test in _own_tests(site, step, loop))
 
 
 def _counts(site: Site, loop: Loop) -> bool:
@@ -185,6 +186,19 @@ def _names(node: ast.AST) -> Iterator[str]:
 def _zeroed_each_time(site: Site, loop: Loop) -> bool:
     """Whether the gradients are zeroed on every iteration: then nothing accumulates."""
     for call, _ in syntax.method_calls(site.flow, "zero_grad"):
-        if loop in site.flow.loops(call) and not any(guard.true for guard in site.flow.guards(call, loop)):
+        if loop not in site.flow.loops(call) or not _may_follow(site, call):
+            continue
+        if not any(_own_tests(site, call, loop)):
             return True
     return False
+
+
+def _own_tests(site: Site, call: ast.Call, loop: Loop) -> Iterator[ast.expr]:
+    """What must hold for a call beyond what holds for the backward pass: the turn of one of two models says nothing."""
+    both = {guard.test for guard in site.flow.guards(site.target, loop)}
+    return (guard.test for guard in site.flow.guards(call, loop) if guard.true and guard.test not in both)
+
+
+def _may_follow(site: Site, call: ast.Call) -> bool:
+    """Whether a call runs in some iteration in which the backward pass does: not in the other branch of `if steps > 1:`."""
+    return not syntax.exclusive(site.flow, call, site.target)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import names
+from torchlint.facts import dropped_results, names
 from torchlint.facts.nodes import number
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -17,6 +17,7 @@ _SHAPED = frozenset("contiguous double float half masked_fill reshape to type ty
 _KEEPS_PRODUCT = _SHAPED | frozenset("add add_ div div_ masked_fill_ mul mul_ sub".split())
 """Methods of scores: they scale and mask them, too."""
 _KEEPS_WEIGHTS = _SHAPED | frozenset(("permute", "transpose"))
+_TURNS = frozenset("transpose permute swapaxes t T mT einsum".split())
 _FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
 _FUSED = regex(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
 _STEPS = 8
@@ -41,7 +42,8 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
     Finds a softmax over the product of two tensors, scaled and masked or not, whose result is multiplied by a third: by `@`,
     `matmul`, `bmm` or `einsum`, over assignments of one function.
-    The softmax must be over the last dimension, and its result used for nothing else. It may be a module, `torch.nn.Softmax(dim=-1)`.
+    The softmax must be over the last dimension, and its result used for nothing else; it may be given to callers that all
+    leave it out, `x, _ = self.attend(x)`, as far as they are known. It may be a module, `torch.nn.Softmax(dim=-1)`.
 
     ## Why is this slow?
 
@@ -85,7 +87,8 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
 def _attends(site: Site) -> bool:
     scores = _input(site)
-    return not site.in_compiled and scores is not None and _is_product(site, scores, _STEPS) and _only_multiplied(site)
+    product = _product(site, scores, _STEPS) if scores is not None and not site.in_compiled else None
+    return product is not None and _only_multiplied(site, turned=_has_turned(product))
 
 
 def _calls(site: Site) -> Iterator[Site]:
@@ -118,27 +121,32 @@ def _over_last(site: Site) -> bool:
     return number(site.argument("dim", 1 if site.name in _FUNCTIONS else 0)) in (-1, 2, 3)
 
 
-def _is_product(site: Site, node: ast.expr, steps: int) -> bool:
-    """Whether an expression is a product of two tensors, scaled, masked, cast or reshaped on its way."""
+def _product(site: Site, node: ast.expr, steps: int) -> ast.expr | None:
+    """The product of two tensors that an expression is, scaled, masked, cast or reshaped on its way."""
     if steps == 0:
-        return False
+        return None
+    parts: list[ast.expr] = []
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.MatMult):
-            return True
+            return node
         if isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
-            return _is_product(site, node.left, steps - 1) or _is_product(site, node.right, steps - 1)
-        return False
-    if isinstance(node, ast.Name):
-        return any(_is_product(site, value, steps - 1) for value in _assigned(site, node))
-    if not isinstance(node, ast.Call):
-        return False
-    if _multiplies(site, node):
-        return True
-    if site.resolve(node.func) == "torch.where" and len(node.args) == 3:
-        return any(_is_product(site, either, steps - 1) for either in node.args[1:])
-    if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_PRODUCT:
-        return _is_product(site, node.func.value, steps - 1)
-    return False
+            parts = [node.left, node.right]
+    elif isinstance(node, ast.Name):
+        parts = [*_assigned(site, node)]
+    elif isinstance(node, ast.Call):
+        if _multiplies(site, node):
+            return node
+        if site.resolve(node.func) == "torch.where" and len(node.args) == 3:
+            parts = node.args[1:]
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_PRODUCT:
+            parts = [node.func.value]
+    return next((found for part in parts if (found := _product(site, part, steps - 1)) is not None), None)
+
+
+def _has_turned(product: ast.expr) -> bool:
+    """Whether a factor is turned right there, as the keys are: `q @ k.transpose(-2, -1)`; `einsum` says it in words."""
+    parts = (part.attr if isinstance(part, ast.Attribute) else "" for part in ast.walk(product))
+    return any(part in _TURNS for part in parts)
 
 
 def _multiplies(site: Site, call: ast.Call) -> bool:
@@ -165,8 +173,11 @@ def _assigned(site: Site, name: ast.Name) -> Iterator[ast.expr]:
             yield parent.value
 
 
-def _only_multiplied(site: Site) -> bool:
-    """Whether the weights are a factor of a product, directly or through one name, a cast and a dropout."""
+def _only_multiplied(site: Site, *, turned: bool) -> bool:
+    """Whether the weights are a factor of a product, directly or through one name, a cast and a dropout.
+
+    Where the keys are `turned` they may be given to callers, too, that all leave them out.
+    """
     node: ast.AST = site.target
     for _ in range(_STEPS):
         parent = site.flow.parents.get(node)
@@ -187,7 +198,7 @@ def _only_multiplied(site: Site) -> bool:
             node = call
         elif isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
             later = [load for load in site.flow.loads.get(parent.targets[0].id, ()) if load.lineno > parent.lineno]
-            if not later or not _same_use(site, later, parent):
+            if not later or not (_same_use(site, later, parent) or (turned and _only_given_on(site, later))):
                 return False
             node = later[0]
         else:
@@ -202,3 +213,8 @@ def _same_use(site: Site, loads: list[ast.Name], store: ast.Assign) -> bool:
         loads[0].id
     ]
     return len(loads) == 1 or rebinds
+
+
+def _only_given_on(site: Site, loads: list[ast.Name]) -> bool:
+    """Whether all reads but the first only give the weights to callers that leave them out: `return out, weights`."""
+    return all(dropped_results.is_unused(site, load) for load in loads[1:])

@@ -32,6 +32,7 @@ _PLAIN = frozenset(("dtype", "device", "other", "non_blocking"))
 
 _FRESH = frozenset("cat stack matmul bmm where log cumsum repeat".split())
 """Operations that write a tensor of their own in every case, as functions of torch and as methods."""
+_PRODUCTS = frozenset("matmul bmm mm".split())
 _SAVED = frozenset("exp sqrt sigmoid tanh softmax log_softmax".split())
 """Such operations whose backward pass needs their result: nobody may write to it."""
 _PLACES = frozenset("randperm arange multinomial nonzero argsort LongTensor".split())
@@ -64,6 +65,22 @@ class Needless(NamedTuple):
     """What is copied."""
     beside: ast.expr | None = None
     """What the copy is added to, where it is only an operand."""
+
+
+def is_multiplied(flow: Flow, copy: ast.expr, resolve: Resolve) -> bool:
+    """Whether a tensor is a factor of a product of matrices, and nothing else: `torch.bmm(x, copy)`, `copy @ x`, `x.matmul(copy)`."""
+    match flow.parents.get(copy):
+        case ast.BinOp(op=ast.MatMult()):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name) as func, args=[*given], keywords=[]) if copy in given:
+            of_torch = resolve(func)
+            is_method = of_torch is None and len(given) == 1
+            return name in _PRODUCTS and (is_method or of_torch == f"torch.{name}")
+        case ast.Call(func=ast.Name() as func, args=[*given], keywords=[]) if copy in given:
+            return resolve(func) in [f"torch.{name}" for name in _PRODUCTS]
+        case ast.Attribute(attr=name) as func:
+            return name in _PRODUCTS and isinstance(call := flow.parents.get(func), ast.Call) and call.func is func
+    return False
 
 
 def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:

@@ -33,6 +33,8 @@ _NUMBERS = frozenset(("float", "int", "bool", "len"))
 """Functions of Python that give a number of what they are given."""
 _FILLS = frozenset(("append", "extend", "clear"))
 """Methods that change a list and give nothing of it."""
+_GOES_BACK = frozenset(("torch.autograd.grad", "torch.autograd.backward"))
+"""Functions that go back through the graph of what they are given."""
 PICTURES = frozenset(("torchvision.utils.save_image", "torchvision.utils.make_grid"))
 """Functions that make pictures with autograd off."""
 
@@ -110,6 +112,8 @@ def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
             case ast.Compare():
                 return True
             case ast.Call() if child is not parent.func:
+                if place.resolve(parent.func) in _GOES_BACK:
+                    return False
                 if _drops(place, parent, child):
                     return True
                 if (grown := syntax.appended_to(place.flow, parent)) is not None:

@@ -62,7 +62,7 @@ _SWITCHES = Words(b"set_grad_enabled", b"__enter__")
 """What switches autograd for the statements that follow."""
 _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
 _FRAMEWORK_EVAL = EVALUATION_STEPS | {"on_validation_epoch_end", "evaluation_step"}
-_PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo)\b"
+_PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo(?=\.\w| import\b))\b"
 _MODELS = regex(rb"(?m)^class \w+\((?:(?:torch\.)?nn\.)?Module\)")
 # Patterns that begin with a word are looked for quickly: what stands in front of it is asked behind it.
 _CPU = rb"(?m)cpu(?:(?<==\s[\"']cpu)|(?<=e\([\"']cpu))[\"']\)?[^\S\n]*(?:#|$)"
