@@ -518,7 +518,10 @@ class TestChanged:
         assert [[], [4], []] == found
 
     def test_what_a_configuration_spells(self) -> None:
-        put("main.py", "import importlib, torch\nfrom nets import Net\n\nprint(Net(), importlib.import_module(name))\n")
+        put(
+            "main.py",
+            "import importlib, torch\nfrom nets import Net\n\nimportlib.import_module(name.rsplit('.', 1)[0])\nNet()\n",
+        )
         spare = "class Spare(nn.Module):\n    def __init__(self):\n        nn.init.xavier_uniform(self.bias)\n"
         put("nets.py", f"import torch.nn as nn\n\nclass Net(nn.Module): ...\n\n{spare}")
         found = []

@@ -206,6 +206,14 @@ def test_another_class_in_a_configuration() -> None:
     assert not replayed()
 
 
+def test_another_way_to_install_it() -> None:
+    put("README.md", "pip install -e .\n")
+    check()
+    assert replayed()
+    put("README.md", "pip install project\n")
+    assert not replayed()
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -256,7 +256,42 @@ def test_a_function_that_others_may_take(tmp_path: Path, files: dict[str, str]) 
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, **files)
 
 
-def test_what_is_installed_is_for_others(tmp_path: Path) -> None:
+PAGE = "# Helpers\n\n```sh\nconda create -n helpers python=3.10\n{}\n```\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip install -e .",
+        "pip install -r requirements.txt\npython setup.py develop",
+        "pip install torch==2.4 my-helpers-extra",
+        "uv sync",
+    ],
+)
+def test_what_is_installed_to_be_worked_on_is_a_program(tmp_path: Path, line: str) -> None:
+    (tmp_path / "README.md").write_text(PAGE.format(line))
+    (tmp_path / "pyproject.toml").write_text("[build-system]\n[project]\nname = 'my_helpers'\n")
+    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
+
+
+@pytest.mark.parametrize(
+    ("page", "settings"),
+    [
+        ("pip install My-Helpers", ""),
+        ("pip3 install -U my_helpers[all]", ""),
+        ("uv add my.helpers", ""),
+        ("pip install git+https://github.com/them/helpers", ""),
+        ("[![PyPI](https://img.shields.io/pypi/v/x.svg)](x)", ""),
+        ("pip install -e .", "classifiers = ['Topic :: Software Development']\n"),
+    ],
+)
+def test_what_others_are_told_to_install_is_a_library(tmp_path: Path, page: str, settings: str) -> None:
+    (tmp_path / "README.md").write_text(PAGE.format(page))
+    (tmp_path / "pyproject.toml").write_text(f"[build-system]\n[project]\nname = 'my_helpers'\n{settings}")
+    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
+
+
+def test_what_is_installed_and_has_no_page_is_for_others(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[build-system]\n")
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
 
@@ -385,7 +420,7 @@ def test_a_name_handed_to_import_star_names_nothing(tmp_path: Path) -> None:
     assert [6] == told(tmp_path, "classes.py", classes=exported, main=USING)
 
 
-BY_NAME = "import importlib\n\nimportlib.import_module(name)\n"
+BY_NAME = "import importlib\n\nmodule, kind = name.rsplit('.', 1)\ngetattr(importlib.import_module(module), kind)()\n"
 
 
 @pytest.mark.parametrize("looking", [BY_NAME, "import hydra\n", "getattr(net, name)()\n"])
@@ -434,8 +469,11 @@ def test_a_class_whose_name_has_no_capital_letter(tmp_path: Path) -> None:
         ({"main": USING, "other": BY_NAME + "NAMES = [name.capitalize()]\nprint(getattr(mod, name))"}, [6, 11, 18]),
         ({"main": USING, "other": BY_NAME + "def find():\n    return globals()[name]\n"}, [6, 11]),
         ({"main": USING + "for name in ('start_again', 'end'):\n    getattr(net, name)()\n"}, [6, 18]),
-        ({"main": USING + "getattr(net, 'start_' + name)()\n"}, [6, 11, 18]),
-        ({"main": USING + "getattr(net, f'start_{name}')()\n"}, [6, 11, 18]),
+        ({"main": USING + "getattr(net, 'start_' + name)()\n"}, [6, 18]),
+        ({"main": USING + "getattr(net, f'start_{name}')()\n"}, [6, 18]),
+        ({"main": USING + "getattr(models, name)()\n"}, [6]),
+        ({"main": USING + "getattr(models, 'Spare' + name)()\n"}, [6, 11, 18]),
+        ({"main": USING, "other": "import importlib\n\nimportlib.import_module(name)\n"}, [6, 11]),
         ({"main": USING + "exec(line)\n"}, [6, 11, 18]),
         ({"main": USING, "other": "import fire\n\nfire.Fire(make)\n"}, [6, 11, 18]),
         ({"setup": "from setuptools import setup\nsetup(name='classes')\n"}, [6, 11, 18]),

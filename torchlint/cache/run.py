@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ..lint.run import Checked, Result, may_be_torch, prepared
-from ..program.application import is_built
+from ..program.application import PAGES, is_for_others
 from ..program.configured import configurations, names_in
 from ..program.files import normal
 from ..program.stated import demanded_by, manifests, packages
@@ -287,8 +287,10 @@ class _Run:
                     if path not in seen:
                         witness.file(path)
 
-        for path in (self.configurations or ()) if "state" in self.__dict__ else ():
-            witness.file(path)
+        if "state" in self.__dict__:
+            pages = (os.path.join(str(self.settings.project), name) for name in (*PAGES, "setup.cfg"))
+            for path in (*filter(os.path.exists, pages), *(self.configurations or ())):
+                witness.file(path)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""
@@ -407,7 +409,7 @@ class _Sources(Mapping[str, Source]):
 def _key(settings: Settings, directory: str, paths: Iterable[str] = ()) -> bytes:
     """The key of an entry: digest of what is the same in all runs that may use it. A project that was moved keeps its own."""
     home = os.path.dirname(os.path.abspath(directory))
-    parts = [f"cwd={_relative(os.getcwd(), home)}", f"built={is_built(str(settings.project))}"]
+    parts = [f"cwd={_relative(os.getcwd(), home)}", f"for others={is_for_others(str(settings.project))}"]
     others = {one.root: one for path in paths if (one := settings.at(path)) is not settings}
     for one in (settings, *(others[root] for root in sorted(others))):
         for field in fields(one):

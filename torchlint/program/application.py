@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 
 from ..facts.module import Module
@@ -18,8 +19,11 @@ from .project import Project
 
 TOP, ANY_TOP, MEMBER, ANY_MEMBER = "*top", "*any top", "*member", "*any member"
 """What a project may find as it runs, in any file: what stands at its top, or a member; by a name that some text spells, or by any."""
-_BY_TEXT = WholeWords(*(b"importlib", b"__import__", b"import_module", b"runpy", b"_target_"))
+_BY_TEXT = WholeWords(*(b"importlib", b"__import__", b"import_module", b"runpy"))
 """What imports files by a text."""
+_BY_WHOLE = regex(rb"\.rsplit\(")
+"""How the whole name of a class is divided into that of its file and its own: `path.rsplit(".", 1)`."""
+_TARGET = WholeWords(b"_target_")
 _BY_TABLE = WholeWords(*(b"pkgutil", b"globals()", b"sys.modules", b"__subclasses__"))
 """What goes through all that there is."""
 _PUT_TOGETHER = regex(rb"(?i)camel|\.(?:title|capitalize)\(\)")
@@ -45,7 +49,9 @@ _OF_OBJECT = (
 )
 """What looks a member up by a name that is made as the program runs, each with a word of it, and which names it may have; found is the first word of what it is of."""
 _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
-"""Part of a name that a parameter has which gets a module."""
+"""Part of a name that a parameter has which gets a module, or an object of one."""
+_OBJECT = regex(rb"(?:^|_)(?:model|net|module)$")
+"""What objects are called, and no files."""
 
 
 _TORCH = rb"\btorch\b"
@@ -64,13 +70,51 @@ _SCRIPTS = r"(?!(?:.*/)?(?:tests?|examples?|docs?|benchmarks?|tutorials?)/).*\.p
 _BUILD = regex(rb"(?m)^\[build-system\]")
 _COMPILERS = regex(rb"maturin|scikit[-_]build|meson|cmake|bazel|rust")
 _MOST_BYTES = 1 << 20
+PAGES = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md", "INSTALL.md")
+_SETTINGS = ("pyproject.toml", "setup.py", "setup.cfg")
+_INSTALLS = regex(rb"(?i)\b(?:pip3?|conda|mamba|poetry|uv|pdm)\b[^\n`]*?\b(?:install|add)\b([^\n`]*)")
+_OFFERED = regex(rb"(?i)\bgit\+|pypi\.org/project/|badge\.fury\.io/py/|shields\.io/pypi|anaconda\.org/")
+"""What a page has of a package that others install."""
+_PUBLISHED = regex(rb"\bclassifiers[\"']?[ \t]*=|\blong_description\b")
+"""What is said of a package to an index."""
+_NAME = regex(rb"(?m)(?:^|[(,])[ \t]*name[ \t]*=[ \t]*[\"']([\w.-]+)[\"']")
+_WORD = regex(rb"[\w.-]+")
 
 
 @question("library", False)
 def is_library(project: Project) -> bool:
-    """Whether a project is built or installed for others, which takes no look at what its files say."""
-    places = (project.home(path) for stem in ("setup", "hubconf") for path in project.called(stem))
-    return any(place in ("setup.py", "hubconf.py") for place in places) or is_built(project.home.root)
+    """Whether a project is built or installed for others; the cache is told by its frame."""
+    return is_for_others(project.home.root)
+
+
+def is_for_others(root: str) -> bool:
+    """Whether what lies in a directory is loaded from a hub, or is built and others are told how to install it: what is only installed to be worked on is a program."""
+    if os.path.exists(os.path.join(root, "hubconf.py")):
+        return True
+    return (os.path.exists(os.path.join(root, "setup.py")) or is_built(root)) and _is_offered(root)
+
+
+def _is_offered(root: str) -> bool:
+    """Whether a page of a project tells how to install it by its name, or from another place, its settings are made to be published, or there is no page."""
+    pages, settings = _contents(root, PAGES), _contents(root, _SETTINGS)
+    if not pages or any(map(_OFFERED.search, pages)) or any(map(_PUBLISHED.search, settings)):
+        return True
+    names = {_plain(name) for text in settings for name in _NAME.findall(text)}
+    given = (_plain(word) for page in pages for line in _INSTALLS.findall(page) for word in _WORD.findall(line))
+    return not names or not names.isdisjoint(given)
+
+
+def _plain(name: bytes) -> bytes:
+    """The name of a package as an index knows it."""
+    return re.sub(rb"[-_.]+", b"-", name).lower().strip(b"-")
+
+
+def _contents(root: str, names: Iterable[str]) -> list[bytes]:
+    found = []
+    for name in names:
+        with suppress(OSError):
+            found.append(contents(os.path.join(root, name), _MOST_BYTES))
+    return found
 
 
 @question("application", False)
@@ -162,18 +206,23 @@ def looked_into(project: Project) -> frozenset[str]:
 def _looked_into(source: Source) -> list[str]:
     imports = source.fact("imports", import_text)
     named = any(word in imports for word in _OPTIONS) and source.holds(_BY_OPTIONS)
-    found = {TOP} if named or source.holds(_BY_TEXT) else set[str]()
+    found = {TOP} if named or source.holds(_TARGET) else set[str]()
+    if source.holds(_BY_TEXT):
+        found.add(TOP if source.holds(_BY_WHOLE) else ANY_TOP)
     if source.holds(_BY_TABLE):
         found.add(ANY_TOP)
     if any(source.holds(one) for one in _RUN) or (b"fire" in imports and source.holds(_BY_COMMAND)):
-        found.add(ANY_MEMBER)
+        found.update((ANY_TOP, ANY_MEMBER))
     owners = {(word, mark) for word, pattern, mark in _OF_OBJECT for word in _found(source, word, pattern)}
     for owner, mark in owners:
         if _MODULE.search(owner):
-            found.add(ANY_MEMBER if source.holds(_PUT_TOGETHER) else mark)
+            mark = ANY_MEMBER if source.holds(_PUT_TOGETHER) else mark
+            found.add(mark)
+            if not _OBJECT.search(owner):
+                found.add(TOP if mark == MEMBER else ANY_TOP)
         found.update(_imported_with(source, owner))
     for owner in set(_found(source, *_EVALUATED)):
-        found.update(_imported_with(source, owner) or {ANY_MEMBER})
+        found.update(_imported_with(source, owner) or {ANY_TOP, ANY_MEMBER})
     return sorted(found)
 
 

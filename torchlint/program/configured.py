@@ -7,12 +7,12 @@ import re
 
 from ..query.question import question
 from ..system.stamp import contents
-from .application import is_built
+from .application import is_for_others
 from .project import Project
 
 _ENDINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".gin", ".sh", ".bash", ".slurm")
-_NAMES = re.compile(rb"\b[A-Z]\w*|\b\w+(?=\.py\b)")
-"""Classes, and files that are started."""
+_NAMES = re.compile(rb"\b[A-Z]\w*|\b[a-z_]\w*(?=\.\w)")
+"""Classes, and the files and folders of dotted names and paths."""
 _ASIDE = frozenset("__pycache__ node_modules site-packages venv build dist outputs runs wandb mlruns".split())
 """Folders of what others have written, or runs."""
 _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 1000, 1000, 1 << 18
@@ -26,7 +26,7 @@ def configured(project: Project) -> frozenset[str] | None:
 
 
 def names_in(paths: list[str] | None) -> frozenset[str] | None:
-    """The words with a capital letter in configurations, and the names of Python files; None where nobody can tell."""
+    """The words with a capital letter in configurations, and the parts of dotted names; None where nobody can tell."""
     if paths is None:
         return None
     names: set[bytes] = set()
@@ -40,7 +40,7 @@ def names_in(paths: list[str] | None) -> frozenset[str] | None:
 
 def configurations(root: str) -> list[str] | None:
     """The paths of the configurations below the directory of a program; None where there are too many, or it is that of a library."""
-    if any(os.path.exists(os.path.join(root, name)) for name in ("setup.py", "hubconf.py")) or is_built(root):
+    if is_for_others(root):
         return None
     found: list[str] = []
     for number, (folder, folders, files) in enumerate(os.walk(root)):

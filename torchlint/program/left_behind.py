@@ -12,7 +12,7 @@ from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.whole_words import whole_word
-from .application import ANY_MEMBER, ANY_TOP, IS_SCRIPT, MEMBER, TOP, is_application, is_compiled, is_library, looks_up
+from .application import ANY_TOP, IS_SCRIPT, TOP, is_application, is_compiled, is_library, looks_up
 from .configured import configured
 from .definitions import origins
 from .files import OUTSIDE
@@ -83,7 +83,9 @@ def _is_not_imported(project: Project, module: Module) -> bool:
     """Whether nobody imports a file of an application, and another one replaces it or comments alone name what is in it: else it may be new."""
     if not _is_part(project, module) or _is_imported(project, module) or not _only_defines(module.whole_tree().body):
         return False
-    return not _is_spelled(project, module) and (_is_replaced(project, module) or _is_commented_out(project, module))
+    if _is_spelled(project, module) or looks_up(project, module, TOP):
+        return False
+    return _is_replaced(project, module) or _is_commented_out(project, module)
 
 
 @question("idle", False)
@@ -110,7 +112,7 @@ def _is_spelled(project: Project, module: Module) -> bool:
     """`python losses.py`, "losses" in a table of what is there; or whether files are found by names that are made as a program runs."""
     stem = as_bytes(module.name.rpartition(".")[2])
     written = rb"[\"'./]%s(?:[\"']|\.(?:py\b|\w+[\"']))" % re.escape(stem)
-    return project.any_holds(written, word=stem) or looks_up(project, module, TOP, ANY_TOP, MEMBER, ANY_MEMBER)
+    return project.any_holds(written, word=stem) or looks_up(project, module, ANY_TOP)
 
 
 def _is_imported(project: Project, module: Module) -> bool:

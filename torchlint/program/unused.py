@@ -107,9 +107,9 @@ def _is_unused_class(project: Project, klass: Class) -> bool:
     # Nobody who finds models by a text looks for a function of autograd.
     if project.is_autograd_function(klass):
         return not looks_up(project, module)
-    if looks_up(project, module, ANY_TOP, ANY_MEMBER):
+    if looks_up(project, module, ANY_TOP):
         return False
-    return not (looks_up(project, module, TOP, MEMBER) and _may_be_configured(project, klass.name))
+    return not (looks_up(project, module, TOP) and _may_be_configured(project, klass.name))
 
 
 @question("unused method", False)
@@ -154,7 +154,7 @@ def _is_used_elsewhere(project: Project, module: Module, name: str, taken_by: Ta
     if any(_runs_with(project, module, path, name) for path in taken_by(project, module, name, others)):
         return True
     spelled_by = others & _spellers(project, name)
-    return bool(spelled_by and looks_up(project, module, TOP, ANY_TOP, MEMBER, ANY_MEMBER))
+    return bool(spelled_by and looks_up(project, module, TOP, ANY_TOP))
 
 
 def _spellers(project: Project, name: str) -> frozenset[str]:
