@@ -282,7 +282,7 @@ def test_what_is_installed_to_be_worked_on_is_a_program(tmp_path: Path, line: st
         ("uv add my.helpers", ""),
         ("pip install git+https://github.com/them/helpers", ""),
         ("[![PyPI](https://img.shields.io/pypi/v/x.svg)](x)", ""),
-        ("pip install -e .", "classifiers = ['Topic :: Software Development']\n"),
+        ("python setup.py install", "classifiers = ['Topic :: Software Development']\n"),
     ],
 )
 def test_what_others_are_told_to_install_is_a_library(tmp_path: Path, page: str, settings: str) -> None:
@@ -415,11 +415,30 @@ def test_a_class_and_a_method_that_nobody_names(tmp_path: Path) -> None:
     assert [6] == told(tmp_path, "classes.py", classes=CLASSES, main=USING)
 
 
+@pytest.mark.parametrize(
+    "all_names", ["", "__all__ = ['Net', 'Spare']\n", "__all__ = (\n    'Net',\n    'Spare',\n)\n"]
+)
+def test_a_class_that_a_package_hands_on_and_nobody_takes(tmp_path: Path, all_names: str) -> None:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "__init__.py").write_text("from .classes import Net, Spare\n" + all_names)
+    main = RUN.replace("lib.classes", "nets")
+    assert [6] == told(tmp_path, "nets/classes.py", nets__classes=CLASSES, main=main)
+
+
+@pytest.mark.parametrize("more", ["TABLE = [Spare]\n", "NAMES = ['Spare']\nfrom .classes import Spare as Other\n"])
+def test_a_class_that_a_package_uses(tmp_path: Path, more: str) -> None:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "__init__.py").write_text("from .classes import Net, Spare\n" + more)
+    main = RUN.replace("lib.classes", "nets")
+    assert [6, 11] == told(tmp_path, "nets/classes.py", nets__classes=CLASSES, main=main)
+
+
 def test_a_name_handed_to_import_star_names_nothing(tmp_path: Path) -> None:
     exported = CLASSES + '\n__all__ = ["Net", "Spare"]\n'
     assert [6] == told(tmp_path, "classes.py", classes=exported, main=USING)
 
 
+RUN = "import torch\nfrom lib.classes import Net\n\nif __name__ == '__main__':\n    Net()(torch.ones(1))\n"
 BY_NAME = "import importlib\n\nmodule, kind = name.rsplit('.', 1)\ngetattr(importlib.import_module(module), kind)()\n"
 
 
@@ -467,7 +486,12 @@ def test_a_class_whose_name_has_no_capital_letter(tmp_path: Path) -> None:
         ({"main": "import torch\nimport classes\n\nprint(classes.__dict__[kind]())\n"}, [6, 11, 18]),
         ({"main": USING, "other": BY_NAME + "NAMES = ['classes.Spare']\n"}, [6, 11]),
         ({"main": USING, "other": BY_NAME + "NAMES = [name.capitalize()]\nprint(getattr(mod, name))"}, [6, 11, 18]),
-        ({"main": USING, "other": BY_NAME + "def find():\n    return globals()[name]\n"}, [6, 11]),
+        ({"main": USING, "other": BY_NAME + "def find():\n    return globals()[name]\n"}, [6]),
+        ({"main": USING, "other": "from classes import *\n\ndef find():\n    return globals()[name]\n"}, [6, 11, 18]),
+        ({"main": USING, "other": "import classes\n\nprint(eval(text))\n"}, [6, 11, 18]),
+        ({"main": USING, "other": "import torch\n\nprint(eval(text))\n"}, [6]),
+        ({"main": USING, "tests__other": "getattr(model, 'start_' + name)()\n"}, [6]),
+        ({"main": USING, "other": "from classes import Spare as S\n"}, [6, 11]),
         ({"main": USING + "for name in ('start_again', 'end'):\n    getattr(net, name)()\n"}, [6, 18]),
         ({"main": USING + "getattr(net, 'start_' + name)()\n"}, [6, 18]),
         ({"main": USING + "getattr(net, f'start_{name}')()\n"}, [6, 18]),
@@ -522,9 +546,6 @@ def test_a_function_of_autograd_that_nobody_applies(tmp_path: Path) -> None:
 def test_a_function_of_autograd_that_somebody_may_apply(tmp_path: Path, change: dict[str, str]) -> None:
     files: dict[str, str] = {"functions": FUNCTIONS, **BY_TEXT, **change}
     assert [7] == told(tmp_path, "functions.py", **files)
-
-
-RUN = "import torch\nfrom lib.classes import Net\n\nif __name__ == '__main__':\n    Net()(torch.ones(1))\n"
 
 
 @pytest.mark.parametrize("place", ["scripts__train", "tools__train", "demos__show", "src__main", "net__train"])

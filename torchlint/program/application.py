@@ -24,15 +24,16 @@ _BY_TEXT = WholeWords(*(b"importlib", b"__import__", b"import_module", b"runpy")
 _BY_WHOLE = regex(rb"\.rsplit\(")
 """How the whole name of a class is divided into that of its file and its own: `path.rsplit(".", 1)`."""
 _TARGET = WholeWords(b"_target_")
-_BY_TABLE = WholeWords(*(b"pkgutil", b"globals()", b"sys.modules", b"__subclasses__"))
+_BY_TABLE = WholeWords(*(b"pkgutil", b"sys.modules", b"__subclasses__"))
 """What goes through all that there is."""
 _PUT_TOGETHER = regex(rb"(?i)camel|\.(?:title|capitalize)\(\)")
 """How a name is made of another one."""
 _RUN = (
+    regex(rb"\bglobals\(\)"),
     regex(rb"exec\((?<!def exec\()(?<![\w.]exec\()\s*[^)\s]"),
     regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*(?!f?[\"']\w+\.)[^)\s]"),
 )
-"""What runs a text."""
+"""What runs a text, or finds by one, what a file has and imports."""
 _BY_OPTIONS = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:hydra|jsonargparse|gin)\b")
 _BY_COMMAND = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+fire\b")
 _OPTIONS = (b"hydra", b"jsonargparse", b"gin")
@@ -75,6 +76,7 @@ _SETTINGS = ("pyproject.toml", "setup.py", "setup.cfg")
 _INSTALLS = regex(rb"(?i)\b(?:pip3?|conda|mamba|poetry|uv|pdm)\b[^\n`]*?\b(?:install|add)\b([^\n`]*)")
 _OFFERED = regex(rb"(?i)\bgit\+|pypi\.org/project/|badge\.fury\.io/py/|shields\.io/pypi|anaconda\.org/")
 """What a page has of a package that others install."""
+_EDITABLE = regex(rb"\binstall[ \t][^\n`]*(?:-e|--editable)\b|setup\.py[ \t]+develop\b")
 _PUBLISHED = regex(rb"\bclassifiers[\"']?[ \t]*=|\blong_description\b")
 """What is said of a package to an index."""
 _NAME = regex(rb"(?m)(?:^|[(,])[ \t]*name[ \t]*=[ \t]*[\"']([\w.-]+)[\"']")
@@ -97,7 +99,9 @@ def is_for_others(root: str) -> bool:
 def _is_offered(root: str) -> bool:
     """Whether a page of a project tells how to install it by its name, or from another place, its settings are made to be published, or there is no page."""
     pages, settings = _contents(root, PAGES), _contents(root, _SETTINGS)
-    if not pages or any(map(_OFFERED.search, pages)) or any(map(_PUBLISHED.search, settings)):
+    if not pages or any(map(_OFFERED.search, pages)):
+        return True
+    if any(map(_PUBLISHED.search, settings)) and not any(map(_EDITABLE.search, pages)):
         return True
     names = {_plain(name) for text in settings for name in _NAME.findall(text)}
     given = (_plain(word) for page in pages for line in _INSTALLS.findall(page) for word in _WORD.findall(line))
@@ -199,7 +203,8 @@ def looks_up(project: Project, module: Module, *marks: str) -> bool:
 @question("looked into", frozenset())
 def looked_into(project: Project) -> frozenset[str]:
     """The words by which a project names modules whose members it looks up, with what it may find in any."""
-    return frozenset(word for words in project.said("looked into", _looked_into).values() for word in words)
+    said = project.said("looked into", _looked_into)
+    return frozenset(word for path, words in said.items() for word in words if not project.in_test(path, ""))
 
 
 @fact_of_files("looked into")
@@ -211,7 +216,9 @@ def _looked_into(source: Source) -> list[str]:
         found.add(TOP if source.holds(_BY_WHOLE) else ANY_TOP)
     if source.holds(_BY_TABLE):
         found.add(ANY_TOP)
-    if any(source.holds(one) for one in _RUN) or (b"fire" in imports and source.holds(_BY_COMMAND)):
+    if any(source.holds(one) for one in _RUN):
+        found.update(word.decode("latin-1") for word in WORD.findall(imports))
+    if b"fire" in imports and source.holds(_BY_COMMAND):
         found.update((ANY_TOP, ANY_MEMBER))
     owners = {(word, mark) for word, pattern, mark in _OF_OBJECT for word in _found(source, word, pattern)}
     for owner, mark in owners:

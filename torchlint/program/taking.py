@@ -22,6 +22,7 @@ _TAKEN = rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \
 _IMPORTS = regex(rb"[ \t]*(?:from|import)[ \t\\]")
 _LISTS = regex(rb"[\w \t,()\\]*(?:#.*)?\r?")
 """A line that may be part of an import of several lines."""
+_ALL = regex(rb"(?m)^__all__[ \t]*\+?=[ \t]*[\[(][^\])]*[\])]")
 _RENAMED = regex(rb"[ \t\\]+as\b")
 _STAR = rb"\bimport[ \t]*\*"
 _DEFINED = rb"(?m)^(?:async[ \t]+)?(?:def|class)[ \t]+NAME\b"
@@ -61,9 +62,7 @@ def defining(project: Project, module: Module, name: str) -> frozenset[str]:
 
 
 def uses(project: Project, path: str, name: str) -> bool:
-    """Whether the code of a file has a name; comments don't count, nor imports but those of a package, which hands it on."""
-    if path.endswith("__init__.py"):
-        return says(project, path, name)
+    """Whether the code of a file has a name; comments don't count, nor imports and `__all__`, which hand it on under that name."""
     return bool(project.fact(path, f"uses {name}", lambda source: _uses(source, name)))
 
 
@@ -84,13 +83,13 @@ def _uses(source: Source, name: str) -> bool:
     for found in in_code(data, whole_word(name)):
         start, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
         line = data[start:end] if end >= 0 else data[start:]
-        if _LISTS.fullmatch(line):
+        if _LISTS.fullmatch(line) or data[found.start() - 1 : found.start()] in (b"'", b'"'):
             listed.append(found.start())
         elif not _IMPORTS.match(line):
             return True
         if _RENAMED.match(data, found.end()):
             return True  # it may have another name there
-    spans = import_spans(data) if listed else []
+    spans = [*import_spans(data), *(found.span() for found in _ALL.finditer(data))] if listed else []
     return not all(any(start <= place < end for start, end in spans) for place in listed)
 
 

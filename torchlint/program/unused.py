@@ -168,7 +168,7 @@ def _runs_with(project: Project, module: Module, path: str, name: str) -> bool:
     if not are_together(project, module.path, path):
         return False
     user = project.module(path)
-    if user is None or path.endswith("__init__.py"):
+    if user is None:
         return True
     if is_left_behind(project, user):
         return False
@@ -179,7 +179,9 @@ def _runs_with(project: Project, module: Module, path: str, name: str) -> bool:
 
 
 def _is_named_in(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement has a name, as a text too; an import that hands it to others is no use."""
+    """Whether a statement has a name, as a text too; an import, or `__all__`, that hands it to others is no use."""
+    if _is_all(statement):
+        return False
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return any(alias.asname is not None and alias.name.endswith(name) for alias in statement.names)
     return any(
