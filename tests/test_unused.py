@@ -489,6 +489,7 @@ def test_a_class_whose_name_has_no_capital_letter(tmp_path: Path) -> None:
         ({"main": USING, "other": BY_NAME + "def find():\n    return globals()[name]\n"}, [6]),
         ({"main": USING, "other": "from classes import *\n\ndef find():\n    return globals()[name]\n"}, [6, 11, 18]),
         ({"main": USING, "other": "import classes\n\nprint(eval(text))\n"}, [6, 11, 18]),
+        ({"main": USING, "other": "from parts import Spare\n\nprint(eval(text))\n"}, [6, 11, 18]),
         ({"main": USING, "other": "import torch\n\nprint(eval(text))\n"}, [6]),
         ({"main": USING, "tests__other": "getattr(model, 'start_' + name)()\n"}, [6]),
         ({"main": USING, "other": "from classes import Spare as S\n"}, [6, 11]),

@@ -197,12 +197,13 @@ def looks_up(project: Project, module: Module, *marks: str) -> bool:
     `marks`: also where it may find these in any file.
     """
     places = project.home(module.path).removesuffix(".py").split("/")
-    return bool({*marks, *places} & looked_into(project))
+    imported = (places[-1], *module.top_classes, *module.top_functions)
+    return bool({*marks, *places, *(f"={name}" for name in imported)} & looked_into(project))
 
 
 @question("looked into", frozenset())
 def looked_into(project: Project) -> frozenset[str]:
-    """The words by which a project names modules whose members it looks up, with what it may find in any."""
+    """The words by which a project names modules whose members it looks up, with what it may find in any; behind `=` what files import that run texts."""
     said = project.said("looked into", _looked_into)
     return frozenset(word for path, words in said.items() for word in words if not project.in_test(path, ""))
 
@@ -217,7 +218,7 @@ def _looked_into(source: Source) -> list[str]:
     if source.holds(_BY_TABLE):
         found.add(ANY_TOP)
     if any(source.holds(one) for one in _RUN):
-        found.update(word.decode("latin-1") for word in WORD.findall(imports))
+        found.update(f"={word.decode('latin-1')}" for word in WORD.findall(imports))
     if b"fire" in imports and source.holds(_BY_COMMAND):
         found.update((ANY_TOP, ANY_MEMBER))
     owners = {(word, mark) for word, pattern, mark in _OF_OBJECT for word in _found(source, word, pattern)}

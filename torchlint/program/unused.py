@@ -31,13 +31,15 @@ _BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
 _STARTS = frozenset(("main", "setup"))
 """Functions that others start a program by."""
 _PLAIN_BASES = frozenset(
-    ("torch.nn.Module", "torch.utils.data.Dataset", "torch.autograd.Function", "object", "abc.ABC")
+    """torch.nn.Module torch.nn.Sequential torch.nn.modules.loss._Loss torch.utils.data.Dataset torch.utils.data.IterableDataset
+    torch.utils.data.Sampler torch.autograd.Function torch.optim.Optimizer torch.optim.optimizer.Optimizer
+    torch.optim.lr_scheduler.LRScheduler torch.optim.lr_scheduler._LRScheduler object abc.ABC""".split()
 )
 """Bases of which it is known what their users call."""
 _CALLED_BY_BASES = frozenset(
     "forward backward setup_context vmap jvp symbolic extra_repr train eval to cuda cpu half float double apply state_dict"
     " load_state_dict parameters named_parameters children named_children modules named_modules buffers named_buffers"
-    " zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
+    " step get_lr add_param_group zero_grad requires_grad_ register_buffer register_parameter add_module reset_parameters collate_fn".split()
 )
 """Methods of these bases, and what other libraries call on their objects."""
 _HOW_IT_RUNS = frozenset(
