@@ -271,7 +271,21 @@ PAGE = "# Helpers\n\n```sh\nconda create -n helpers python=3.10\n{}\n```\n"
 def test_what_is_installed_to_be_worked_on_is_a_program(tmp_path: Path, line: str) -> None:
     (tmp_path / "README.md").write_text(PAGE.format(line))
     (tmp_path / "pyproject.toml").write_text("[build-system]\n[project]\nname = 'my_helpers'\n")
-    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
+    main = f"{MAIN}if __name__ == '__main__':\n    pass\n"
+    assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=main)
+
+
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [("train", []), ("tools__train", []), ("lib__train", [9]), ("examples__train", [9]), ("lib__parts__train", [9])],
+)
+def test_a_package_to_be_worked_on_with_a_script(tmp_path: Path, place: str, lines: list[int]) -> None:
+    (tmp_path / "README.md").write_text(PAGE.format("pip install -e ."))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "__init__.py").touch()
+    script = "import torch\nfrom lib.helpers import average\n\nif __name__ == '__main__':\n    average([1.0])\n"
+    files = {"setup": "from setuptools import *\nsetup(name='lib')\n", "lib__helpers": HELPERS, place: script}
+    assert lines == told(tmp_path, "lib/helpers.py", **files)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +302,8 @@ def test_what_is_installed_to_be_worked_on_is_a_program(tmp_path: Path, line: st
 def test_what_others_are_told_to_install_is_a_library(tmp_path: Path, page: str, settings: str) -> None:
     (tmp_path / "README.md").write_text(PAGE.format(page))
     (tmp_path / "pyproject.toml").write_text(f"[build-system]\n[project]\nname = 'my_helpers'\n{settings}")
-    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
+    main = f"{MAIN}if __name__ == '__main__':\n    pass\n"
+    assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=main)
 
 
 def test_what_is_installed_and_has_no_page_is_for_others(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import accumulate
 
 from ..facts.module import Module
 from ..query.question import question
@@ -93,7 +94,11 @@ def is_for_others(root: str) -> bool:
     """Whether what lies in a directory is loaded from a hub, or is built and others are told how to install it: what is only installed to be worked on is a program."""
     if os.path.exists(os.path.join(root, "hubconf.py")):
         return True
-    return (os.path.exists(os.path.join(root, "setup.py")) or is_built(root)) and _is_offered(root)
+    return _is_installed(root) and _is_offered(root)
+
+
+def _is_installed(root: str) -> bool:
+    return os.path.exists(os.path.join(root, "setup.py")) or is_built(root)
 
 
 def _is_offered(root: str) -> bool:
@@ -131,11 +136,26 @@ def is_application(project: Project) -> bool:
     """
     if is_library(project):
         return False
+    if _is_installed(project.home.root):
+        return _has_script_beside(project)
     if project.any_holds(_SCRIPT, _SCRIPTS, word=b"__name__"):
         return True
     if project.any_holds(b"", r"__init__\.py$"):
         return False
     return project.any_holds(_TORCH, _TOP) or _starts_own_files(project)
+
+
+def _has_script_beside(project: Project) -> bool:
+    """Whether a script lies in no package of what is installed: `train.py` or `tools/train.py` beside `lib/__init__.py`."""
+    scripts = sorted(map(project.home, project.holders(_SCRIPT, word=b"__name__")))
+    return any(re.match(_SCRIPTS, place) and place != "setup.py" and not _packages(project, place) for place in scripts)
+
+
+def _packages(project: Project, place: str) -> list[str]:
+    """The packages that a file lies in, or that a folder above it is."""
+    folders = place.split("/")[:-1]
+    chain = zip(accumulate(folders, "{}/{}".format), folders, strict=True)
+    return [folder for folder, name in chain if _called_so(project, name, f"{folder}/__init__.py")]
 
 
 @question("apart", False)
@@ -144,18 +164,13 @@ def is_apart(project: Project, module: Module) -> bool:
     folders = project.home(module.path).split("/")[:-1]
     if not folders or project.in_test(module.path, ""):
         return False
-    chain = ["/".join(folders[:end]) for end in range(1, len(folders) + 1)]
-    packages = [
-        folder
-        for folder, name in zip(chain, folders, strict=True)
-        if _called_so(project, name, f"{folder}/__init__.py")
-    ]
+    packages = _packages(project, project.home(module.path))
     if not packages and module.source.holds(IS_SCRIPT) and not project.importers(module.path):
         return True
     setup = _called_so(project, "setup", "setup.py")
     if setup is None or not project.holds(setup, _PACKAGES) or project.holds(setup, _ANY_PACKAGES):
         return False
-    if any(_called_so(project, "setup", f"{folder}/setup.py") for folder in chain):
+    if any(_called_so(project, "setup", f"{folder}/setup.py") for folder in accumulate(folders, "{}/{}".format)):
         return False
     # What is looked for is found where each folder above it is a package, too.
     if folders[0] in packages and not project.holds(setup, _LISTED):
