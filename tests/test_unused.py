@@ -264,7 +264,7 @@ PAGE = "# Helpers\n\n```sh\nconda create -n helpers python=3.10\n{}\n```\n"
     [
         "pip install -e .",
         "pip install -r requirements.txt\npython setup.py develop",
-        "pip install torch==2.4 my-helpers-extra",
+        "pip install torch==2.4 my-helpers-extra git+https://github.com/them/tools.git",
         "uv sync",
     ],
 )
@@ -294,7 +294,7 @@ def test_a_package_to_be_worked_on_with_a_script(tmp_path: Path, place: str, lin
         ("pip install My-Helpers", ""),
         ("pip3 install -U my_helpers[all]", ""),
         ("uv add my.helpers", ""),
-        ("pip install git+https://github.com/them/helpers", ""),
+        ("pip install git+https://github.com/them/my-helpers.git", ""),
         ("[![PyPI](https://img.shields.io/pypi/v/x.svg)](x)", ""),
         ("python setup.py install", "classifiers = ['Topic :: Software Development']\n"),
     ],

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ..lint.run import Checked, Result, may_be_torch, prepared
-from ..program.application import PAGES, is_for_others
 from ..program.configured import configurations, names_in
 from ..program.files import normal
+from ..program.installed import PAGES, is_for_others
 from ..program.stated import demanded_by, manifests, packages
 from ..query.closures import Depends
 from ..settings.config import Settings, compiled_in

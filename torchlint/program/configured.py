@@ -7,7 +7,7 @@ import re
 
 from ..query.question import question
 from ..system.stamp import contents
-from .application import is_for_others
+from .installed import is_for_others
 from .project import Project
 
 _ENDINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".gin", ".sh", ".bash", ".slurm")

@@ -12,10 +12,12 @@ from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.whole_words import whole_word
-from .application import ANY_TOP, IS_SCRIPT, TOP, is_application, is_compiled, is_library, looks_up
+from .application import IS_SCRIPT, is_application, is_library
 from .configured import configured
 from .definitions import origins
 from .files import OUTSIDE
+from .installed import is_compiled
+from .looked_up import ANY_TOP, TOP, looks_up
 from .project import Project
 from .taking import defining, naming, says
 

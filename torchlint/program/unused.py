@@ -13,9 +13,10 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.spoken import in_code
 from ..text.whole_words import whole_word
-from .application import ANY_MEMBER, ANY_TOP, IS_SCRIPT, MEMBER, TOP, is_apart, is_application, looks_up
+from .application import IS_SCRIPT, is_apart, is_application
 from .configured import configured
 from .left_behind import is_left_behind, lacking
+from .looked_up import ANY_MEMBER, ANY_TOP, MEMBER, TOP, looks_up
 from .project import Project
 from .taking import naming, takers, takers_by_name, uses
 from .together import are_together
