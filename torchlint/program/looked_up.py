@@ -15,17 +15,24 @@ from .project import Project
 
 TOP, ANY_TOP, MEMBER, ANY_MEMBER = "*top", "*any top", "*member", "*any member"
 """What a project may find as it runs, in any file: what stands at its top, or a member; by a name that some text spells, or by any."""
-_BY_TEXT = WholeWords(*(b"importlib", b"__import__", b"import_module", b"runpy"))
-"""What imports files by a text."""
+_IMPORTS = (
+    b"import",
+    regex(rb"\b(?:import_module|__import__)\(\s{0,99}(?![\"'][\w.]*[\"']\s*[,)])(?:f?[\"'](\.?\w*))?"),
+)
+"""What imports a file by a text that is made as the program runs; found is how the text begins, where that is written."""
+_LOADS = WholeWords(*(b"spec_from_file_location", b"SourceFileLoader", b"load_source", b"runpy", b"_target_"))
+"""What loads a file by its path, or a class by its whole name."""
 _BY_WHOLE = regex(rb"\.rsplit\(")
 """How the whole name of a class is divided into that of its file and its own: `path.rsplit(".", 1)`."""
-_TARGET = WholeWords(b"_target_")
-_BY_TABLE = WholeWords(*(b"pkgutil", b"sys.modules", b"__subclasses__"))
+_BY_TABLE = (
+    WholeWords(*(b"pkgutil", b"__subclasses__")),
+    regex(rb"(?<!in )\bsys\.modules\b(?!\[\s*(?:__name__|[\"'])|\.(?:get|pop|setdefault)\([\"'])"),
+)
 """What goes through all that there is."""
 _PUT_TOGETHER = regex(rb"(?i)camel|\.(?:title|capitalize)\(\)")
 """How a name is made of another one."""
 _RUN = (
-    regex(rb"\bglobals\(\)"),
+    regex(rb"\bglobals\(\)|\bsys\.modules\[__name__\]"),
     regex(rb"exec\((?<!def exec\()(?<![\w.]exec\()\s*[^)\s]"),
     regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*(?!f?[\"']\w+\.)[^)\s]"),
 )
@@ -72,13 +79,18 @@ def looked_into(project: Project) -> frozenset[str]:
 def _looked_into(source: Source) -> list[str]:
     imports = source.fact("imports", import_text)
     named = any(word in imports for word in _OPTIONS) and source.holds(_BY_OPTIONS)
-    found = {TOP} if named or source.holds(_TARGET) else set[str]()
-    if source.holds(_BY_TEXT):
-        found.add(TOP if source.holds(_BY_WHOLE) else ANY_TOP)
-    if source.holds(_BY_TABLE):
+    found = {TOP} if named or source.holds(_LOADS) else set[str]()
+    folder, _, file = source.path.replace("\\", "/").rpartition("/")
+    for begins in set(_found(source, *_IMPORTS)):
+        if begins:
+            found.add(folder.rpartition("/")[2] if begins.startswith(b".") else begins.decode("latin-1"))
+        else:
+            found.add(TOP if source.holds(_BY_WHOLE) else ANY_TOP)
+    if any(source.holds(one) for one in _BY_TABLE):
         found.add(ANY_TOP)
     if any(source.holds(one) for one in _RUN):
-        found.update(f"={word.decode('latin-1')}" for word in WORD.findall(imports))
+        own = file.removesuffix(".py")
+        found.update(f"={word}" for word in (own, *(word.decode("latin-1") for word in WORD.findall(imports))))
     if b"fire" in imports and source.holds(_BY_COMMAND):
         found.update((ANY_TOP, ANY_MEMBER))
     owners = {(word, mark) for word, pattern, mark in _OF_OBJECT for word in _found(source, word, pattern)}
