@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import frequency, names, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.masks import is_mask
-from torchlint.facts.nodes import indices
+from torchlint.facts.nodes import indices, names_in
 from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
 from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, plain, rule
@@ -14,6 +14,8 @@ from torchlint.rule.lazy import regex
 from torchlint.torch_api.dynamic import DYNAMIC
 
 _DRAWS = regex(r"^_?(?:draw|plot|visuali[sz]e|annotate)(?:_|$)")
+_EPOCHS = frozenset(("epoch", "ep", "run", "fold", "trial"))
+"""What loops count that train a model anew, or all of it: what is done beside is done seldom."""
 _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
 
 
@@ -36,7 +38,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
     `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans, or writes several values by one (`x[x > 0]`, `x[x > 0] -= 1`, `x[mask] = rows`, and
     `x[batch["mask"]]` by its name), which is `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
-    in what these call, and in `forward`.
+    in what these call, and in `forward`; by a mask that is proven to be on the device also in any other loop.
 
     ## Why is this slow?
 
@@ -146,12 +148,24 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     if site.role in ("test", "benchmark"):
         return
     masks = [part for part in parts if is_mask(site, part)]
-    if not masks or site.value(node.value).on_cpu or not site.accelerator or site.rare or not frequency.repeated(site):
+    if not masks or site.value(node.value).on_cpu or not site.accelerator or site.rare:
+        return
+    if not frequency.repeated(site) and not _is_looped(site, masks):
         return
     # What is no tensor for certain may have a bool as its index, but not in a step or a forward, nor beside a mask that is one.
     certainty = LIKELY if frequency.in_forward(site) or site.hot is not None else PROVEN
     if reads.is_on_device(site, node.value, certainty) or any(reads.is_on_device(site, mask, PROVEN) for mask in masks):
         yield _finding(site, site.short(node))
+
+
+def _is_looped(site: Site, masks: list[ast.expr]) -> bool:
+    """Whether any loop reads by a mask that is proven to be on the device, as often as it goes round."""
+    loop = site.loop()
+    if not isinstance(loop, ast.For) or site.hot is not None or _EPOCHS.intersection(names_in(loop.target)):
+        return False
+    if frequency.shows(site.function) or frequency.of_pictures(site):
+        return False
+    return any(site.value(mask).device == "accelerator" for mask in masks)
 
 
 def _is_read(site: Site, node: ast.Subscript) -> bool:

@@ -3,14 +3,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, host_needs, logging_calls, type_tested
+from torchlint.facts import common_names, frequency, host_needs, logging_calls, type_tested
 from torchlint.facts import host_reads as reads
+from torchlint.facts.flow import Loop
+from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Severity, Site, rule
+
+_PACKERS = frozenset(("pack_padded_sequence",))
 
 
 @rule(
     "TL105",
-    shape=["$x.item(...)", "float(...)", "int(...)", "bool(...)", *(f"math.{name}(...)" for name in reads.MATH)],
+    shape=[
+        *("$x.item(...)", "float(...)", "int(...)", "bool(...)", "list(...)"),
+        *(f"math.{name}(...)" for name in reads.MATH),
+    ],
     scope="hot",
     fix="unsafe",
     numbers="exact",
@@ -27,7 +34,7 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of device tensors that are repeated for each element: in a
     comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
     in what they call, and (`.item()` only, as `info`) in evaluation and generation loops, and elsewhere in loops
-    over a tensor that is proven to be on the device.
+    over a tensor that is proven to be on the device. So does `list(lengths)` of a device tensor that `pack_padded_sequence` is given.
 
     ## Why is this slow?
 
@@ -73,6 +80,9 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html>
     """
+    if site.name == "list()":
+        yield from _packed(site, site.call)
+        return
     repeated = reads.per_element(site, site.call)
     tensor = reads.scalar_read(site, site.call) if repeated is not None else None
     if tensor is None or logging_calls.is_logged(site, site.call) or site.role == "test":
@@ -91,11 +101,30 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     yield site.finding(message, severity=level, related=site.why_hot())
 
 
+def _packed(site: Site, made: ast.Call) -> Iterator[Finding]:
+    """`lengths = list(mask.sum(1))` for `pack_padded_sequence`, which makes a number of each element by itself."""
+    if len(made.args) != 1 or not site.source.holds(common_names.PACKS) or not site.consumed_by(_PACKERS, made):
+        return
+    if site.role == "test" or site.rare or not frequency.repeated(site):
+        return
+    if reads.is_on_device(site, made.args[0], LIKELY):
+        often = frequency.of_calls(site) if frequency.severity(site) is None else frequency.how_often(site)
+        message = f"Packing waits for the device once for each element of `{site.short(made)}` {often}: `tolist()` reads them all at once"
+        yield site.finding(message, severity=frequency.severity(site) or "info", related=site.why_hot())
+
+
 def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
     """Once is enough where the tensor is proven to be on the device and is as long as it likes; not on some steps of many."""
     loops = site.flow.loops(site.target)
     if any(site.analysis.steps.is_step_loop(site.function, loop) for loop in loops):
         return None
     proven = site.value(tensor).device == "accelerator" and site.name == ".item()"
-    told = proven and site.loop() is not None and not frequency.shows(site.function)
+    loop = site.loop()
+    told = proven and loop is not None and not _is_over_fields(loop) and not frequency.shows(site.function)
     return "info" if told and not site.rare else None
+
+
+def _is_over_fields(loop: Loop) -> bool:
+    """`for name, loss in losses.items()`: the few that a dictionary names."""
+    called = loop.iter.func if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in ("items", "values")

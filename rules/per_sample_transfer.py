@@ -31,7 +31,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
     samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; arrays and samples of a dataset that a loop within
     a step sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`, or a comprehension to join them,
-    `torch.stack([torch.tensor(x).to(device) for x in xs])`; and loops over the
+    `torch.stack([torch.tensor(x).to(device) for x in xs])`, also in `__call__`; and loops over the
     samples of a batch inside that over the loader, or in what that calls (`for image, label in samples: image.to(device)`, info).
     The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()` (info).
 
@@ -90,8 +90,10 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         yield from _rows(site, moved)
         return
     where = _loading(site)
-    forms = (samples.is_field_of_each, samples.is_sent_one_by_one, samples.is_joined_one_by_one)
-    if not where and any(is_one(site, moved) for is_one in forms):
+    if not where and samples.is_joined_one_by_one(site, moved):
+        yield from _samples(site, called=site.function.name == "__call__")
+        return
+    if not where and (samples.is_field_of_each(site, moved) or samples.is_sent_one_by_one(site, moved)):
         yield from _samples(site)
         return
     rows = samples.each_of(site, moved)
@@ -113,14 +115,19 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         yield site.finding(message, severity="info", related=site.why_hot())
 
 
-def _samples(site: Site) -> Iterator[Finding]:
-    """A field of each sample of a batch, moved by itself in a forward or a step."""
+def _samples(site: Site, *, called: bool = False) -> Iterator[Finding]:
+    """A field of each sample of a batch, moved by itself in a forward or a step, or where an object is `called` that is made for that."""
     if not site.accelerator or site.argument("non_blocking", 2) is not None or not _leaves_host(site) or site.rare:
         return
-    if site.hot is None and site.warm is None and not frequency.in_forward(site):
+    if site.hot is not None or site.warm is not None:
+        often = ", on every step" if site.hot is not None else ", on every iteration"
+    elif frequency.in_forward(site):
+        often = ", in each forward pass"
+    elif called:
+        often = ", on each call"
+    else:
         return
-    often = "on every step" if site.hot is not None else "on every iteration" if site.warm else "in each forward pass"
-    message = f"`{site.short()}` copies one sample at a time, and waits for it, {often}"
+    message = f"`{site.short()}` copies one sample at a time, and waits for it{often}"
     yield site.finding(message, severity="info", related=site.why_hot())
 
 
@@ -129,7 +136,7 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
     row = copied
     while isinstance(row, ast.Call) and isinstance(row.func, ast.Attribute) and row.func.attr in ("detach", "data"):
         row = row.func.value
-    if isinstance(row, ast.Subscript) and ((site.hot is None and site.warm is None) or site.rare):
+    if isinstance(row, ast.Subscript) and (site.rare or not _is_looped(site)):
         return
     rows = samples.rows_of(site, row)
     if rows is None:
@@ -144,6 +151,11 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
             f"`{site.short()}` copies one row at a time; `{site.short(rows)}.cpu()` before the loop copies all at once",
             severity="info",
         )
+
+
+def _is_looped(site: Site) -> bool:
+    """Whether the place runs on each iteration of a loop, in its function or in one that calls it."""
+    return site.hot is not None or site.warm is not None or frequency.severity(site) is not None
 
 
 def _leaves_host(site: Site) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import element_tests, frequency, logging_calls, loop_ends
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Comprehension, contains
+from torchlint.facts.nodes import given_to
 from torchlint.rule import Finding, Site, plain, rule
 
 # What has no name is shown in a few lines of other files alone, these calls everywhere.
@@ -34,6 +35,7 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     Finds `if`, `while`, `assert`, `and`, `or`, `not` and `a if t else b` whose condition is a tensor in device
     memory (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`, `end in tokens`), in a step loop or in what it calls.
+    So is what `torch.equal(...)` and `torch.allclose(...)` give, also where it is only handed on: `return torch.equal(x, y)`.
     In evaluation and generation loops, and in what these call, it is an `info`; so is, wherever it stands, the condition of a
     comprehension that compares the elements of a tensor proven to be on the device (`[i for i, token in enumerate(tokens) if token in ends]`).
 
@@ -84,6 +86,9 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     if isinstance(site.target, Comprehension):
         yield from _compared(site, site.target)
         return
+    if isinstance(site.target, ast.Call) and not _is_tested(site):
+        yield from _told(site, site.target)
+        return
     branch = _branch(site)
     test = _test(branch) if branch is not None and site.may_have_accelerator else None
     if branch is None or test is None:
@@ -106,6 +111,25 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {frequency.how_often(place)}"
     yield site.finding(message, severity=level, at=found, related=place.why_hot())
+
+
+def _is_tested(site: Site) -> bool:
+    """Whether a call is part of a condition, or of what one chooses from."""
+    around = (*site.flow.expressions(site.target), site.statement)
+    return any(_test(node) is not None or isinstance(node, ast.comprehension) for node in around)
+
+
+def _told(site: Site, call: ast.Call) -> Iterator[Finding]:
+    """`return torch.equal(a, b)`, `same = torch.allclose(a, b)`: a bool of Python, whoever asks for it."""
+    if not site.may_have_accelerator or not reads.compares(site, call) or not site.accelerator or site.rare:
+        return
+    if not any(reads.is_on_device(site, one) for one in given_to(call)):
+        return  # a copy, which TL103 tells of
+    level = frequency.severity(site)
+    if level is None or frequency.shows(site.function) or logging_calls.is_logged(site, call):
+        return
+    message = f"`{site.short(call)}` is a bool of Python: the host waits for the device {frequency.how_often(site)}"
+    yield site.finding(message, severity=level, related=site.why_hot())
 
 
 def _compared(site: Site, comprehension: Comprehension) -> Iterator[Finding]:

@@ -132,6 +132,7 @@ def _written(place: Place, loop: Loop) -> frozenset[str]:
     """The names of what is written to files behind a loop, and of what that was made of."""
     end = loop.end_lineno or loop.lineno
     calls = [call for name in _WRITERS for call in place.flow.calls_named(name) if call.lineno > end]
+    calls = [call for call in calls if not _is_checkpoint(place, call)]
     found = {name for call in calls for name in _read(call)}
     if not found:
         return frozenset()
@@ -141,6 +142,16 @@ def _written(place: Place, loop: Loop) -> frozenset[str]:
         if not found.isdisjoint([*map(_key, targets), _key(_holder(statement))]):
             found |= _read(statement.value)
     return frozenset(found)
+
+
+def _is_checkpoint(place: Place, call: ast.Call) -> bool:
+    """`torch.save({"acc": acc, "net": net.state_dict()}, path)`: a model is written, and numbers that tell how good it is."""
+    saved = call.args[0] if call.args and place.resolve(call.func) == "torch.save" else None
+    if isinstance(saved, ast.Name):
+        saved = uses.assigned(place.function, saved)
+    return saved is not None and any(
+        isinstance(part, ast.Attribute) and part.attr == "state_dict" for part in ast.walk(saved)
+    )
 
 
 def _read(node: ast.AST) -> set[str]:

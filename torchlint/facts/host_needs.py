@@ -18,12 +18,15 @@ _WRITES = frozenset(
     ("save", "savez", "savez_compressed", "savetxt", "dump", "imwrite", "imsave", "save_image", "write_video")
 )
 _SHOWS = frozenset(("imshow", "fromarray", "plot", "scatter", "hist", "to_pil_image", "numpy_to_pil"))
+_SHOWS |= {"pcolor", "pcolormesh", "contour", "contourf", "tricontourf", "quiver", "plot_surface"}
 _NEEDS_HOST = (
     _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put", "dumps", "loads"}
 )
 _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _NEEDS_HOST |= {"convert_to_tensor"}  # TensorFlow's, which takes arrays
+_PLOTS = regex(rb"matplotlib|pyplot|\bplt\b|\baxe?s?\b|\bfig\b|seaborn|plotly")
+"""What a file holds that draws charts: elsewhere `scatter` is the method of a tensor, which takes an index."""
 _RECORDS = regex(rb"wavfile|soundfile|VideoWriter")
 """What a file holds that writes sounds or films: there `write` takes an array."""
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
@@ -37,7 +40,10 @@ def host_needs(place: Place, node: ast.expr) -> bool:
 
     Numbers for a file or a chart behind the loop can be gathered on the device.
     """
-    words = _NEEDS_HOST | {"write"} if place.function.module.source.holds(_RECORDS) else _NEEDS_HOST
+    source = place.function.module.source
+    words = _NEEDS_HOST | {"write"} if source.holds(_RECORDS) else _NEEDS_HOST
+    if not source.holds(_PLOTS):
+        words -= {"scatter"}
     if _is_number(place, node) and not _is_written_at_once(place, node):
         words = _NEEDS_HOST - _WRITES - _SHOWS
     taken = place.consumed_by(words, node) and _may_take(place, node, words)

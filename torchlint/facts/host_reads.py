@@ -616,14 +616,14 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         yield from tested(place, test.operand)
     elif (each := _tested_one_by_one(place, test)) is not None:
         yield from tested(place, each)
-    elif (isinstance(test, ast.Call) and _compares(place, test)) or _looks_in(place, test):
+    elif (isinstance(test, ast.Call) and compares(place, test)) or _looks_in(place, test):
         yield test
     else:
         value = place.value(test)
-        # What a function gives may be a bool on some of its paths: on the others it is read.
+        # What a function gives, and an attribute, may be a bool on some paths: on the others it is read.
         if not value.is_tensor or not (value.boolean or value.scalar):
             return
-        other = {"none", "number"} if isinstance(test, ast.Call) and value.boolean else {"none"}
+        other = {"none", "number"} if isinstance(test, ast.Call | ast.Attribute) and value.boolean else {"none"}
         if not value.other_kinds - other and device_tensor(place, test) and not _raw(place, test):
             yield test
 
@@ -654,7 +654,7 @@ def _raw(place: Place, test: ast.expr) -> bool:
     return all(v.managed or v.from_loader for v in tensors)
 
 
-def _compares(place: Place, call: ast.Call) -> bool:
+def compares(place: Place, call: ast.Call) -> bool:
     """`torch.equal(a, b)`, `a.equal(b)`, `torch.allclose(a, b)`: a Python bool from a value of the device."""
     func = call.func
     if not isinstance(func, ast.Attribute):

@@ -11,8 +11,8 @@ from .bindings import Assigned, Augmented, Binding, Iterated, Joined, Narrowed, 
 from .nodes import given_to
 from .values import Value
 
-_STEPS = 12
-"""How many operations and names are looked through."""
+_STEPS = 24
+"""How many operations and names are looked through: poses are inverted, multiplied and turned into numbers before somebody reads these."""
 _ON_HOST = frozenset("numpy np math random time os sys re json scipy sklearn cv2 PIL pandas".split())
 """Packages whose functions give what is on the host."""
 _OF_TENSORS = table.TENSOR_ONLY | frozenset(
@@ -35,11 +35,19 @@ class Origins:
         self.reach = reach
         self.value = value
         self.resolve = resolve
+        self._known: dict[ast.expr, bool] = {}
+        """What was asked before in this question; no of what is being asked."""
 
     def made(self, node: ast.expr, steps: int = _STEPS) -> bool:
         """Whether a call gave it that was handed tensors, or what may hold some."""
         if not steps:
             return False
+        if node not in self._known:
+            self._known[node] = False
+            self._known[node] = self._made(node, steps)
+        return self._known[node]
+
+    def _made(self, node: ast.expr, steps: int) -> bool:
         if isinstance(node, ast.Name):
             binding = self.reach.get(node)
             return binding is not None and self._bound(binding, steps - 1)

@@ -396,8 +396,12 @@ class Site:
         return klass is None and context.anywhere and frequency.in_forward(self)  # what such a part calls
 
     def _moves_with_model(self, klass: Class) -> bool:
-        """Whether the program moves a class's objects, or what they work on: parts of a model, optimizers."""
-        return self.project.is_module(klass) or frameworks.is_optimizer(self.project, klass)
+        """Whether the program moves a class's objects, or what they work on: parts of a model, functions of autograd, optimizers."""
+        return (
+            self.project.is_module(klass)
+            or self.project.is_autograd_function(klass)
+            or frameworks.is_optimizer(self.project, klass)
+        )
 
     @property
     def makes_on_accelerator(self) -> bool:
