@@ -14,7 +14,7 @@ from torchlint.facts.host_filled import (
     is_filled_by_numpy,
 )
 from torchlint.facts.indices import indexed, is_of_device
-from torchlint.facts.legacy_tensors import makes_on_device
+from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.on_call import on_call, precedes_runs
 from torchlint.facts.place import Place
 from torchlint.facts.sending import goes_to_device, target_of
@@ -49,7 +49,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; arrays that NumPy fills, draws or calculates by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(0.5 * np.ones(n))`, `Tensor(...)` of
     `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills, or calculates of nothing but numbers, and its caller moves, what a helper moves
-    as it is given (`to_gpu(torch.randn(n))`), what a distribution made of numbers draws (`Beta(0.1, 0.1).sample((n, 1)).to(device)`), what gets something of the device before it is moved there (`theta[:, -1] = out`), one-hot rows of labels (`torch.zeros(n, classes).scatter_(1, labels, 1)`, which can be filled where the labels are moved), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
+    as it is given (`to_gpu(torch.randn(n))`), what a distribution made of numbers draws (`Beta(0.1, 0.1).sample((n, 1)).to(device)`), what gets something of the device before it is moved there (`theta[:, -1] = out`, or by a function that does no more with it: `match(priors, truths, labels, i)`), one-hot rows of labels (`torch.zeros(n, classes).scatter_(1, labels, 1)`, which can be filled where the labels are moved), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
     that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), or a part that a module takes of one (`self.table[:n].to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
@@ -126,13 +126,19 @@ def _moved(site: Site) -> Iterator[Finding]:
     # What is moved in a loop and found there the next time, is moved as often as it is made.
     apart = site.flow.loops(made.node) != site.flow.loops(site.target)
     often = _often(site.at(site.function, made.node) if apart else site, target_of(site.call))
-    if often and not site.makes_on_accelerator:
+    if often and (not site.makes_on_accelerator or _names_host(site, made.node)):
         told: set[ast.stmt] = set()
         for node in (made.node, *made.others):
             statement = site.flow.statement(node)
             if statement not in told:
                 told.add(statement)
                 yield _filled(site, node, made.how, often)
+
+
+def _names_host(site: Site, made: ast.expr) -> bool:
+    """Whether a call names a type of the host, which is that whatever the default type is: `torch.LongTensor(n)`."""
+    name = site.resolve(made.func) if isinstance(made, ast.Call) else None
+    return name in OF_HOST and name != "torch.Tensor"
 
 
 def _filled(site: Site, node: ast.expr, how: str, often: str) -> Finding:

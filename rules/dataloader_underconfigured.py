@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import collation, names
 from torchlint.facts.argparse_defaults import unless_given
-from torchlint.facts.common_names import TRAINING_ARGUMENTS
+from torchlint.facts.common_names import LOADER_NAME, TRAINING_ARGUMENTS
 from torchlint.facts.loader_calls import Handed, handed_on
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant, names_in, spreads
@@ -163,6 +163,8 @@ def _is_by_default(site: Site, name: str, position: int, default: object) -> boo
     given = site.argument(name, position)
     if not isinstance(given, ast.Attribute) or site.value(given) or _is_tested(site, given):
         return False
+    if site.value(given.value).kind == "loader" or LOADER_NAME.search(names.last(given.value)):
+        return False  # as another loader has it, of which is told there
     found = unless_given(site.project, site.module, given)
     return type(found) is type(default) and found == default
 

@@ -12,6 +12,7 @@ from torchlint.facts import (
     graph_liveness,
     names,
     runs,
+    syntax,
     trainable,
     training,
 )
@@ -35,6 +36,10 @@ _SWITCHES = regex(
     rb"(?:(?<!with torch\.)no_grad|(?<!with torch\.)inference_mode)|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b"
 )
 """What a function says that switches autograd by itself, a `with` apart."""
+_OF_GRADIENTS = regex(
+    rb"(?i)grad|backward|optim|train\(|trainer|inference_mode|attack|advers|salienc|attribution|loss\b|trainable"
+)
+"""What a file says that may want gradients, or has turned them off."""
 _WASTED = "`{}` records a graph for autograd that nothing uses"
 _DEPTH = 4
 _CALLERS = 20
@@ -52,6 +57,7 @@ _PICTURES = frozenset(f"{name}()" for name in graph_liveness.PICTURES)
         "$x.data",
         "$x.numpy(...)",
         "$x.item(...)",
+        "$x.tolist(...)",
         "$x.argmax(...)",
         "torch.argmax(...)",
         "$x.backward(...)",
@@ -71,7 +77,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
-    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, an `argmax` or
+    of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, `.tolist()`, an `argmax` or
     a picture of torchvision, through arithmetic, sums, lists (those of a buffer, too), functions of the project and other models: a target network whose values are detached before the loss.
     So do those of what a function of a script gives to callers that all drop its graph: `feature = extract(path)`, `feature.data.numpy()`.
     A method of a model that generates in a loop, and gives what the model gives to functions of the project which drop the graph, counts (info)
@@ -86,8 +92,9 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     In a function that predicts, tests or generates for whoever calls it (`predict`, `infer`, `select_action`, `evaluate`, `sample`), and behind
     `model.eval()` in any other that trains nothing, outside of loops too, a model of which all results leave their graph,
     `self.model(x).detach().cpu().numpy()` (info).
-    In a script, outside of loops too, what is read at once, `model(x).argmax(1).eq(y).float().mean().item()`, or made a picture of,
-    `save_image(model.decode(code), "out.png")` (info).
+    In a script, outside of loops too, what leaves its graph, is read at once, `model(x).argmax(1).eq(y).float().mean().item()`, or made a picture of,
+    `save_image(model.decode(code), "out.png")` (info); and what a model of the project, behind `model.eval()`, gives whomever in a script
+    that uses a GPU and says no word of gradients (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
 
     ## Why is this slow?
@@ -250,6 +257,9 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             yield _recorded(site, site.function, other)
         elif not trains and evaluation_mode.is_itself(other, model) and _is_dropped(site, other):
             yield _once(site, other)
+        elif not trains and evaluation_mode.is_itself(other, model) and _ends_in_script(site, other):
+            yield _once(site, other)
+            continue
         else:
             continue
         if around is None:
@@ -266,6 +276,32 @@ def _is_dropped(site: Site, call: ast.Call) -> bool:
     if site.function.name == "__init__" or _is_of_model(site):
         return False
     return graph_liveness.is_dead(site, call) and not _frozen(site, call)
+
+
+def _ends_in_script(site: Site, call: ast.Call) -> bool:
+    """Whether a script, of which no word speaks of gradients, runs a model of the project and gives nobody what that gives."""
+    if not _is_run_as_script(site) or site.source.holds(_OF_GRADIENTS) or not site.accelerator:
+        return False
+    if site.loop() is not None or any(isinstance(node, ast.Return) and node.value for node in site.flow.nodes):
+        return False
+    return _is_of_project(site, model_of(call)) and not _frozen(site, call)
+
+
+def _is_run_as_script(site: Site) -> bool:
+    """Whether the function is what a script does; what stands outside of functions, in a file that nobody imports, is one."""
+    if site.role == "script":
+        return _is_script(site)
+    return site.function is site.module.body and site.role != "test" and not site.project.importers(site.module.path)
+
+
+def _is_of_project(site: Site, model: ast.expr) -> bool:
+    """Whether a model is of a class of the project or of torch, or what something of the project makes: those of libraries may turn autograd off."""
+    value = site.value(model)
+    if value.kind == "module":
+        return value.class_ is not None or value.class_name.startswith("torch")
+    stores = site.flow.stores.get(model.id, ()) if isinstance(model, ast.Name) else ()
+    made = (syntax.given_to_target(site.flow, store) for store in stores)
+    return any(isinstance(one, ast.Call) and site.project.targets(site.function, one) for one in made)
 
 
 def _is_unused_beside(site: Site, call: ast.Call, model: Model, *, trains: bool) -> bool:
@@ -446,7 +482,8 @@ def _told(site: Site, dropped: ast.expr) -> Iterator[Finding]:
         yield from _given_back(site, dropped)
         yield from _handed_in(site)
         return
-    if _predicts(site):
+    script = site.role == "script" and _is_script(site) and site.accelerator
+    if _predicts(site) or (script and not training.asks(site.function)):
         once = tuple(call for call in calls if not site.flow.loops(call))
         for wasted in site.once(("predicted", site.function, once), lambda: [c for c in once if _is_lost(site, c)]):
             yield _once(site, wasted)

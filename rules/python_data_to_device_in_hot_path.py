@@ -14,6 +14,7 @@ from torchlint.facts.loop_data import collected_in, only_grows, stays_same
 from torchlint.facts.nodes import indices, keyword_of, made_first
 from torchlint.facts.on_call import on_call
 from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, moved_next, target_of
+from torchlint.facts.uses import assigned
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 from torchlint.torch_api.operators import operator
@@ -56,7 +57,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
     that it was given, whoever calls it, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
-    tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first;
+    tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first,
+    and what a `DataLoader(range(n))` counts for that;
     in every forward a constant or what is counted there, where the index is made (`x[:, torch.tensor([i for i in range(n) for j in range(i)])]`).
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is.
     Of data that nothing is known of, and of arrays, four cases are reported: what a program would keep, but asks for by a part of its key
@@ -255,11 +257,28 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
         if site.makes_on_accelerator or _is_filled_for(site, node, value) or _may_be_number(site, index):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
+    if _is_counted_by_loader(site, value) and (there or _is_moved(site, node.value)) and not _is_moved(site, index):
+        return f"`{site.short(index)}` counts on the host, and is copied to the device each time it is an index; one that is made there is not"
     kind = _places(value)
     if kind and reads.is_on_device(site, node.value) and _is_first(site, node, index):
         what = f"the {kind} `{site.short(index)}`"
         return f"{what} becomes a tensor, and is copied to the device, each time it is an index"
     return ""
+
+
+def _is_counted_by_loader(site: Site, index: Value) -> bool:
+    """Whether an index is a batch of `DataLoader(range(n))`."""
+    if index.kind != "batch" or not index.loader_calls:
+        return False
+    given = (call.args[0] for call in index.loader_calls if isinstance(call, ast.Call) and call.args)
+    counts = [isinstance(one, ast.Call) and site.resolve(one.func) == "range" for one in given]
+    return len(counts) == len(index.loader_calls) and all(counts)
+
+
+def _is_moved(site: Site, held: ast.expr) -> bool:
+    """Whether a name is of what was sent to the device there: `edges = edges.to(device)`."""
+    made = assigned(site.function, held) if isinstance(held, ast.Name) else None
+    return isinstance(made, ast.Call) and goes_to_device(site, made)
 
 
 def _is_of_data(site: Site, index: Value) -> bool:

@@ -311,9 +311,9 @@ def _is_ragged(site: Site, loop: ast.For) -> bool:
 def _ragged_lists(flow: Flow) -> frozenset[str]:
     """The lists that a function fills with what is as long as elements are found, one by one or by a comprehension."""
     appended = (
-        (name, value)
+        (grown.id, value)
         for call in flow.calls_named("append")
-        if (name := syntax.appended_to(flow, call)) is not None
+        if (grown := syntax.appended_to(flow, call)) is not None
         for value in call.args
     )
     bound = ((name, syntax.given_to_target(flow, store)) for name, stores in flow.stores.items() for store in stores)

@@ -109,6 +109,7 @@ CALLS: dict[str, Callable[[], tuple[Any, ...]]] = {
     **dict.fromkeys(
         [f"torch.nn.functional.upsample{kind}" for kind in ("", "_nearest", "_bilinear")], lambda: (IMAGE, None, 2)
     ),
+    **dict.fromkeys(("torch.nn.functional.sigmoid", "torch.nn.functional.tanh"), lambda: (ONES,)),
     **dict.fromkeys(("torch.set_autocast_gpu_dtype", "torch.set_autocast_cpu_dtype"), lambda: (torch.bfloat16,)),
     "torch.set_autocast_cpu_enabled": lambda: (False,),
     **dict.fromkeys(

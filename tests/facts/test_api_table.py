@@ -95,6 +95,10 @@ def test_what_torch_1_warned_of_the_oldest_measured_one_does_or_has_not(name: st
         ("torch.nn.functional.upsample", "==1.1", api_table.ALWAYS),
         ("torch.nn.functional.upsample", ">=0.4,<1.5", api_table.ALWAYS),
         ("torch.nn.functional.upsample", "", api_table.ALWAYS),
+        ("torch.nn.functional.sigmoid", "==0.4", None),
+        ("torch.nn.functional.sigmoid", "==1.1", api_table.ALWAYS),
+        ("torch.nn.functional.sigmoid", "==1.13", api_table.ALWAYS),
+        ("torch.nn.functional.sigmoid", "==2.0", None),
     ],
 )
 def test_a_torch_older_than_the_measured_ones_warns_of_what_torch_1_did(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from torchlint.facts.module import Module
-from torchlint.facts.uses import readers
+from torchlint.facts.uses import fellows, readers
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,8 @@ from torchlint.facts.uses import readers
         ("x = made()\nif a:\n    x = other()\nelse:\n    x = 0\nuse(x)", []),
         ("x = made()\nfor i in j:\n    use(x)\n    x = other()\nuse(x)", [4, 6]),
         ("x = made()\nx.append(1)\nuse(x)", [3, 4]),
+        ("x = made()\nx.append(1)\nx = other(x)\nuse(x)", [3, 4]),
+        ("x = made()\nfor i in j:\n    x.append(i)\nx = other(x)\nuse(x)", [4, 5]),
         ("x = made()\nx[0] = 1\nuse(x)", [3, 4]),
         ("x = made()\nx += 1\nuse(x)", [4]),
         ("x = made()\nwhile a:\n    x = x.next()\nuse(x)", [4, 5]),
@@ -35,3 +37,16 @@ def test_what_may_see_an_assignment(module_of: Callable[[str], Module], body: st
     statement = function.node.body[0]
     assert isinstance(statement, ast.Assign)
     assert [read.lineno for read in readers(function, "x", statement.value)] == lines
+
+
+def test_what_finds_the_same_as_a_read(module_of: Callable[[str], Module]) -> None:
+    text = "def f(j):\n    x = []\n    for i in j:\n        x.append(i)\n    x = other(x)\n    return x\n"
+    function = module_of(text).top_functions["f"]
+    first, *_, last = function.flow.loads["x"]
+    assert [read.lineno for read in fellows(function, first)] == [4, 5]
+    assert [read.lineno for read in fellows(function, last)] == [6]
+
+
+def test_of_a_name_that_may_be_anything_all_reads_do(module_of: Callable[[str], Module]) -> None:
+    function = module_of("def f(x):\n    x.append(1)\n    x = other(x)\n    return x\n").top_functions["f"]
+    assert len(fellows(function, function.flow.loads["x"][0])) == 3

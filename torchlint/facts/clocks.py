@@ -42,7 +42,8 @@ _WAITING = ("wait", "barrier", "mark_step", "elapsed_time", "query", "result")
 """What waits for the device beside torch's operators, by the last part of its name."""
 _HARMLESS = frozenset(
     """append extend update print range len enumerate zip tqdm format no_grad to cuda half float view reshape detach
-    clone backward step zero_grad sum values keys items setdefault list tuple reversed""".split()
+    clone backward step zero_grad sum values keys items setdefault list tuple reversed parameters named_parameters
+    train eval size dim numel mean permute transpose contiguous squeeze unsqueeze flatten""".split()
 )
 
 _ASKING = frozenset(("getattr", "hasattr", "isinstance", "callable", "dict", "type"))

@@ -65,6 +65,8 @@ _INITIALISERS = """uniform normal constant eye dirac xavier_uniform xavier_norma
 _TRANSFORMS = ["vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "functionalize"]
 _QUANTIZE = ["quantize", "quantize_dynamic", "quantize_qat", "prepare", "prepare_qat", "convert"]
 
+_ACTIVATIONS = ("sigmoid", "tanh")
+
 LOADER_NEXT = "torch.utils.data.dataloader._BaseDataLoaderIter.next"
 """What iterators of loaders had for Python 2."""
 
@@ -117,6 +119,14 @@ _ENTRIES = (
         risk="parameters in a mapping that is no dictionary are refused",
     ),
     _renamed("torch.nn.NLLLoss2d", "torch.nn.NLLLoss", risk="the class, where it is printed, has another name"),
+    *(
+        _renamed(
+            f"torch.nn.functional.{name}",
+            f"torch.{name}",
+            risk=f"what is no tensor, but has a method `{name}`, is refused",
+        )
+        for name in _ACTIVATIONS
+    ),
     _renamed("torch.nn.functional.upsample", "torch.nn.functional.interpolate"),
     _renamed(
         "torch.nn.functional.upsample_nearest",
@@ -343,6 +353,7 @@ _IN_TORCH_1 = frozenset(
     (
         *(f"torch.nn.init.{name}" for name in _INITIALISERS),
         *(keyword.name for keyword in _ARGUMENTS if keyword.instead is _REDUCTION),
+        *(f"torch.nn.functional.{name}" for name in _ACTIVATIONS),
         *(f"torch.nn.functional.upsample{mode}" for mode in ("", "_nearest", "_bilinear")),
         *(missing.name for name, missing in REQUIRED.items() if "softm" in name.lower()),
         "torch.nn.utils.clip_grad_norm",

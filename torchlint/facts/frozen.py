@@ -18,12 +18,16 @@ from .values import Value
 _SETS = r"requires_grad(?:_\w*)?(?:\((?!\s*(?:True\s*)?\))|\s*=(?!=|\s*True\b))"
 """`requires_grad = False`, `requires_grad_(False)`; `if p.requires_grad` freezes nothing, nor does `requires_grad = True`."""
 _NAMES_GRAD = regex(rb"requires_grad")
+_ALL = r"freeze(?:_all|_?params|_?parameters|_?weights|_?model|_?module)?\("
+"""What is called so freezes all of a model."""
+_FREEZES = regex(rb"\b" + _ALL.encode())
 
 
 def is_frozen(place: Place, name: str) -> bool:
     """Whether the file, or a class that the method's class inherits from, freezes the parameters of a model of that name."""
     source, klass = place.function.module.source, place.function.cls
-    if source.holds(b"requires_grad") and source.fact(f"frozen {name}", lambda read: _freezes(read.text, name)):
+    speaks = source.holds(b"requires_grad") or source.holds(_FREEZES)
+    if speaks and source.fact(f"frozen {name}", lambda read: _freezes(read.text, name)):
         return True
     bases = itertools.islice(place.project.ancestry(klass), 1, None) if klass is not None else ()
     return any(_freezes(base.module.lines_of(base.node), name) for base in bases)
@@ -77,14 +81,14 @@ def _is_off(made: Function, given: ast.expr, by: ast.Call | None) -> bool:
 
 
 def _freezes(text: str, name: str) -> bool:
-    """`for p in net.parameters(): p.requires_grad = False`, `freeze(net)`, `set_requires_grad(net, False)` that no call takes back."""
+    """`for p in net.parameters(): p.requires_grad = False`, `freeze(net)`, `net.freeze()`, `set_requires_grad(net, False)` that no call takes back."""
     name = re.escape(name)
     frozen = re.compile(
         rf"\b{name}\b[^\n]*{_SETS}|for [^\n]*\b{name}\b[^\n]*:\s*[^\n]*{_SETS}"
         rf"|\b(?:de|dis|un|no|turn_off|freeze)\w*requires_grad\w*\([^\n]*\b{name}\b"
     )
     given = re.compile(rf"requires_grad\w*\((?=[^\n]*\b{name}\b)[^\n]*\b(True|False)\b")
-    if re.search(rf"\bfreeze(?:_all|_?params|_?parameters|_?weights|_?model|_?module)?\([^\n]*\b{name}\b", text):
+    if re.search(rf"\b{_ALL}[^\n]*\b{name}\b|\b{name}\.{_ALL}", text) and not re.search(rf"\b{name}\.un_?freeze", text):
         return True
     lines = list(_around_grad(text))
     told = {match[1] for line in lines for match in given.finditer(line)}

@@ -20,7 +20,7 @@ from .names import chain
 from .nodes import callee, elements, made_first, names_in, root_of, steps
 from .operator_calls import carries_no_graph
 from .place import Place
-from .uses import readers
+from .uses import fellows, readers
 
 _KEEPS = frozenset(("cpu", "float", "flatten", "permute", "reshape", "squeeze", "to", "transpose", "unsqueeze", "view"))
 """Methods that an array comes behind: `x.squeeze(0).cpu().numpy()`."""
@@ -117,7 +117,8 @@ def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
                 if _drops(place, parent, child):
                     return True
                 if (grown := syntax.appended_to(place.flow, parent)) is not None:
-                    return _is_dead_name(place, grown, place.flow.loads.get(grown, ()), trail)
+                    # Not what has the name of the list later: `values = torch.cat(values).detach()`.
+                    return _is_dead_name(place, grown.id, fellows(place.function, grown), trail)
                 if (kept := syntax.appended_to_attribute(place.flow, parent)) is not None:
                     return _is_dead_attribute(place, kept, trail)
                 fate = "given back" if _is_tracked(place, parent) else _fate(place, parent, child, trail.depth)

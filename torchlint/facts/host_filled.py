@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from ..system.regex import regex
 from . import closed, empties, frequency, names, syntax
 from .argparse_defaults import argparse_defaults
-from .bindings import Assigned, Stored
+from .bindings import Assigned, Iterated, Stored
 from .host_constants import always_kept_array
 from .host_reads import device_tensor
 from .indices import gets_number, is_number_put, is_of_device, tells_shape, written
@@ -99,6 +99,8 @@ def _found(place: Place, moved: ast.expr) -> Filled | None:
             return Filled(found, "calculated" if once else "factory")
         if made is moved and _is_host_cast(place, made):
             return Filled(made, "cast")
+        if made is not moved and _by_sizes(place, made):
+            return Filled(made, "calculated")
     calculated = _calculated(place, moved, _STEPS, before=True)
     calculated = tuple(made for made in calculated if place.flow.loops(made) == place.flow.loops(place.target))
     if not calculated or place.value(moved).device == "accelerator":
@@ -168,7 +170,7 @@ def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
         made = flow.parents[bound.node] if isinstance(bound, Assigned) else None
     if not isinstance(made, ast.Assign) or len(made.targets) > 1 or made.targets[0] not in stores:
         return None
-    if made.lineno > moved.lineno or not any(_is_factory(place, part) for part in ast.walk(made.value)):
+    if made.lineno > moved.lineno or not any(_makes(place, part) for part in ast.walk(made.value)):
         return None
     around, loops = flow.loops(made), flow.loops(moved)
     # What is moved gets the name, so that the next iteration finds it on the device.
@@ -181,25 +183,69 @@ def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
     between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
     # What another branch does with it, such as that of the host, is not done before the move.
     between = [load for load in between if not syntax.exclusive(flow, load, name)]
-    if any(flow.loops(load) != flow.loops(moved) for load in between):
+    if any(flow.loops(load) != flow.loops(moved) and _put(place, load) is None for load in between):
         return None
     if not all(gets_number(place, load) for load in between) and not _gets_of_device(place, between):
         return None
     value = _by_numbers_alone(place, made.value)
-    return value if value is not None and _is_factory(place, value) else None
+    return value if value is not None and _makes(place, value) else None
+
+
+def _makes(place: Place, node: ast.AST) -> bool:
+    """Whether a call makes a tensor of the host by numbers alone, or memory for one: `torch.LongTensor(n, 3)`."""
+    return isinstance(node, ast.Call) and (factory(place, node) is not None or _by_sizes(place, node))
 
 
 def _gets_of_device(place: Place, reads: list[ast.Name]) -> bool:
     """Whether nothing is done with a tensor of the host but to write to it, and something of the device is: `x[:, 0] = y`, whose copy is waited for."""
-    given = [written(place, read) for read in reads]
-    return None not in given and any(one is not None and _lies_there(place, one) for one in given)
+    given = [(place, put) if (put := written(place, read)) is not None else _put(place, read) for read in reads]
+    return None not in given and any(one is not None and _lies_there(*one) for one in given)
+
+
+def _put(place: Place, read: ast.Name) -> tuple[Place, ast.expr] | None:
+    """What the function that gets a tensor writes into a part of it, and does no more with it: `match(truths, conf_t, i)`."""
+    call = place.flow.parents[read]
+    if not isinstance(call, ast.Call) or not isinstance(place.flow.parents.get(call), ast.Expr):
+        return None
+    found = place.may_run(call)
+    function = found[0] if len(found) == 1 else None
+    name = (
+        next((one.arg for one in function.parameters if function.argument(call, one.arg) is read), "")
+        if function
+        else ""
+    )
+    loads = function.flow.loads.get(name, ()) if function is not None and name not in function.flow.stores else ()
+    if function is None or len(loads) != 1 or function.nested:
+        return None
+    there = place.at(function, loads[0])
+    put = written(there, loads[0])
+    return (there, put) if put is not None else None
 
 
 def _lies_there(place: Place, node: ast.expr) -> bool:
     """Whether an expression is a tensor of the device, which the function does not send there itself, sooner or later."""
     root = root_of(node, ast.Call, ast.Attribute, ast.Subscript)
     loads = place.flow.loads.get(root.id, ()) if root is not None else ()
-    return not any(move_of(place, load) is not None for load in loads) and device_tensor(place, node) is node
+    if any(move_of(place, load) is not None for load in loads):
+        return False
+    return device_tensor(place, node) is node or _is_picked_there(place, node)
+
+
+def _is_picked_there(place: Place, node: ast.expr) -> bool:
+    """Whether a tensor is calculated of elements that a tensor of the device picks, of what is there, too: `labels[best] + 1`."""
+    bound = place.function.bindings.reach.get(node)
+    if isinstance(node, ast.Name) and isinstance(bound, Stored):
+        node = assigned(place.function, node) or node
+    elif isinstance(bound, Assigned):
+        node = bound.node
+    while isinstance(node, ast.BinOp):
+        node = node.left
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
+        return False
+    index = place.value(node.slice)
+    if not index.is_tensor or index.scalar or isinstance(place.function.bindings.reach.get(node.slice), Iterated):
+        return False  # a single number picks of the host, too
+    return device_tensor(place, node.slice) is node.slice
 
 
 def _by_numbers_alone(place: Place, value: ast.expr) -> ast.expr | None:

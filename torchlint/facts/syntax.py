@@ -159,10 +159,10 @@ def method_calls(flow: Flow, name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
             yield call, call.func.value
 
 
-def appended_to(flow: Flow, call: ast.Call) -> str | None:
-    """The name of the list that a call puts its argument into: `outs.append(out)`, alone in its statement."""
+def appended_to(flow: Flow, call: ast.Call) -> ast.Name | None:
+    """The list, by its name, that a call puts its argument into: `outs.append(out)`, alone in its statement."""
     grown = _grown(flow, call)
-    return grown.id if isinstance(grown, ast.Name) else None
+    return grown if isinstance(grown, ast.Name) else None
 
 
 def appended_to_attribute(flow: Flow, call: ast.Call) -> str | None:

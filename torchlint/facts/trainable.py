@@ -213,5 +213,5 @@ def _given(place: Place, name: str) -> Iterator[ast.expr]:
         if isinstance(statement, ast.Assign):
             yield statement.value
     for call in place.flow.calls_named("append"):
-        if syntax.appended_to(place.flow, call) == name:
+        if (grown := syntax.appended_to(place.flow, call)) is not None and grown.id == name:
             yield from call.args

@@ -24,6 +24,14 @@ def readers(function: Function, name: str, value: ast.expr) -> Iterator[ast.Name
     yield from (reads[at] for at in sorted({*by_value.get(value, ()), *always}))
 
 
+def fellows(function: Function, read: ast.Name) -> list[ast.Name]:
+    """The reads of a name that may find what one of them finds, that one among them; all where that is not known."""
+    values = _values_of(function, read)
+    if not values:
+        return list(function.flow.loads.get(read.id, ()))
+    return list(dict.fromkeys(one for value in values for one in readers(function, read.id, value)))
+
+
 def only_reader(function: Function, name: str, value: ast.expr) -> ast.Name | None:
     """The one read that finds the value of `name = value`, and no other; None where several do, or it may find something else."""
     if name in function.flow.globals:
@@ -59,7 +67,7 @@ def _values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
             case bindings.Narrowed():
                 todo.append(binding.before)
             case bindings.Changed() | bindings.Stored():
-                root = root_of(binding.node)
+                root = root_of(binding.node.func if isinstance(binding, bindings.Changed) else binding.node)
                 todo.append(binding.reach.get(root) if root is not None else None)
             case bindings.Starred():
                 todo.append(binding.each)
