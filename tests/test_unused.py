@@ -111,6 +111,7 @@ DEAD = "def train():\n    init_params(1)\n"
             "main": MAIN + "import tools\n",
         },
         {"parts__tools": "from helpers import init_params\nfrom .away import x\n\ninit_params(1)\n"},
+        {"tests__test_tools": "from helpers import init_params\n\ndef test_params():\n    init_params(1)\n"},
     ],
 )
 def test_a_function_that_only_dead_code_calls(tmp_path: Path, files: dict[str, str]) -> None:

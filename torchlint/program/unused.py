@@ -167,8 +167,10 @@ def _spellers(project: Project, name: str) -> frozenset[str]:
 
 
 def _runs_with(project: Project, module: Module, path: str, name: str) -> bool:
-    """Whether a program may run a file and what of another one has a name: not what nobody uses, nor a file that ends at an import."""
+    """Whether a program may run a file and what of another one has a name: not what nobody uses, a file that ends at an import, nor a test."""
     if not are_together(project, module.path, path):
+        return False
+    if project.in_test(path, "") and not project.in_test(module.path, ""):
         return False
     user = project.module(path)
     if user is None:
