@@ -1,4 +1,4 @@
-"""The same files have the same findings: whatever directory is worked in, however they are named, and whoever asks."""
+"""The same files have the same findings: whatever directory is worked in, however they are named, and whoever asks; but for files that nothing imports."""
 
 from __future__ import annotations
 
@@ -59,6 +59,12 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = Path(os.path.realpath(tmp_path_factory.mktemp("tests"))) / "repository"
     shutil.copytree(ROOT / "tests/projects", top / "programs", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "docs/demo", top / "demo", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder, modules in (
+        ("lightning", "system"),
+        ("on_the_host", "heads"),
+        ("parts_of_models", "detections, heads"),
+    ):
+        (top / "programs" / folder / "start.py").write_text(f"import {modules}\n\nprint({modules})\n")
     (top / ".git").mkdir()
     (top / "pyproject.toml").write_text(PYPROJECT)
     (top / "programs/classifier/pyproject.toml").write_text('[project]\nname = "part"\n')

@@ -8,7 +8,7 @@ from itertools import accumulate
 from ..facts.module import Module
 from ..query.question import question
 from ..system.regex import regex
-from .installed import is_for_others, is_installed
+from .installed import is_for_others, is_installed, is_offered
 from .project import Project
 
 _TORCH = rb"\btorch\b"
@@ -29,7 +29,14 @@ _SCRIPTS = r"(?!(?:.*/)?(?:tests?|examples?|docs?|benchmarks?|tutorials?)/).*\.p
 @question("library", False)
 def is_library(project: Project) -> bool:
     """Whether a project is built or installed for others; the cache is told by its frame."""
-    return is_for_others(project.home.root)
+    if _called_so(project, "hubconf", "hubconf.py") or is_for_others(project.home.root):
+        return True
+    return _is_installed(project) and is_offered(project.home.root)
+
+
+def _is_installed(project: Project) -> bool:
+    """Whether a project can be installed; one that is given as texts lies nowhere."""
+    return _called_so(project, "setup", "setup.py") is not None or is_installed(project.home.root)
 
 
 @question("application", False)
@@ -42,7 +49,7 @@ def is_application(project: Project) -> bool:
     """
     if is_library(project):
         return False
-    if is_installed(project.home.root):
+    if _is_installed(project):
         return _has_script_beside(project)
     if project.any_holds(_SCRIPT, _SCRIPTS, word=b"__name__"):
         return True

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 
 from ..query.question import question
+from ..system.regex import regex
 from ..system.stamp import contents
 from .installed import is_for_others
 from .project import Project
 
 _ENDINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".gin", ".sh", ".bash", ".slurm")
-_NAMES = re.compile(rb"\b[A-Z]\w*|\b[a-z_]\w*(?=\.\w)")
+_NAMES = regex(rb"\b[A-Z]\w*|\b[a-z_]\w*(?=\.\w)")
 """Classes, and the files and folders of dotted names and paths."""
 _ASIDE = frozenset("__pycache__ node_modules site-packages venv build dist outputs runs wandb mlruns".split())
 """Folders of what others have written, or runs."""

@@ -30,7 +30,7 @@ def is_for_others(root: str) -> bool:
     """Whether what lies in a directory is loaded from a hub, or is built and others are told how to install it: what is only installed to be worked on is a program."""
     if os.path.exists(os.path.join(root, "hubconf.py")):
         return True
-    return is_installed(root) and _is_offered(root)
+    return is_installed(root) and is_offered(root)
 
 
 def is_installed(root: str) -> bool:
@@ -38,7 +38,7 @@ def is_installed(root: str) -> bool:
     return os.path.exists(os.path.join(root, "setup.py")) or is_built(root)
 
 
-def _is_offered(root: str) -> bool:
+def is_offered(root: str) -> bool:
     """Whether a page of a project tells how to install it by its name, or from another place, its settings are made to be published, or there is no page."""
     pages, settings = _contents(root, PAGES), _contents(root, _SETTINGS)
     if not pages or any(map(_OFFERED.search, pages)):

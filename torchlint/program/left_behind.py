@@ -32,6 +32,8 @@ _BUILDS = rb"\bext_modules\b|Extension\b|\bcythonize\b|\bsetup\("
 """What a file holds that has others built."""
 _FINDS = rb"\b__path__\b|\bmeta_path\b|\bsys\.modules\[(?!__name__\b)"
 """How a project may have modules found in other places than where they are looked for."""
+_STARTED = frozenset("__init__ __main__ app cli conftest main run setup train".split())
+"""What files are called that nobody imports."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 
 
@@ -105,7 +107,7 @@ def is_idle(project: Project, module: Module) -> bool:
 def _is_part(project: Project, module: Module) -> bool:
     """Whether a file of an application is there for others: it lies in a folder, under a name that says of no use by itself."""
     stem = module.name.rpartition(".")[2]
-    if "/" not in project.home(module.path) or stem in ("__init__", "__main__", "conftest", "setup"):
+    if "/" not in project.home(module.path) or stem in _STARTED:
         return False
     return is_application(project)
 
