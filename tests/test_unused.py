@@ -441,6 +441,12 @@ def test_a_class_that_a_package_hands_on_and_nobody_takes(tmp_path: Path, all_na
     assert [6] == told(tmp_path, "nets/classes.py", nets__classes=CLASSES, main=main)
 
 
+def test_an_object_of_a_package_has_nothing_of_its_other_files(tmp_path: Path) -> None:
+    main = RUN.replace("lib.", "nets.") + "    from nets.tools import options\n    getattr(options, name)\n"
+    tools = "options = 1\n"
+    assert [6] == told(tmp_path, "nets/classes.py", nets__classes=CLASSES, nets__tools=tools, main=main)
+
+
 @pytest.mark.parametrize("more", ["TABLE = [Spare]\n", "NAMES = ['Spare']\nfrom .classes import Spare as Other\n"])
 def test_a_class_that_a_package_uses(tmp_path: Path, more: str) -> None:
     (tmp_path / "nets").mkdir()
@@ -503,6 +509,9 @@ def test_a_class_whose_name_has_no_capital_letter(tmp_path: Path) -> None:
         ({"main": USING, "other": BY_NAME + "NAMES = ['classes.Spare']\n"}, [6, 11]),
         ({"main": USING, "other": BY_NAME + "NAMES = [name.capitalize()]\nprint(getattr(mod, name))"}, [6, 11, 18]),
         ({"main": USING, "other": BY_NAME + "def find():\n    return globals()[name]\n"}, [6]),
+        ({"main": USING, "lib__other": "import classes as c\n\ngetattr(c, name)()\n"}, [6, 11, 18]),
+        ({"main": USING, "lib__other": "from classes import Net\n\ngetattr(Net, name)()\n"}, [6, 11, 18]),
+        ({"main": USING, "lib__other": "from parts import tools\n\ngetattr(tools, name)()\n"}, [6]),
         ({"main": USING, "other": "from importlib import metadata\n\nprint(metadata.version('x'))\n"}, [6]),
         ({"main": USING, "other": "import importlib\n\nimportlib.import_module('classes')\n"}, [6]),
         ({"main": USING, "other": "import importlib\n\nimportlib.import_module('parts.' + name)\n"}, [6]),

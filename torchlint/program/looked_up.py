@@ -52,6 +52,7 @@ _OF_OBJECT = (
     (b".__dict__", regex(rb"(?<!\w)([A-Za-z_]\w{0,99})(?!\w)[\w.]{0,299}\.__dict__\b"), ANY_MEMBER),
 )
 """What looks a member up by a name that is made as the program runs, each with a word of it, and which names it may have; found is the first word of what it is of."""
+_ORIGIN = regex(rb"[ \t]*from[ \t]+([\w.]+)")
 _MODULE = regex(rb"mod|pack|pkg|lib|arch|net")
 """Part of a name that a parameter has which gets a module, or an object of one."""
 _OBJECT = regex(rb"(?:^|_)(?:model|net|module)$")
@@ -111,8 +112,15 @@ def _found(source: Source, word: bytes, pattern: re.Pattern[bytes]) -> list[byte
 
 
 def _imported_with(source: Source, name: bytes) -> set[str]:
-    """The words of the lines of a file that import a name."""
+    """What the lines of a file that import a name bring: a module, or an object, with the file behind `=` that it stands in."""
     if name not in source.fact("imports", import_text):
         return set()
     lines = re.findall(rb"(?m)^[ \t]*(?:from|import)\b[^\n#]*\b%s\b" % name, source.data)
-    return {word.decode("latin-1") for line in lines for word in WORD.findall(line)}
+    found: set[bytes] = set()
+    for line in lines:
+        origin = _ORIGIN.match(line)
+        brought = re.search(rb"([\w.]+)[ \t]+as[ \t]+%s$" % name, line)
+        found.add((brought[1] if brought else name).rpartition(b".")[2])
+        if origin:
+            found.add(b"=" + origin[1].rpartition(b".")[2])
+    return {one.decode("latin-1") for one in found}
