@@ -434,10 +434,11 @@ def test_a_class_and_a_method_that_nobody_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "all_names", ["", "__all__ = ['Net', 'Spare']\n", "__all__ = (\n    'Net',\n    'Spare',\n)\n"]
 )
-def test_a_class_that_a_package_hands_on_and_nobody_takes(tmp_path: Path, all_names: str) -> None:
+@pytest.mark.parametrize("more", ["", "BY_NAME"])
+def test_a_class_that_a_package_hands_on_and_nobody_takes(tmp_path: Path, all_names: str, more: str) -> None:
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "__init__.py").write_text("from .classes import Net, Spare\n" + all_names)
-    main = RUN.replace("lib.classes", "nets")
+    main = RUN.replace("lib.classes", "nets") + (BY_NAME if more else "")
     assert [6] == told(tmp_path, "nets/classes.py", nets__classes=CLASSES, main=main)
 
 

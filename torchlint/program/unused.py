@@ -161,9 +161,10 @@ def _is_used_elsewhere(project: Project, module: Module, name: str, taken_by: Ta
 
 
 def _spellers(project: Project, name: str) -> frozenset[str]:
-    """The files that have a name in a text."""
+    """The files that have a name in a text, `__all__` apart."""
     word = as_bytes(name)
-    return project.holders(_SPELLED.replace(b"NAME", word), word=word)
+    holders = project.holders(_SPELLED.replace(b"NAME", word), word=word)
+    return frozenset(path for path in holders if uses(project, path, name))
 
 
 def _runs_with(project: Project, module: Module, path: str, name: str) -> bool:
