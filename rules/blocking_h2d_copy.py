@@ -44,7 +44,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
     it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
     an option of that name decides (`pin_memory=args.pin_memory`) whose default is not known, or one that turns the GPU on
-    (`pin_memory=use_cuda`), it is an `info`; not where the option is off by default, with which nothing is pinned. With `--preview` what
+    (`pin_memory=use_cuda`), it is an `info`, with `--preview` alone where the option is off by default; there what
     `create_loader(data, pin_memory=args.pin_memory)` gives counts as a loader, too, whoever defines it.
     A tensor that a step pins itself, for that copy alone, counts too: `x.pin_memory().to(device)`.
     A cast in front of the move (`labels.long().to(device)`) takes what it casts out of pinned memory, and so does what joins
@@ -142,7 +142,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
         yield site.finding(_oversight(site, other), related=site.why_hot())
     elif batch.pinned is None and (option := _option(batch.loader_calls)) is not None:
         name = option.rpartition(".")[2]
-        if "pin" in name and is_off(site.project, site.module, name):
+        if "pin" in name and not site.settings.preview and is_off(site.project, site.module, name):
             return  # nothing is pinned as the program is run
         message = f"`{site.short()}` waits on every step for a copy that `pin_memory={option}` lets it not wait for"
         yield site.finding(message, severity="info", related=site.why_hot())
