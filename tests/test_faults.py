@@ -17,12 +17,14 @@ import torchlint.lint.run
 from torchlint import cli
 from torchlint.cache import run as cached
 from torchlint.cache.store import Cache
+from torchlint.facts.module import Module
 from torchlint.fix.run import fix_files
 from torchlint.lint import executors, parallel
 from torchlint.lint.dispatch import Dispatch
 from torchlint.lint.run import Result, lint
 from torchlint.lsp.session import Session
 from torchlint.program import stepping
+from torchlint.program.project import Project
 from torchlint.program.regions import Regions
 from torchlint.rule import Rule, fixer, load
 from torchlint.rule.site import FileSite, Site
@@ -287,6 +289,18 @@ def test_a_question_about_the_project_costs_what_hangs_on_its_answer(
     assert {f"`{fails.__qualname__}` failed: KeyError: 'of the test'"} == {
         one.partition(": ")[2] for one in errors(result)
     }
+
+
+def test_who_imports_a_file_may_not_be_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The findings of the file are told then."""
+
+    def fail(project: Project, module: Module) -> bool:
+        raise KeyError(module.path)
+
+    monkeypatch.setattr(torchlint.lint.run, "is_idle", fail)
+    assert FOUND == told(run().asked_for(()))
+    expected = [f"{path}: Looking for who imports it failed: KeyError: '{path}'" for path in FILES]
+    assert expected == errors(run())
 
 
 @pytest.mark.parametrize("part", ["step_index._step_index", "regions._region_index"])

@@ -116,3 +116,29 @@ def test_what_names_torch(tmp_path: Path) -> None:
     )
     assert (1, "") == (done.returncode, done.stderr)
     assert "m.py:7:9: TL104 " in done.stdout
+
+
+def test_what_a_program_is_told_by(tmp_path: Path) -> None:
+    """How it is installed, what it hands on and by which names it finds it."""
+    words = {
+        "pip ": 400_000,
+        "install ": 400_000,
+        "pip install ": 100_000,
+        "uv a ": 100_000,
+    }  # less than is read of a page
+    helpers = "import torch.nn as nn\n\ndef init_params(net):\n    nn.init.xavier_uniform(net.weight)\n"
+    files = {
+        "README.md": "".join(f"{word * (length // len(word))}\n" for word, length in words.items()),
+        "pyproject.toml": f"[build-system]\n[project]\nname = 'a'\nclassifiers{' ' * 200_000}x\n",
+        "conf.yaml": f"{'a' * 200_000}\n",
+        "names.py": "__all__ = [\n" * 20_000 + "'init_params'\n",
+        "found.py": f"from helpers import {'a' * 200_000}, owner\n\ngetattr(owner, name)\n",
+        "loads.py": f"import_module({' ' * 200_000}\nsys.modules[{' ' * 200_000}\n{'import_module(' * 10_000}\n",
+        "helpers.py": helpers,
+        "main.py": "import torch\nimport helpers\n\nif __name__ == '__main__':\n    helpers.average(train)\n" + TRAIN,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    command = [sys.executable, "-m", "torchlint", "check", "-n", "--isolated", "--output-format", "concise"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SLOWEST, check=False)
+    assert "main.py:12:9: TL104 " in done.stdout

@@ -208,14 +208,11 @@ def _put(place: Place, read: ast.Name) -> tuple[Place, ast.expr] | None:
     if not isinstance(call, ast.Call) or not isinstance(place.flow.parents.get(call), ast.Expr):
         return None
     found = place.may_run(call)
-    function = found[0] if len(found) == 1 else None
-    name = (
-        next((one.arg for one in function.parameters if function.argument(call, one.arg) is read), "")
-        if function
-        else ""
-    )
-    loads = function.flow.loads.get(name, ()) if function is not None and name not in function.flow.stores else ()
-    if function is None or len(loads) != 1 or function.nested:
+    if len(found) != 1 or (function := found[0]).nested:
+        return None
+    name = next((one.arg for one in function.parameters if function.argument(call, one.arg) is read), "")
+    loads = function.flow.loads.get(name, ())
+    if len(loads) != 1 or name in function.flow.stores:
         return None
     there = place.at(function, loads[0])
     put = written(there, loads[0])

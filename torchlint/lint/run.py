@@ -84,10 +84,9 @@ class Result:
 
     def asked_for(self, named: Container[str]) -> Result:
         """The same without the findings of files that nobody imports, unless they are named: they may be new."""
-        if not (left_out := [path for path, one in (self.checked or {}).items() if one.idle and path not in named]):
-            return self
-        checked = {**(self.checked or {}), **dict.fromkeys(left_out, Checked())}
-        return Result.of(checked, self.sources or {}, self.errors)
+        checked = self.checked or {}
+        left_out = {path: one._replace(findings=()) for path, one in checked.items() if one.idle and path not in named}
+        return Result.of({**checked, **left_out}, self.sources or {}, self.errors) if left_out else self
 
     def of_file(self, path: str) -> Checked | None:
         """What is said of one file."""
@@ -241,12 +240,18 @@ class _Run:
         if source is not None and source.cell(1) is not None:
             findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
         alone = not _is_torch(source)
-        idle = bool(findings) and not alone and self._is_idle(path)
+        idle = bool(findings) and not alone and self._is_idle(path)  # before what went wrong is told
         return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), alone, idle=idle)
 
     def _is_idle(self, path: str) -> bool:
         module = self.project.module(path)
-        return module is not None and self.project.linked(("file", path), lambda: is_idle(self.project, module))
+        if module is None:
+            return False
+        try:
+            return self.project.linked(("file", path), lambda: is_idle(self.project, module))
+        except Exception as error:  # noqa: BLE001 - it costs whether this file is left out
+            self._fail(fault("Looking for who imports it", error, path))
+            return False
 
     def _fail(self, error: FileError) -> None:
         self.errors.setdefault(error.path, {})[error] = None

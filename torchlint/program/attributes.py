@@ -191,9 +191,8 @@ def _class_level(code: Code, klass: Class, statement: ast.AnnAssign | ast.Assign
         promise = code.inside(klass.parent, lambda values: promised(values, annotation))
         return replace(promise, other_kinds=promise.other_kinds | {"none"}) if promise and value else promise
     if value.kind == "str" and value.const == "cpu" and isinstance(statement, ast.AnnAssign):
-        return replace(
-            value, const=None
-        )  # `device: str = "cpu"`: where it runs who has an accelerator says, as on a command line
+        # `device: str = "cpu"`: where it runs who has an accelerator says, as on a command line.
+        return replace(value, const=None)
     return value
 
 

@@ -45,7 +45,8 @@ def configurations(root: str) -> list[str] | None:
     found: list[str] = []
     for number, (folder, folders, files) in enumerate(os.walk(root)):
         folders[:] = sorted(name for name in folders if name not in _ASIDE and not name.startswith("."))
-        found += [os.path.join(folder, name) for name in sorted(files) if name.endswith(_ENDINGS)]
+        paths = (os.path.join(folder, name) for name in sorted(files) if name.endswith(_ENDINGS))
+        found += filter(os.path.isfile, paths)  # no links that lead nowhere, nor pipes
         if number >= _MOST_FOLDERS or len(found) > _MOST_FILES:
             return None
     return found

@@ -16,10 +16,10 @@ _MOST_BYTES = 1 << 20
 PAGES = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md", "INSTALL.md")
 """Files that tell how to install a project."""
 _SETTINGS = ("pyproject.toml", "setup.py", "setup.cfg")
-_INSTALLS = regex(rb"(?i)\b(?:pip3?|conda|mamba|poetry|uv|pdm)\b[^\n`]*?\b(?:install|add)\b([^\n`]*)")
+_INSTALLS = regex(rb"(?i)\b(?:pip3?|conda|mamba|poetry|uv|pdm)\b[^\n`]{0,99}?\b(?:install|add)\b([^\n`]*)")
 _OFFERED = regex(rb"(?i)pypi\.org/project/|badge\.fury\.io/py/|shields\.io/pypi|anaconda\.org/")
 """What a page has of a package that others install."""
-_EDITABLE = regex(rb"\binstall[ \t][^\n`]*(?:-e|--editable)\b|setup\.py[ \t]+develop\b")
+_EDITABLE = regex(rb"\binstall[ \t][^\n`]{0,99}(?:-e|--editable)\b|setup\.py[ \t]+develop\b")
 _PUBLISHED = regex(rb"\bclassifiers[\"']?[ \t]*=|\blong_description\b")
 """What is said of a package to an index."""
 _NAME = regex(rb"(?m)(?:^|[(,])[ \t]*name[ \t]*=[ \t]*[\"']([\w.-]+)[\"']")

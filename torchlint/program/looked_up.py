@@ -119,7 +119,7 @@ def _imported_with(source: Source, name: bytes) -> set[str]:
     found: set[bytes] = set()
     for line in lines:
         origin = _ORIGIN.match(line)
-        brought = re.search(rb"([\w.]+)[ \t]+as[ \t]+%s$" % name, line)
+        brought = re.search(rb"(?<![\w.])([\w.]+)[ \t]+as[ \t]+%s$" % name, line)
         found.add((brought[1] if brought else name).rpartition(b".")[2])
         if origin:
             found.add(b"=" + origin[1].rpartition(b".")[2])

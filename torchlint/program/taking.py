@@ -22,7 +22,7 @@ _TAKEN = rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \
 _IMPORTS = regex(rb"[ \t]*(?:from|import)[ \t\\]")
 _LISTS = regex(rb"[\w \t,()\\]*(?:#.*)?\r?")
 """A line that may be part of an import of several lines."""
-_ALL = regex(rb"(?m)^__all__[ \t]*\+?=[ \t]*[\[(][^\])]*[\])]")
+_ALL = regex(rb"(?m)^__all__[ \t]*\+?=[ \t]*[\[(][^\])]*")
 _RENAMED = regex(rb"[ \t\\]+as\b")
 _STAR = rb"\bimport[ \t]*\*"
 _DEFINED = rb"(?m)^(?:async[ \t]+)?(?:def|class)[ \t]+NAME\b"
