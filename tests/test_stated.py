@@ -152,6 +152,71 @@ def test_what_a_script_installs(project: Path, text: str, low: tuple[int, int], 
     assert Range(low, high) == project_torch(project)
 
 
+UV = """\
+version = 1
+requires-python = ">=3.12"
+
+[[package]]
+name = "numpy"
+version = "2.4.1"
+dependencies = [{{ name = "torch" }}]
+
+[[package]]
+name = "torch"
+version = "{version}"
+source = {{ registry = "https://pypi.org/simple" }}
+
+[[package]]
+name = "torch-scatter"
+version = "2.1.2"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "low", "high"),
+    [
+        ("uv.lock", UV.format(version="2.9.1"), (2, 9), (2, 10)),
+        ("uv.lock", UV.format(version="2.6.0+cu126"), (2, 6), (2, 7)),
+        ("uv.lock", UV.format(version="2.2.2") + UV.format(version="2.9.1"), (2, 2), (2, 10)),
+        ("poetry.lock", UV.format(version="2.5.1").replace("\n", "\r\n"), (2, 5), (2, 6)),
+        ("pdm.lock", UV.format(version="1.13.1"), (1, 13), (1, 14)),
+        ("Pipfile.lock", '{"default": {"torch": {"hashes": ["sha256:1"], "version": "==1.2.0"}}}\n', (1, 2), (1, 3)),
+        ("Pipfile", "[packages]\ntorch = '==1.2.0'\n[requires]\npython_version = '3.6'\n", (1, 2), (1, 3)),
+        ("Pipfile", "[packages]\ntorch = {version = '==1.2.0', index = 'x'}\n", (1, 2), (1, 3)),
+    ],
+)
+def test_what_a_lock_pins(project: Path, name: str, text: str, low: tuple[int, int], high: tuple[int, int]) -> None:
+    (project / name).write_text(text)
+
+    assert Range(low, high) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("uv.lock", UV.format(version="2.9.1").replace('name = "torch"', 'name = "torchvision"')),
+        ("uv.lock", '[[package]]\nname = "torch"\nversion = "later"\n'),
+        ("other.lock", UV.format(version="2.9.1")),
+        ("Pipfile.lock", '{"default": {"torch": {"git": "x"}, "numpy": {"version": "==1.2.0"}}}\n'),
+        ("Pipfile", "[packages]\ntorch = '*'\n[dev-packages]\ntorchvision = '==0.4'\n"),
+        ("Pipfile", "[packages\n"),
+    ],
+)
+def test_a_lock_that_says_nothing_of_torch(project: Path, name: str, text: str) -> None:
+    (project / name).write_text(text)
+
+    assert project_torch(project) is None
+
+
+def test_what_a_manifest_asks_for_goes_before_what_a_lock_pins(project: Path) -> None:
+    (project / "uv.lock").write_text(UV.format(version="2.9.1"))
+    (project / "install.sh").write_text("pip install torch==1.9.1\n")
+    assert Range((2, 9), (2, 10)) == project_torch(project)
+
+    (project / "pyproject.toml").write_text("[project]\ndependencies = ['torch>=2.4']\n")
+    assert Range((2, 4)) == project_torch(project)
+
+
 def test_what_a_manifest_asks_for_goes_before_what_a_script_installs(project: Path) -> None:
     (project / "install.sh").write_text("pip install torch==1.9.1\n")
     (project / "setup.cfg").write_text("[options]\ninstall_requires =\n  torch>=1.8\n")

@@ -17,6 +17,7 @@ from ..system import stamp
 from ..system.regex import regex
 from ..text.source import Source, SourceError
 from ..torch_api.version import Range, behind_cuda, behind_triton, behind_vision, on_python
+from .locked import of_lock, of_pipenv
 
 if TYPE_CHECKING:
     from configparser import RawConfigParser
@@ -221,10 +222,13 @@ def _included(path: str) -> Iterator[str]:
 def _statements(files: list[tuple[str, Reader]]) -> list[str]:
     """The version specifiers for torch in the files of one directory.
 
-    What a script installs counts where nothing else says any, and then an environment below a folder for such things.
+    What is pinned for all who install it counts where nothing else says any, then what a script installs, and then an
+    environment below a folder for such things.
     """
-    for readers in (set(_READERS.values()) - _INSTALLING, {_installed}):
-        stated = list(_read("torch", [one for one in files if one[1] in readers]))
+    for readers in (set(_READERS.values()) - _LOCKS - _INSTALLING, _LOCKS, {_installed}):
+        read = [one for one in files if one[1] in readers]
+        # Of several versions in one lock any may be the one.
+        stated = list(_either(_read("torch", read)) if readers is _LOCKS else _read("torch", read))
         if any(stated):
             return stated
     # Of several environments any may be the one.
@@ -451,6 +455,19 @@ def _pyproject(text: str) -> Iterator[str]:
         yield from _either(one for one in versions if isinstance(one, str))
 
 
+def _pipfile(text: str) -> Iterator[str]:
+    wanted = _table(_parsed(text), "packages").get("torch")
+    version = wanted.get("version") if isinstance(wanted, dict) else wanted
+    if isinstance(version, str) and version != "*":
+        yield version
+
+
+def _pipfile_python(text: str) -> Iterator[str]:
+    version = _table(_parsed(text), "requires").get("python_version")
+    if isinstance(version, str):
+        yield f"=={version}.*"
+
+
 def _pyproject_python(text: str) -> Iterator[str]:
     table = _parsed(text)
     asked = _table(table, "project").get("requires-python"), _table(table, *_POETRY, "dependencies").get("python")
@@ -490,6 +507,9 @@ _READERS: dict[str, Reader] = {
     r"requirements/[^/]*\.txt": _requirements,
     r"setup\.cfg": _setup_cfg,
     r"setup\.py": _setup_py,
+    r"Pipfile": _pipfile,
+    r"(?:uv|poetry|pdm)\.lock": of_lock,
+    r"Pipfile\.lock": of_pipenv,
     r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|(?:requirements?|cog)\.ya?ml": _environment,
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
@@ -498,14 +518,16 @@ _READERS: dict[str, Reader] = {
 }
 _PINNING = (_requirements, _environment)
 """What reads files that may pin packages made for one torch."""
+_LOCKS: set[Reader] = {of_lock, of_pipenv}
 _INSTALLING = {_installed, _told, _environment_aside}
 _PYTHON_READERS: dict[Reader, Reader] = {
     _pyproject: _pyproject_python,
     _setup_cfg: _setup_cfg_python,
     _setup_py: _setup_py_python,
+    _pipfile: _pipfile_python,
     _environment: _environment_python,
     _nothing: _dockerfile_python,
 }
 """What reads the Pythons in the file that the first reads torch in."""
-_ENVIRONMENTS = (_environment_python, _dockerfile_python)
+_ENVIRONMENTS = (_environment_python, _dockerfile_python, _pipfile_python)
 """What tells of one environment, where other readers tell what is allowed in any."""

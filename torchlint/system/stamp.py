@@ -32,7 +32,8 @@ _ROOT_SIGNS = tuple(
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
 _MANIFESTS = tuple(
-    "pyproject.toml requirement constraints setup env install dockerfile readme training tutorial usage __init__.py".split()
+    "pyproject.toml requirement constraints setup env install dockerfile readme training tutorial usage __init__.py "
+    "pipfile uv.lock poetry.lock pdm.lock".split()
 )
 _ENVIRONMENTS = (".yml", ".yaml")
 _IMPORTED = (".py", ".pyi", ".pyx", ".so", ".pyd")
