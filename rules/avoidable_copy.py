@@ -42,8 +42,9 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     A matrix that is turned and copied only to be multiplied counts as well: `torch.matmul(q, k.transpose(-2, -1).contiguous())`.
     In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
     `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`) or picked by a
-    tensor of places or a mask (`x[torch.randperm(n)].clone()`), and one that is only
-    added to something (`x + self.table[:n].clone().detach()`).
+    tensor of places or a mask (`x[torch.randperm(n)].clone()`), one that is only
+    added to something (`x + self.table[:n].clone().detach()`), and one that is only turned or joined
+    (`torch.flip(x.clone(), [2])`, `torch.cat((kept.detach().clone(), new))`).
 
     ## Why is this slow?
 
@@ -94,7 +95,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
     It is unsafe where the dtype is not known to be a floating one: a number that an integer can't hold becomes another
     one on the host than on the device, and the cast may happen on either.
-    A clone of a new tensor, and one that is only added, is left out. Of what autograd would keep that is safe behind `torch.no_grad()` itself, in the
+    A clone of a new tensor, and one that is only added, turned or joined, is left out; where it is joined that is unsafe,
+    as the layout in memory of the whole may be another one. Of what autograd would keep that is safe behind `torch.no_grad()` itself, in the
     same function; where only callers or a condition switch autograd off, it is unsafe.
     All of it is unsafe where something else than a tensor may come on another way: what callers give without an
     annotation, what an attribute holds, what an operator makes of an object whose class may take it over.
@@ -163,7 +165,8 @@ def _doubled(site: Site) -> Iterator[Finding]:
     found = copies.doubled(site.flow, site.call)
     made = site.part("x")
     beside = copies.added_to(site.flow, site.call)
-    if found is None and beside is None and not isinstance(made, ast.Call | ast.BinOp | ast.Subscript):
+    again = copies.copied_again(site.flow, site.call, site.resolve)
+    if found is None and beside is None and not again and not isinstance(made, ast.Call | ast.BinOp | ast.Subscript):
         return
     if site.role == "test" or site.in_compiled:
         return
@@ -178,6 +181,9 @@ def _doubled(site: Site) -> Iterator[Finding]:
     if new:
         message = f"`{site.short()}` copies a tensor that has just been made, and that nothing else refers to"
         yield site.finding(message, told=copies.Needless(made))
+    elif plain and again and not site.receiver.other_kinds:
+        message = f"`{site.short()}` copies a tensor that `{again}` copies again"
+        yield site.finding(message, told=copies.Needless(made, again=again))
     elif plain and beside is not None and not site.receiver.other_kinds:
         message = f"`{site.short()}` copies a tensor that is only added: the sum is a tensor of its own"
         yield site.finding(message, told=copies.Needless(made, beside))

@@ -45,6 +45,9 @@ Meaning = Callable[..., str]
         "use_amp",
         "args.clip_grad",
         "loss > 3",
+        "step > args.warmup_steps",
+        "step >= hp.discriminator_train_start_steps",
+        "self.total_steps > self.random_steps",
         "batch['log_probs']",
         "args['clip']",
         "not args['log_norms']",
@@ -138,6 +141,9 @@ def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str
 @pytest.mark.parametrize(
     "condition",
     [
+        "step - shown > args.log_steps",
+        "since > args.show_start",
+        "count >= args.eval_start_steps",
         "step % 10 == 0",
         "0 == step % 10",
         "i % args.log_interval == 0",

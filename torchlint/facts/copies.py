@@ -47,6 +47,13 @@ _WRITING = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 _HOMES = ("torch", "torch.nn.functional")
 
 
+JOINS = frozenset("cat concat concatenate stack hstack vstack".split())
+"""Operations that write several tensors into one."""
+_TURNS = frozenset("flip fliplr flipud roll rot90".split())
+"""Operations that write what they are given anew, in another order, and of which autograd keeps no operand."""
+_PASSED = ("clone", "detach")
+
+
 class Doubled(NamedTuple):
     """`x.clone().float()` or `x.cpu().clone()`: two calls for what one does."""
 
@@ -59,12 +66,14 @@ class Doubled(NamedTuple):
 
 
 class Needless(NamedTuple):
-    """`(x * y).clone()`: nothing else refers to what is copied; `x + table.clone()`: nothing keeps the copy."""
+    """`(x * y).clone()`: nothing else refers to what is copied; `x + table.clone()`, `torch.flip(x.clone(), [2])`: nothing keeps the copy."""
 
     made: ast.expr
     """What is copied."""
     beside: ast.expr | None = None
     """What the copy is added to, where it is only an operand."""
+    again: str = ""
+    """The operation that copies it again."""
 
 
 def is_multiplied(flow: Flow, copy: ast.expr, resolve: Resolve) -> bool:
@@ -103,9 +112,7 @@ def added_to(flow: Flow, clone: ast.Call) -> ast.expr | None:
 
     The result has memory of its own, and autograd keeps neither operand of a sum.
     """
-    method = flow.parents.get(clone)
-    after = flow.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "detach" else None
-    copy = after if isinstance(after, ast.Call) and after.func is method else clone
+    copy = _with_detach(flow, clone)
     total = flow.parents.get(copy)
     if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add | ast.Sub):
         return None
@@ -113,6 +120,45 @@ def added_to(flow: Flow, clone: ast.Call) -> ast.expr | None:
         return total.left
     calls = any(isinstance(part, _WRITING) for part in ast.walk(total.right))
     return total.right if not calls else None
+
+
+def copied_again(flow: Flow, clone: ast.Call, resolve: Resolve) -> str:
+    """The operation of torch that a `.clone()`, or `.clone().detach()`, is only made for and that copies it by itself: "flip" of `torch.flip(x.clone(), [2])`, "cat" of `torch.cat((x.clone(), y))`.
+
+    "" where something that is given behind it may write to its source.
+    """
+    copy = _with_detach(flow, clone)
+    parent = flow.parents.get(copy)
+    call = flow.parents.get(parent) if isinstance(parent, ast.Attribute | ast.List | ast.Tuple) else parent
+    if not isinstance(call, ast.Call) or not all(keyword.arg not in ("out", None) for keyword in call.keywords):
+        return ""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if call.func is parent and isinstance(parent, ast.Attribute):
+        return parent.attr if parent.attr in _TURNS and _is_calm(given) else ""
+    joined = parent if isinstance(parent, ast.List | ast.Tuple) else None
+    if given[0] is not (joined or copy):
+        return ""
+    home, _, name = (resolve(call.func) or "").rpartition(".")
+    behind = joined.elts[joined.elts.index(copy) + 1 :] if joined is not None else []
+    known = home == "torch" and name in (JOINS if joined is not None else _TURNS)
+    return name if known and _is_calm([*behind, *given[1:]]) else ""
+
+
+def _is_calm(given: list[ast.expr]) -> bool:
+    """Whether what is given runs no other code."""
+    return not any(isinstance(part, _WRITING) and not _is_passed(part) for one in given for part in ast.walk(one))
+
+
+def _is_passed(node: ast.AST) -> bool:
+    """`x.detach()` or `x.clone()`, which write to nothing."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PASSED
+
+
+def _with_detach(flow: Flow, clone: ast.Call) -> ast.Call:
+    """`x.clone()`, or the whole of `x.clone().detach()`."""
+    method = flow.parents.get(clone)
+    after = flow.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "detach" else None
+    return after if isinstance(after, ast.Call) and after.func is method else clone
 
 
 def fresh(node: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value], *, grad_off: bool) -> bool:

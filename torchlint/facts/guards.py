@@ -53,6 +53,7 @@ _THROTTLES = frozenset(
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
+_BEGINNINGS = frozenset("start starts starting begin warm warmup random burn burnin delay after".split())
 # A flag that names a tracker says where it is logged to.
 _TRACKERS = frozenset("wandb tensorboard tensorboardx mlflow comet neptune clearml swanlab".split())
 _TOLD = frozenset("log logs logging logger report reporting to use with enable enabled on".split())
@@ -646,10 +647,16 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
     # `if args.log_level > 1`, `if verbose >= 2`
     if isinstance(op, ast.Gt | ast.GtE) and true and isinstance(right, ast.Constant) and _throttle_word(left):
         return "throttled"
-    # `if time_since_log > n`: a name for a delta
+    # `if since_log > log_steps`: a name for a delta; `if step > warmup_steps` holds from there on
     if isinstance(op, ast.Gt | ast.GtE) and true and _throttle_word(right) and not _throttle_word(left):
-        return "throttled"
+        return "" if _is_beginning(right) else "throttled"
     return ""
+
+
+def _is_beginning(bound: ast.expr) -> bool:
+    """Whether the name of a bound tells where something begins, in steps: `warmup_steps`, `discriminator_start_steps`."""
+    words = _words_of(bound)
+    return not words.isdisjoint(_BEGINNINGS) and words & _THROTTLES == {"steps"}
 
 
 def _is_elsewhere(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:

@@ -33,6 +33,9 @@ GRIDS = (
             "clone of where": "torch.where({x} > 0, {raw}, y).clone()",
             "clone of repeat": "{x}.repeat(2).clone()",
             "clone of cumsum": "{x}.cumsum(0).clone()",
+            "clone that is turned": "torch.flip({x}.clone(), [0])",
+            "clone that turns itself": "{x}.clone().roll(1, 0)",
+            "clone, detached and turned": "torch.roll({x}.clone().detach(), 1, 0)",
             "clone of matmul": "torch.matmul({raw}, y).clone()",
         },
         refused={
@@ -43,6 +46,8 @@ GRIDS = (
             "clone of what a method of ours gives": "box.exp({raw}).clone()",
         },
         either={
+            "clone that is joined": "torch.cat(({x}.clone(), y))",
+            "clone that is joined into another": "torch.cat(({x}.clone(), y), out=y)",
             "clone of exp": "{x}.exp().clone()",
             "clone of softmax": "torch.softmax({raw}, -1).clone()",
             "clone of a power of tensors": "({x} ** y).clone()",
