@@ -136,6 +136,28 @@ def test_what_is_no_step_loop(code: str) -> None:
     check_one(code)
 
 
+OWN = "class Own:\n    def step(self):\n        {}\n{}for x in y:\n    {}\n"
+
+
+@pytest.mark.parametrize("step", ["return self.model(self.x)", "self.x += torch.randn(3)", "raise NotImplementedError"])
+def test_an_optimizer_of_the_project_that_takes_no_gradient(step: str) -> None:
+    check_one(OWN.format(step, "optimizer = Own()\n", "optimizer.step()"))
+
+
+@pytest.mark.parametrize(
+    "step", ["self.adam.step()", "loss.backward()", "self.p.data -= self.p.grad", "self.model.requires_grad_()"]
+)
+def test_an_optimizer_of_the_project(step: str) -> None:
+    check_one(OWN.format(step, "optimizer = Own()\n", "optimizer.step()  # hot"))
+
+
+@pytest.mark.parametrize(
+    "made", ["optimizer = make()\n", "", "optimizer = torch.optim.SGD(p)\n", "optimizer = Own() if own else make()\n"]
+)
+def test_an_optimizer_that_may_be_another_one(made: str) -> None:
+    check_one(OWN.format("return self.model(self.x)", made, "optimizer.step()  # hot"))
+
+
 @pytest.mark.parametrize(
     "step",
     [

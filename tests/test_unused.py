@@ -290,6 +290,27 @@ def test_a_package_to_be_worked_on_with_a_script(tmp_path: Path, place: str, lin
 
 
 @pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("python lib/train.py --lr 1", []),
+        ("torchrun --nproc 2 ./lib/train.py", []),
+        ("python lib/helpers.py", [9]),  # which is no script
+        ("python examples/train.py", [9]),
+        ("python train.py", [9]),
+        ("cat lib/train.py", [9]),
+        ("pip install lib\npython lib/train.py", [9]),
+    ],
+)
+def test_a_package_to_be_worked_on_that_a_page_tells_to_start(tmp_path: Path, line: str, lines: list[int]) -> None:
+    (tmp_path / "README.md").write_text(PAGE.format(f"pip install -e .\n{line}"))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "__init__.py").touch()
+    script = "import torch\nfrom lib.helpers import average\n\nif __name__ == '__main__':\n    average([1.0])\n"
+    files = {"lib__helpers": HELPERS, "lib__train": script, "examples__train": script}
+    assert lines == told(tmp_path, "lib/helpers.py", setup="from setuptools import *\nsetup(name='lib')\n", **files)
+
+
+@pytest.mark.parametrize(
     ("page", "settings"),
     [
         ("pip install My-Helpers", ""),
@@ -526,6 +547,9 @@ def test_a_class_whose_name_has_no_capital_letter(tmp_path: Path) -> None:
         ({"main": USING, "other": "import classes\n\nprint(eval(text))\n"}, [6, 11, 18]),
         ({"main": USING, "other": "from parts import Spare\n\nprint(eval(text))\n"}, [6, 11, 18]),
         ({"main": USING, "other": "import torch\n\nprint(eval(text))\n"}, [6]),
+        ({"main": USING, "other": "import classes\n\n# the reward is eval(new) - eval(old)\n"}, [6]),
+        ({"main": USING, "other": "import classes\n\nSAID = 'globals() is not asked'\n"}, [6]),
+        ({"main": USING, "other": "import classes\n\n# eval(x)\nprint eval(x)\n"}, [6, 11, 18]),
         ({"main": USING, "tests__other": "getattr(model, 'start_' + name)()\n"}, [6]),
         ({"main": USING, "other": "from classes import Spare as S\n"}, [6, 11]),
         ({"main": USING + "for name in ('start_again', 'end'):\n    getattr(net, name)()\n"}, [6, 18]),

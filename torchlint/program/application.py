@@ -8,7 +8,7 @@ from itertools import accumulate
 from ..facts.module import Module
 from ..query.question import question
 from ..system.regex import regex
-from .installed import is_for_others, is_installed, is_offered
+from .installed import is_for_others, is_installed, is_offered, started
 from .project import Project
 
 _TORCH = rb"\btorch\b"
@@ -59,9 +59,10 @@ def is_application(project: Project) -> bool:
 
 
 def _has_script_beside(project: Project) -> bool:
-    """Whether a script lies in no package of what is installed: `train.py` or `tools/train.py` beside `lib/__init__.py`."""
-    scripts = sorted(map(project.home, project.holders(_SCRIPT, word=b"__name__")))
-    return any(re.match(_SCRIPTS, place) and place != "setup.py" and not _packages(project, place) for place in scripts)
+    """Whether a script lies in no package of what is installed, `train.py` or `tools/train.py` beside `lib/__init__.py`, or a page tells to start one that does."""
+    found = sorted(map(project.home, project.holders(_SCRIPT, word=b"__name__")))
+    scripts = [place for place in found if re.match(_SCRIPTS, place) and place != "setup.py"]
+    return any(not _packages(project, place) for place in scripts) or not started(project.home.root).isdisjoint(scripts)
 
 
 def _packages(project: Project, place: str) -> list[str]:

@@ -24,6 +24,8 @@ _PUBLISHED = regex(rb"\bclassifiers[\"']?[ \t]*=|\blong_description\b")
 """What is said of a package to an index."""
 _NAME = regex(rb"(?m)(?:^|[(,])[ \t]*name[ \t]*=[ \t]*[\"']([\w.-]+)[\"']")
 _WORD = regex(rb"[\w.-]+")
+_STARTS = regex(rb"\b(?:python3?|torchrun|launch)\b([^\n`]*)")
+_PLACE = regex(rb"[\w./-]+\.py\b")
 
 
 def is_for_others(root: str) -> bool:
@@ -48,6 +50,13 @@ def is_offered(root: str) -> bool:
     names = {_plain(name) for text in settings for name in _NAME.findall(text)}
     words = (word for page in pages for line in _INSTALLS.findall(page) for word in _WORD.findall(line))
     return not names or not names.isdisjoint(_plain(word.removesuffix(b".git")) for word in words)
+
+
+def started(root: str) -> set[str]:
+    """The files that a page of a project tells to start, by their places in it: `python tools/train.py`."""
+    lines = (line for page in _contents(root, PAGES) for line in _STARTS.findall(page))
+    places = (place.decode("latin-1") for line in lines for place in _PLACE.findall(line))
+    return {os.path.normpath(place) for place in places}
 
 
 def _plain(name: bytes) -> bytes:

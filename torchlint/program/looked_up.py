@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from ..facts.module import Module
 from ..query.question import question
 from ..system.regex import regex
 from ..text.declared import WORD, import_text
-from ..text.source import Source
+from ..text.source import Source, SourceError
 from ..text.whole_words import WholeWords
 from .finders import fact_of_files
 from .project import Project
@@ -37,6 +38,7 @@ _RUN = (
     regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*(?!f?[\"']\w+\.)[^)\s]"),
 )
 """What runs a text, or finds by one, what a file has and imports."""
+_RUNNERS = ("globals", "exec", "eval")
 _BY_OPTIONS = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:hydra|jsonargparse|gin)\b")
 _BY_COMMAND = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+fire\b")
 _OPTIONS = (b"hydra", b"jsonargparse", b"gin")
@@ -89,7 +91,7 @@ def _looked_into(source: Source) -> list[str]:
             found.add(TOP if source.holds(_BY_WHOLE) else ANY_TOP)
     if any(source.holds(one) for one in _BY_TABLE):
         found.add(ANY_TOP)
-    if any(source.holds(one) for one in _RUN):
+    if any(source.holds(one) for one in _RUN) and _runs_texts(source):
         own = file.removesuffix(".py")
         found.update(f"={word}" for word in (own, *(word.decode("latin-1") for word in WORD.findall(imports))))
     if b"fire" in imports and source.holds(_BY_COMMAND):
@@ -105,6 +107,20 @@ def _looked_into(source: Source) -> list[str]:
     for owner in set(_found(source, *_EVALUATED)):
         found.update(_imported_with(source, owner) or {ANY_TOP, ANY_MEMBER})
     return sorted(found)
+
+
+def _runs_texts(source: Source) -> bool:
+    """Whether the code of a file does what one of `_RUN` tells of: comments and docstrings speak of it, too."""
+    try:
+        nodes = ast.walk(source.parse())
+    except SourceError:
+        return True
+    return any(
+        node.func.id in _RUNNERS
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        else isinstance(node, ast.Attribute) and node.attr == "modules"
+        for node in nodes
+    )
 
 
 def _found(source: Source, word: bytes, pattern: re.Pattern[bytes]) -> list[bytes]:

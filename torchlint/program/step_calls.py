@@ -9,6 +9,7 @@ from typing import Literal
 
 from ..facts import common_names, names
 from ..facts.module import Class, Function
+from ..facts.training import TRAINS
 from ..query.question import question
 from ..system.regex import regex
 from .project import Project
@@ -65,10 +66,17 @@ def _is_optimizer_step(project: Project, function: Function, call: ast.Call, fun
             argument == "closure" and bool(common_names.OPTIMIZER_NAME.search(last))
         )
     if common_names.OPTIMIZER_NAME.search(last):
-        return True
+        return not (isinstance(receiver, ast.Name) and _searches(project, function, call, receiver))
     if "sched" in last.lower() or "env" in last.lower() or last in ("prof", "profiler", "p", "pbar", "self"):
         return False
     return bool(project.value(function, func.value).kind == "optimizer")
+
+
+def _searches(project: Project, function: Function, call: ast.Call, optimizer: ast.Name) -> bool:
+    """Whether a step is known to be one of the project's own that takes no gradient: `RandomSamplingOptimizer(model).step()`."""
+    value = project.value(function, optimizer)
+    run = project.targets(function, call) if value.proven and not value.other_kinds else []
+    return bool(run) and not any(one.says(TRAINS) for one in run)
 
 
 def _own_backward(function: Function) -> bool:
