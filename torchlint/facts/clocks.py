@@ -310,16 +310,33 @@ def _subtracted(function: Function, end: ast.Call) -> str | None:
         and parent.left is end
         and isinstance(parent.right, ast.Name)
     ):
-        return parent.right.id
+        return parent.right.id if _is_kept(function, parent) else None
     if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name)):
         return None
     for load in function.flow.loads.get(parent.targets[0].id, ()):
         difference = function.flow.parents.get(load)
         if not (isinstance(difference, ast.BinOp) and isinstance(difference.op, ast.Sub) and difference.left is load):
             continue
-        if load.lineno >= end.lineno and isinstance(difference.right, ast.Name) and difference.right.id != load.id:
+        if load.lineno < end.lineno or not isinstance(difference.right, ast.Name) or difference.right.id == load.id:
+            continue
+        if _is_kept(function, difference):
             return difference.right.id
     return None
+
+
+def _is_kept(function: Function, time: ast.expr) -> bool:
+    """Whether anything asks for a time that was measured: not for `took = round(stop - start, 5)` that nothing reads."""
+    parent = function.flow.parents.get(time)
+    while isinstance(parent, ast.BinOp | ast.Call):
+        time, parent = parent, function.flow.parents.get(parent)
+    if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name)):
+        return not isinstance(parent, ast.Expr) or isinstance(time, ast.Call)
+    name = parent.targets[0].id
+    return isinstance(function.node, ast.Module) or any(
+        (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.Global | ast.Nonlocal) and name in node.names)
+        for node in ast.walk(function.node)
+    )
 
 
 def _around(function: Function, end: ast.Call, call: ast.Call) -> bool:
