@@ -881,6 +881,56 @@ def test_a_file_that_imports_one_that_is_nowhere(tmp_path: Path) -> None:
     assert [] == told(tmp_path, "trainers/old/moved.py", trainers__old__moved=MOVED)
 
 
+WHOLE = MOVED.replace("from .trainer", "from nets.trainer")
+BESIDE = WHOLE + "\nif __name__ == '__main__':\n    start(2)\n"
+NETS = {"nets__net": "Net = 1\n"}
+
+
+def packages(root: Path, *places: str) -> None:
+    for place in places:
+        (root / place).mkdir(parents=True, exist_ok=True)
+        (root / place / "__init__.py").touch()
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [("train", BESIDE), ("tools__train", BESIDE.replace("nets.", "tools.nets.")), ("nets__other", WHOLE)],
+)
+def test_a_file_that_imports_one_of_a_package_that_is_not_there(tmp_path: Path, place: str, text: str) -> None:
+    packages(tmp_path, "nets", "tools/tools/nets", "tools/tools", "tools")
+    assert [] == told(tmp_path, f"{place.replace('__', '/')}.py", **NETS, **{place: text})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nets__trainer": "Trainer = 1\n"},
+        {"nets__trainer__Trainer": "x = 1\n"},
+        {"lib__nets__trainer": "Trainer = 1\n"},
+        {"train": BESIDE.replace("nets.trainer", "nets")},
+        {"train": BESIDE.replace("nets.trainer", "other.trainer")},
+        {"train": BESIDE.replace("nets.trainer", "nets._trainer")},
+        {"train": BESIDE.replace("from nets", "if w:\n    from nets")},
+        {"train": WHOLE},  # which is no script
+        {"tools": "import nets\nnets.__path__ += ['elsewhere']\n"},
+        {"setup": "from setuptools import setup, Extension\nsetup(ext_modules=[Extension('nets.trainer', [])])\n"},
+    ],
+)
+def test_a_file_whose_package_may_have_another_part(tmp_path: Path, change: dict[str, str]) -> None:
+    packages(tmp_path, "nets", "lib", "lib/nets")
+    assert 1 == len(told(tmp_path, "train.py", **{**NETS, "train": BESIDE, **change}))
+
+
+def test_a_folder_that_is_no_package_may_be_one_of_several(tmp_path: Path) -> None:
+    assert 1 == len(told(tmp_path, "train.py", nets__net="Net = 1\n", train=BESIDE))
+
+
+def test_a_part_of_a_package_that_is_built(tmp_path: Path) -> None:
+    packages(tmp_path, "nets")
+    (tmp_path / "nets" / "trainer.so").touch()
+    assert 1 == len(told(tmp_path, "train.py", **NETS, train=BESIDE))
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from ..lint.run import Checked, Result, may_be_torch, prepared
 from ..program.configured import configurations, names_in
 from ..program.files import normal
-from ..program.installed import PAGES, is_for_others
+from ..program.installed import PAGES, is_for_others, is_installed, started
 from ..program.stated import demanded_by, manifests, packages
 from ..query.closures import Depends
 from ..settings.config import Settings, compiled_in
@@ -409,7 +409,9 @@ class _Sources(Mapping[str, Source]):
 def _key(settings: Settings, directory: str, paths: Iterable[str] = ()) -> bytes:
     """The key of an entry: digest of what is the same in all runs that may use it. A project that was moved keeps its own."""
     home = os.path.dirname(os.path.abspath(directory))
-    parts = [f"cwd={_relative(os.getcwd(), home)}", f"for others={is_for_others(str(settings.project))}"]
+    root = str(settings.project)
+    told = sorted(started(root)) if is_installed(root) else []
+    parts = [f"cwd={_relative(os.getcwd(), home)}", f"for others={is_for_others(root)}", f"started={told}"]
     others = {one.root: one for path in paths if (one := settings.at(path)) is not settings}
     for one in (settings, *(others[root] for root in sorted(others))):
         for field in fields(one):

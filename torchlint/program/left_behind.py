@@ -65,22 +65,46 @@ def _surely_imported(statement: ast.stmt) -> list[ast.ImportFrom]:
 
 
 def _lacks_file(project: Project, module: Module) -> bool:
-    """Whether a file imports, at its top, from one beside it that is not there: `from .trainer import Trainer` in a folder that it was moved to."""
-    missing = [one for one in _sure_imports(module) if one.level and _is_missing(project, module, one)]
+    """Whether a file imports, at its top, one of the project that is not there: `from .trainer import Trainer` in a folder that it was moved to."""
+    missing = [one for one in _sure_imports(module) if _is_missing(project, module, one)]
     return bool(missing) and not project.any_holds(_FINDS)
 
 
 def _is_missing(project: Project, module: Module, statement: ast.ImportFrom) -> bool:
     """Whether there is no file, folder or built part of the name that an import begins with."""
-    parts, own = (statement.module or "").split("."), project.home(module.path).split("/")
+    parts = (statement.module or "").split(".")
     # `from . import x` asks the package itself, and nobody tells what lies above the project.
-    if not parts[0] or statement.level > len(own) or any(one.startswith("_") or _MADE.search(one) for one in parts):
+    if not parts[0] or any(one.startswith("_") or _MADE.search(one) for one in parts):
         return False
-    place = "/".join((*own[: -statement.level], *parts))
+    above = _looked_for_in(project, module, statement.level, parts)
+    if above is None:
+        return False
+    place = "/".join((*above, *parts))
     inside = (path for alias in statement.names for path in project.called(alias.name))
     if any(project.home(path).startswith((f"{place}.", f"{place}/")) for path in (*project.called(parts[-1]), *inside)):
         return False
     return not project.lies(place) and not _is_built(project, parts[-1])
+
+
+def _looked_for_in(project: Project, module: Module, level: int, parts: list[str]) -> list[str] | None:
+    """The folders above which a module is looked for; None where that may be anywhere."""
+    own = project.home(module.path).split("/")
+    if level:
+        return own[:-level] if level <= len(own) else None
+    if len(parts) < 2 or project.find(".".join(parts), module) is not None:
+        return None
+    # Python looks first beside the script that it runs, and for parts of a package where it has found that.
+    likely = [own[:-1]] * module.source.holds(IS_SCRIPT) + [[]] * (own[0] == parts[0])
+    packages = {project.home(path) for path in project.called(parts[0])}
+    known = (folder for folder in likely if "/".join((*folder, parts[0], "__init__.py")) in packages)
+    elsewhere = any(_ends_with(project.home(path), parts) for path in project.called(parts[-1]))
+    return None if elsewhere else next(known, None)
+
+
+def _ends_with(place: str, parts: list[str]) -> bool:
+    """Whether a file may be what a dotted name stands for, from some folder on."""
+    tail = "/".join(parts)
+    return f"/{place}".endswith((f"/{tail}.py", f"/{tail}/__init__.py"))
 
 
 def _is_not_imported(project: Project, module: Module) -> bool:
