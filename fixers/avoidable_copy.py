@@ -14,6 +14,7 @@ _CAST_ELSEWHERE = "a number that an integer dtype can't hold may become another 
 _OTHER_CLASS = "what an operator of another class gives may be something that this class keeps"
 _OTHER_GRAPH = "what looks at the graph finds another operation in it"
 _OTHER_LAYOUT = "a tensor in the layout of MKL-DNN can't be copied so"
+_OTHER_STRIDES = "what is joined of parts with other strides may have other strides itself"
 _KEPT = "where autograd is on after all, it keeps the result as it is for the backward pass"
 _GRAPHS = rb"\bgrad_fn\b|\bnext_functions\b|\bmake_dot\b"
 """How a program looks at the graph of a tensor."""
@@ -53,9 +54,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _left_out(site: Site, told: copies.Needless) -> str:
-    """What a program may do otherwise without a clone of what it has just made, or only adds; "" where that is nothing."""
+    """What a program may do otherwise without a clone of what it has just made, or only adds or joins; "" where that is nothing."""
     if not all(site.surely_tensor(one) for one in (told.made, told.beside) if one is not None):
         return _OTHER_CLASS
+    if told.joined:
+        return _OTHER_STRIDES
     alone = (
         told.beside is not None
         or isinstance(told.made, ast.Subscript)

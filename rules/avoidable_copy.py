@@ -43,7 +43,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
     `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`) or picked by a
     tensor of places or a mask (`x[torch.randperm(n)].clone()`), and one that is only
-    added to something (`x + self.table[:n].clone().detach()`).
+    added to something (`x + self.table[:n].clone().detach()`) or joined (`torch.cat([keys[:n].detach().clone(), keys[n:]])`).
 
     ## Why is this slow?
 
@@ -94,7 +94,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
     It is unsafe where the dtype is not known to be a floating one: a number that an integer can't hold becomes another
     one on the host than on the device, and the cast may happen on either.
-    A clone of a new tensor, and one that is only added, is left out. Of what autograd would keep that is safe behind `torch.no_grad()` itself, in the
+    A clone of a new tensor, and one that is only added or joined, is left out. Of what autograd would keep that is safe behind `torch.no_grad()` itself, in the
     same function; where only callers or a condition switch autograd off, it is unsafe.
     All of it is unsafe where something else than a tensor may come on another way: what callers give without an
     annotation, what an attribute holds, what an operator makes of an object whose class may take it over.
@@ -163,13 +163,16 @@ def _doubled(site: Site) -> Iterator[Finding]:
     found = copies.doubled(site.flow, site.call)
     made = site.part("x")
     beside = copies.added_to(site.flow, site.call)
-    if found is None and beside is None and not isinstance(made, ast.Call | ast.BinOp | ast.Subscript):
+    join = copies.joined(site.flow, site.call, site.resolve)
+    if found is None and beside is None and join is None and not isinstance(made, ast.Call | ast.BinOp | ast.Subscript):
         return
     if site.role == "test" or site.in_compiled:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
     repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
-    if not (sampled or repeated or site.hot or site.in_forward) or not site.receiver.is_tensor:
+    if not (sampled or repeated or site.hot or site.in_forward):
+        return
+    if not site.receiver.is_tensor and (join is None or site.receiver):  # what is joined is a tensor
         return
     plain = not site.call.args and not site.call.keywords
     new = plain and (
@@ -181,6 +184,9 @@ def _doubled(site: Site) -> Iterator[Finding]:
     elif plain and beside is not None and not site.receiver.other_kinds:
         message = f"`{site.short()}` copies a tensor that is only added: the sum is a tensor of its own"
         yield site.finding(message, told=copies.Needless(made, beside))
+    elif plain and join is not None and not site.receiver.other_kinds:
+        message = f"`{site.short()}` copies a tensor that is only joined: `{site.short(join.func)}` copies it anyway"
+        yield site.finding(message, told=copies.Needless(made, joined=True))
     elif found is not None and site.value(found.tensor).is_tensor:
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
         yield site.finding(message, at=found.whole, told=found)

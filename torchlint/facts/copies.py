@@ -33,6 +33,12 @@ _PLAIN = frozenset(("dtype", "device", "other", "non_blocking"))
 _FRESH = frozenset("cat stack matmul bmm where log cumsum repeat".split())
 """Operations that write a tensor of their own in every case, as functions of torch and as methods."""
 _PRODUCTS = frozenset("matmul bmm mm".split())
+_JOINS = frozenset("cat concat concatenate stack hstack vstack dstack".split())
+"""Functions of torch that write what they are given into a tensor of its own."""
+_MOST_JOINED = 16
+"""Of more parts than these it is not asked whether they run code."""
+_COPIES = frozenset(("clone", "detach"))
+"""Methods that leave their tensor as it is."""
 _SAVED = frozenset("exp sqrt sigmoid tanh softmax log_softmax".split())
 """Such operations whose backward pass needs their result: nobody may write to it."""
 _PLACES = frozenset("randperm arange multinomial nonzero argsort LongTensor".split())
@@ -65,6 +71,8 @@ class Needless(NamedTuple):
     """What is copied."""
     beside: ast.expr | None = None
     """What the copy is added to, where it is only an operand."""
+    joined: bool = False
+    """Whether the copy is only joined with others, which copies it again."""
 
 
 def is_multiplied(flow: Flow, copy: ast.expr, resolve: Resolve) -> bool:
@@ -103,16 +111,48 @@ def added_to(flow: Flow, clone: ast.Call) -> ast.expr | None:
 
     The result has memory of its own, and autograd keeps neither operand of a sum.
     """
-    method = flow.parents.get(clone)
-    after = flow.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "detach" else None
-    copy = after if isinstance(after, ast.Call) and after.func is method else clone
+    copy = _copy(flow, clone)
     total = flow.parents.get(copy)
     if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add | ast.Sub):
         return None
     if total.right is copy:
         return total.left
-    calls = any(isinstance(part, _WRITING) for part in ast.walk(total.right))
-    return total.right if not calls else None
+    return total.right if not _runs_code(total.right) else None
+
+
+def joined(flow: Flow, clone: ast.Call, resolve: Resolve) -> ast.Call | None:
+    """The `torch.cat([x.clone(), y])` of a `.clone()`, or `.clone().detach()`, where nothing can write to its source before that.
+
+    The result has memory of its own, and autograd keeps nothing of what it is made of.
+    """
+    copy = _copy(flow, clone)
+    parts = flow.parents.get(copy)
+    call = flow.parents.get(parts) if isinstance(parts, ast.List | ast.Tuple) else None
+    if not isinstance(parts, ast.List | ast.Tuple) or not isinstance(call, ast.Call) or call.args[:1] != [parts]:
+        return None
+    home, _, name = (resolve(call.func) or "").rpartition(".")
+    if home != "torch" or name not in _JOINS or len(parts.elts) > _MOST_JOINED:
+        return None
+    later = (*parts.elts[parts.elts.index(copy) + 1 :], *call.args[1:], *(keyword.value for keyword in call.keywords))
+    plain = all(keyword.arg in ("dim", "axis") for keyword in call.keywords)
+    return call if plain and not any(_runs_code(part) for part in later) else None
+
+
+def _copy(flow: Flow, clone: ast.Call) -> ast.Call:
+    """A `.clone()`, or the `.clone().detach()` that it stands in."""
+    method = flow.parents.get(clone)
+    after = flow.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "detach" else None
+    return after if isinstance(after, ast.Call) and after.func is method else clone
+
+
+def _runs_code(node: ast.expr) -> bool:
+    return any(isinstance(part, _WRITING) and not _only_copies(part) for part in ast.walk(node))
+
+
+def _only_copies(node: ast.AST) -> bool:
+    """`x.clone()`, `x.detach()`"""
+    func = node.func if isinstance(node, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr in _COPIES
 
 
 def fresh(node: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value], *, grad_off: bool) -> bool:
