@@ -172,7 +172,9 @@ def _doubled(site: Site) -> Iterator[Finding]:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
     repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
-    if not (sampled or repeated or site.hot or site.in_forward) or not site.receiver.is_tensor:
+    if not (sampled or repeated or site.hot or site.in_forward):
+        return
+    if not site.receiver.is_tensor and (again not in copies.JOINS or site.receiver):  # what is joined is a tensor
         return
     plain = not site.call.args and not site.call.keywords
     new = plain and (

@@ -43,7 +43,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, and `torch.stack([x[i] for i in rows])`, which picks them one by one: in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row or writes it into another tensor (`losses[n] = loss[i]`), and `torch.stack([x[i] for i in rows])`, which picks them one by one: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -355,7 +355,22 @@ def _carried(loop: ast.For) -> set[str]:
     stored = {
         n.id for one in loop.body for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
-    return _read_first(loop.body, stored, set())
+    return _read_first(loop.body, stored, set()) - _counted(loop)
+
+
+def _counted(loop: ast.For) -> set[str]:
+    """The names that each turn adds a number to, and that nothing else binds: `n += 1` is told by the turn."""
+    steps = (one for one in loop.body if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add))
+    counted = {
+        one.target.id for one in steps if isinstance(one.target, ast.Name) and isinstance(one.value, ast.Constant)
+    }
+    stores = [
+        node.id
+        for one in loop.body
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in counted
+    ]
+    return {name for name in counted if stores.count(name) == 1}
 
 
 def _read_first(block: list[ast.stmt], stored: set[str], bound: set[str]) -> set[str]:
@@ -403,6 +418,8 @@ def _operands(site: Site, node: ast.AST) -> list[ast.expr]:
         return [] if asked or not all(isinstance(side, ast.Subscript) for side in sides) else sides
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
         return [node.value]  # `rewards[i, start:] += scores[i]`
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        return [node.value] if site.value(node.targets[0].value).is_tensor else []  # `losses[n] = loss[i]`
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Subscript):
         if site.value(node.value).kind == "ndarray":
             return [node.slice]  # waits for the device

@@ -433,6 +433,13 @@ def test_files_that_only_define_what_runs_on_an_accelerator(files: Files, expect
         ("contest/model.py", "", "library"),
         ("train.py", "if __name__ == '__main__':\n    main()", "script"),
         ("test_model.py", "if __name__ == '__main__':\n    main()", "test"),
+        # What holds no test that pytest would find, and evaluates a model on the data of a loader.
+        ("tools/test_net.py", "def perform_test(test_loader, model):\n    model.eval()\n    assert x", "library"),
+        ("test_kitti.py", "evaluate(DataLoader(x), net)\nif __name__ == '__main__':\n    main()", "test"),
+        ("test_net.py", "def test_net(net):\n    net.eval()\n    for x in make_loader():\n        net(x)", "test"),
+        ("tests/test_net.py", "def evaluate(test_loader, model):\n    model.eval()", "test"),
+        ("test_net.py", "class TestNet:\n    def run(self, loader):\n        self.net.eval()", "test"),
+        ("test_helpers.py", "def evaluate(model):\n    model.eval()", "test"),
         ("model_test.py", "", "test"),
         ("conftest.py", "", "test"),
         ("tests/util.py", "", "test"),

@@ -1449,3 +1449,24 @@ def test_what_is_made_of_what_only_a_test_tells_of_may_live_anywhere(
     value_of: ValueOf, code: str, expected: str
 ) -> None:
     assert expected == value_of(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        # Where there is an accelerator it is fetched from there, and else it lies on the host already.
+        ("x = net(x.cuda())\nif args.cuda:\n    x = x.cpu()\nx", "cpu"),
+        ("x = net(x.cuda())\nif cfg.NUM_GPUS:\n    x = x.cpu()\nx", "cpu"),
+        ("x = net(x.cuda())\nif torch.cuda.is_available():\n    x = x.cpu()\nx", "cpu"),
+        ("x = net(x.cuda())\nx = x.cpu() if args.use_gpu else x\nx", "cpu"),
+        ("x = net(x.cuda())\nx = x.cpu() if args.keep else x\nx", "accelerator"),
+        ("x = net(x.cuda())\nif args.keep:\n    x = x.cpu()\nx", "accelerator"),
+        ("x = net(x.cuda())\nif cfg.NUM_GPUS > 1:\n    x = x.cpu()\nx", "accelerator"),
+        ("x = net(x.cuda())\nif args.cuda:\n    x = x * 2\nx", "accelerator"),
+        ("x = torch.ones(2)\nif args.cuda:\n    x = x.cuda()\nx", "accelerator"),
+    ],
+)
+def test_what_a_program_fetches_where_there_is_an_accelerator(
+    value_of: Callable[[str], str], code: str, expected: str
+) -> None:
+    assert f"@{expected}" in value_of(f"net = torch.nn.Linear(2, 2).cuda()\nx = torch.rand(2)\n{code}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from . import batches, module_calls, moves, names, narrowing, operations
+from . import batches, fetched, module_calls, moves, names, narrowing, operations
 from .bindings import (
     Around,
     Assigned,
@@ -154,7 +154,7 @@ def _joined(values: Evaluator, binding: Joined) -> Value:
     held = holds(values, binding.test) if binding.test is not None else None
     if held is not None:
         return values.bound(binding.one if held else binding.other)
-    return join(values.bound(binding.one), values.bound(binding.other))
+    return fetched.joined(values, binding.test, values.bound(binding.one), values.bound(binding.other))
 
 
 def _changed(values: Evaluator, binding: Changed) -> Value:

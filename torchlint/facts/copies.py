@@ -47,10 +47,12 @@ _WRITING = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 _HOMES = ("torch", "torch.nn.functional")
 
 
-JOINS = frozenset("cat concat concatenate stack hstack vstack".split())
+JOINS = frozenset("cat concat concatenate stack hstack vstack dstack".split())
 """Operations that write several tensors into one."""
 _TURNS = frozenset("flip fliplr flipud roll rot90".split())
 """Operations that write what they are given anew, in another order, and of which autograd keeps no operand."""
+_MOST_JOINED = 16
+"""Of more parts than these it is not asked whether they run code."""
 _PASSED = ("clone", "detach")
 
 
@@ -139,6 +141,8 @@ def copied_again(flow: Flow, clone: ast.Call, resolve: Resolve) -> str:
     if given[0] is not (joined or copy):
         return ""
     home, _, name = (resolve(call.func) or "").rpartition(".")
+    if joined is not None and len(joined.elts) > _MOST_JOINED:
+        return ""
     behind = joined.elts[joined.elts.index(copy) + 1 :] if joined is not None else []
     known = home == "torch" and name in (JOINS if joined is not None else _TURNS)
     return name if known and _is_calm([*behind, *given[1:]]) else ""

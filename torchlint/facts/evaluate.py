@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from ..query.database import Database
-from . import fixed_options, names, operations, operator_results
+from . import fetched, fixed_options, names, operations, operator_results
 from . import torch_table as table
 from .binding_values import BINDINGS
 from .call_values import CASTS, call
@@ -116,7 +116,7 @@ def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:
         held = holds(values, node.test)
     if held is not None:
         return values.expr(node.body if held else node.orelse)
-    return join(values.expr(node.body), values.expr(node.orelse))
+    return fetched.joined(values, node.test, values.expr(node.body), values.expr(node.orelse))
 
 
 def _tuple(values: Evaluator, node: ast.Tuple) -> Value:

@@ -32,8 +32,8 @@ _BETWEEN |= frozenset("unsqueeze squeeze view reshape repeat t transpose permute
 _TURNED = frozenset(("T", "mT"))
 _OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
 _REARRANGE = frozenset(("einops.rearrange", "einops.repeat", "einops.reduce"))
-_REARRANGE |= {"torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad"}
-"""What gives the elements of its first argument in another shape; the others are its pattern, sizes and numbers."""
+_REARRANGE |= {"torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad", "dgl.graph"}
+"""What gives the elements of its first argument in another shape, or a graph with them for edges; the others are its pattern, sizes and numbers."""
 _PAIRS = frozenset(("torch.triu_indices", "torch.tril_indices"))
 _NO_TENSORS = frozenset(("number", "str", "none", "dtype"))
 _STEPS = 8
@@ -307,8 +307,13 @@ def _looked_into(place: Place, node: ast.expr, steps: int, before: bool) -> tupl
 
 
 def _one_hot(place: Place, made: ast.Call) -> ast.Call | None:
-    """The factory of `torch.zeros(n, classes).scatter_(1, labels.view(-1, 1), 1)`, which only gets a number where indices say."""
+    """The factory of `torch.zeros(n, classes).scatter_(1, labels.view(-1, 1), 1)`, which only gets a number where indices say, or `F.one_hot(labels)` of a batch."""
     func = made.func
+    if place.resolve(func) == "torch.nn.functional.one_hot":
+        labels = place.value(made.args[0]) if made.args else None
+        if labels is None or not labels.is_tensor:
+            return None
+        return made if labels.from_loader and labels.on_cpu and not labels.managed else None
     if not (
         isinstance(func, ast.Attribute) and func.attr in ("scatter_", "scatter") and isinstance(func.value, ast.Call)
     ):

@@ -8,9 +8,14 @@ from . import syntax
 from .flow import Loop
 from .nodes import names_in, root_of, steps
 from .place import Place
+from .uses import assigned
 
 _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 """Functions that leave what they are given as it is."""
+_MOST_USES = 40
+"""A name that stands in more places holds more than numbers that are gathered and sent."""
+_STEPS = 6
+"""How many operations and names lead to a number at most."""
 
 
 def stays_same(place: Place, data: ast.expr) -> bool:
@@ -58,6 +63,66 @@ def only_grows(place: Place, data: ast.expr) -> bool:
         method for load in place.flow.loads.get(data.id, ()) if _within(loop, load) and (method := _method(place, load))
     ]
     return bool(inside or called) and all(method in ("append", "extend") for method in called)
+
+
+def is_gathered(place: Place, data: ast.expr) -> bool:
+    """Whether the data is a list that loops fill with numbers, one by one, for this place: `lengths.append(len(row))`, `rows[i].append(0)`."""
+    if not isinstance(data, ast.Name) or data.id in place.flow.globals or data.id in place.flow.parameters:
+        return False
+    flow, around = place.flow, place.flow.loops(place.target)
+    if len(flow.loads.get(data.id, ())) + len(flow.stores.get(data.id, ())) > _MOST_USES:
+        return False
+    # What another branch calls so, and what gets the name now, is another thing.
+    begins = [store for store in flow.stores.get(data.id, ()) if not syntax.exclusive(flow, store, data)]
+    begins = [store for store in begins if flow.statement(store) is not place.statement]
+    if len(begins) != 1 or flow.loops(begins[0]) != around or not _is_empty(place, begins[0]):
+        return False
+    loads = (load for load in flow.loads.get(data.id, ()) if load.lineno < data.lineno)
+    gathered = [(load, call) for load in loads if (call := _changed_by(place, load)) is not None]
+    return bool(gathered) and all(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "append"
+        and len(call.args) == 1
+        and len(flow.loops(load)) > len(around)
+        and _is_single(place, call.args[0], _STEPS)
+        for load, call in gathered
+    )
+
+
+def _is_empty(place: Place, store: ast.Name) -> bool:
+    """`rows = []`, `rows = [[] for _ in range(n)]`"""
+    made = syntax.given_to_target(place.flow, store)
+    made = made.elt if isinstance(made, ast.ListComp) else made
+    return isinstance(made, ast.List) and not made.elts
+
+
+def _changed_by(place: Place, load: ast.Name) -> ast.Call | None:
+    """The method that is called of a list, or of one of its rows: `rows.append(row)`, `rows[i].append(1)`."""
+    owner: ast.AST = load
+    use = place.flow.parents[owner]
+    if isinstance(use, ast.Subscript) and use.value is owner:
+        owner, use = use, place.flow.parents[use]
+    call = place.flow.parents[use] if isinstance(use, ast.Attribute) else None
+    return call if isinstance(call, ast.Call) and call.func is use else None
+
+
+def _is_single(place: Place, node: ast.expr, steps: int) -> bool:
+    """Whether an expression is one number, or calculated of such and of elements of arrays."""
+    if not steps:
+        return False
+    if isinstance(node, ast.UnaryOp):
+        return _is_single(place, node.operand, steps - 1)
+    if isinstance(node, ast.BinOp):
+        return _is_single(place, node.left, steps - 1) and _is_single(place, node.right, steps - 1)
+    value = place.value(node)
+    if value.kind == "number":
+        return not value.other_kinds
+    if isinstance(node, ast.Subscript):
+        return place.value(node.value).kind == "ndarray" and not isinstance(node.slice, ast.Slice)
+    if isinstance(node, ast.Name):
+        made = assigned(place.function, node)
+        return made is not None and made is not node and _is_single(place, made, steps - 1)
+    return False
 
 
 def _is_extended(place: Place, store: ast.Name) -> bool:

@@ -13,6 +13,8 @@ from .uses import assigned
 _SIZES = frozenset(("shape", "ndim"))
 _SIZE_METHODS = frozenset(("size", "dim", "numel"))
 _LIBRARIES = ("torch.", "numpy.", "math.", "itertools.", "random.")
+_CALLERS = 4
+"""Through how many functions it is followed from where a script comes to a call."""
 _OF_LISTS = frozenset(("append", "extend", "insert", "pop", "items", "keys", "values", "get"))
 
 
@@ -27,7 +29,23 @@ def on_call(place: Place, target: ast.expr) -> bool:
     if place.rare or not _is_given(place, given) or _precedes_loop(place) or _is_kept(place):
         return False
     calls = [place.at(site.function, site.call) for site in place.callers(place.function)]
-    return not calls or not all(call.rare or _is_kept(call) for call in calls)
+    return not calls or not all(call.rare or _is_kept(call) or _is_once(call, place, _CALLERS) for call in calls)
+
+
+def _is_once(call: Place, place: Place, depth: int) -> bool:
+    """Whether a script comes to a call once: at its top, or in functions that are called so, or rarely, and from nowhere else.
+
+    What the file of a place does with its functions, it may do to try them.
+    """
+    function = call.function
+    if call.flow.loops(call.target) or call.flow.comprehension(call.target) is not None:
+        return False
+    if isinstance(function.node, ast.Module):
+        return function.module is not place.function.module
+    if not depth or function.cls is not None or function.decorators:
+        return False
+    callers = [call.at(site.function, site.call) for site in call.callers(function)]
+    return bool(callers) and all(one.rare or _is_once(one, place, depth - 1) for one in callers)
 
 
 def precedes_runs(place: Place) -> bool:

@@ -23,6 +23,8 @@ _TAKES = (b"parse_args(", b"@hydra.main", b"load_state_dict(")
 """What a program that evaluates does first: it takes options, or what was trained."""
 _TRAINS = (b".backward(", b"DataLoader(", b"__main__")
 """What a program holds that trains on data, and asserts nothing."""
+_EVALUATION = (b".eval()", b"oader")
+"""What a program holds that evaluates a model on data: `perform_test(test_loader, model)`."""
 _OF_PYTEST = regex(rb"(?m)^\s*(?:async )?def test_\w*\(\s*(?:self)?\s*\)")
 _CASES = regex(rb"class Test(?!er\b)")
 """A class of tests; a `Tester` runs a model."""
@@ -69,6 +71,8 @@ def runs_a_program(place: str, source: Source) -> bool:
     if not place.endswith("_test.py"):
         if all(word in data for word in _TRAINS) and not any(word in data for word in (b"def test", b"assert")):
             return True
+        if b"def test_" not in data and all(word in data for word in _EVALUATION):
+            return True  # pytest finds no test there
         if b"assert" not in data and _GIVEN_LOADER.search(data) is not None:
             return True
         return (any(word in data for word in _TAKES) or calls_tests(source)) and _OF_PYTEST.search(data) is None
