@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..system.regex import regex
 from . import batches, module_calls, moves, names, narrowing, operations
 from .bindings import (
     Around,
@@ -30,7 +31,7 @@ from .left_out import left_out
 from .literals import holds
 from .members import attribute_of, member
 from .module import key_of
-from .nodes import elements
+from .nodes import elements, root_of
 from .promises import promised
 from .values import (
     LIKELY,
@@ -48,6 +49,7 @@ from .values import (
     sequence,
 )
 
+_ACCELERATOR = regex(r"(?i)gpu|cuda")
 KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 
@@ -154,7 +156,28 @@ def _joined(values: Evaluator, binding: Joined) -> Value:
     held = holds(values, binding.test) if binding.test is not None else None
     if held is not None:
         return values.bound(binding.one if held else binding.other)
+    if binding.test is not None and _is_fetched(values, binding.one, binding.test):
+        return values.bound(binding.one)
     return join(values.bound(binding.one), values.bound(binding.other))
+
+
+def _is_fetched(values: Evaluator, one: Binding, test: ast.expr) -> bool:
+    """`if cfg.NUM_GPUS: x = x.cpu()`: what is on the device goes to the host, and where there is none, it was there."""
+    if not isinstance(one, Assigned) or not isinstance(one.node, ast.Call):
+        return False
+    func = one.node.func
+    if not isinstance(func, ast.Attribute) or func.attr != "cpu":
+        return False
+    parents, fetched = values.function.flow.parents, root_of(func.value, ast.Call, ast.Attribute)
+    statement = parents.get(one.node)
+    if fetched is None or not isinstance(statement, ast.Assign) or key_of(statement.targets[0]) != fetched.id:
+        return False
+    around = parents.get(statement)
+    if not isinstance(around, ast.If) or around.orelse:
+        return False
+    asked = test.left if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Gt | ast.GtE) else test
+    parts = names.chain(asked.func if isinstance(asked, ast.Call) else asked) or ()
+    return any(_ACCELERATOR.search(part) for part in parts)
 
 
 def _changed(values: Evaluator, binding: Changed) -> Value:
