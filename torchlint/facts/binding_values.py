@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from ..system.regex import regex
 from . import batches, module_calls, moves, names, narrowing, operations
 from .bindings import (
     Around,
@@ -27,11 +26,12 @@ from .bindings import (
 )
 from .elements import element, goes_over, iterated_by, known_key, subscript
 from .evaluator import Evaluator, Reader
+from .fetched import fetched
 from .left_out import left_out
 from .literals import holds
 from .members import attribute_of, member
 from .module import key_of
-from .nodes import elements, root_of
+from .nodes import elements
 from .promises import promised
 from .values import (
     LIKELY,
@@ -49,7 +49,6 @@ from .values import (
     sequence,
 )
 
-_ACCELERATOR = regex(r"(?i)gpu|cuda")
 KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 
@@ -162,22 +161,17 @@ def _joined(values: Evaluator, binding: Joined) -> Value:
 
 
 def _is_fetched(values: Evaluator, one: Binding, test: ast.expr) -> bool:
-    """`if cfg.NUM_GPUS: x = x.cpu()`: what is on the device goes to the host, and where there is none, it was there."""
-    if not isinstance(one, Assigned) or not isinstance(one.node, ast.Call):
+    """`if cfg.NUM_GPUS: x = x.cpu()`, and nothing else where there is none."""
+    name = fetched(test, one.node) if isinstance(one, Assigned) else None
+    if name is None:
         return False
-    func = one.node.func
-    if not isinstance(func, ast.Attribute) or func.attr != "cpu":
-        return False
-    parents, fetched = values.function.flow.parents, root_of(func.value, ast.Call, ast.Attribute)
+    assert isinstance(one, Assigned)
+    parents = values.function.flow.parents
     statement = parents.get(one.node)
-    if fetched is None or not isinstance(statement, ast.Assign) or key_of(statement.targets[0]) != fetched.id:
+    if not isinstance(statement, ast.Assign) or key_of(statement.targets[0]) != name:
         return False
     around = parents.get(statement)
-    if not isinstance(around, ast.If) or around.orelse:
-        return False
-    asked = test.left if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Gt | ast.GtE) else test
-    parts = names.chain(asked.func if isinstance(asked, ast.Call) else asked) or ()
-    return any(_ACCELERATOR.search(part) for part in parts)
+    return isinstance(around, ast.If) and not around.orelse
 
 
 def _changed(values: Evaluator, binding: Changed) -> Value:

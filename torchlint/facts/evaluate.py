@@ -12,6 +12,7 @@ from .binding_values import BINDINGS
 from .call_values import CASTS, call
 from .elements import element, subscript
 from .evaluator import Evaluator, Reader, World
+from .fetched import fetched, source
 from .literals import holds
 from .members import attribute
 from .module import Function
@@ -116,6 +117,9 @@ def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:
         held = holds(values, node.test)
     if held is not None:
         return values.expr(node.body if held else node.orelse)
+    name = fetched(node.test, node.body)
+    if name is not None and name == source(node.orelse):
+        return values.expr(node.body)
     return join(values.expr(node.body), values.expr(node.orelse))
 
 

@@ -120,10 +120,10 @@ def _are_numbers(place: Place, given: Collection[ast.expr]) -> bool:
     return bool(given) and all(place.value(one).kind == "number" for one in given)
 
 
-def _is_reached(statement: ast.If, node: ast.expr) -> bool:
+def _is_reached(statement: ast.stmt, node: ast.expr) -> bool:
     """`if loss.item() < 1e-7: break`, which no NaN leads to."""
-    match statement.test:
-        case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[limit]):
+    match statement:
+        case ast.If(test=ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[limit])):
             return contains(left, node) and not names_in(limit) - {"self"}
     return False
 
