@@ -161,11 +161,20 @@ def _of_lambda(site: Site) -> Iterator[Finding]:
     assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
     for function, call in _calls(site).get(statement.targets[0].id, ()):
         place = site.at(function, call)
-        if place.hot is None or len(call.args) != 1 or reads.device_tensor(place, call.args[0]) is None:
+        if len(call.args) != 1 or not (place.hot or _is_told_of_evaluation(place)):
+            continue
+        if reads.device_tensor(place, call.args[0]) is None:
             continue
         if not logging_calls.is_logged(place, call) and not host_needs.host_needs(place, call):
             message = f"`{place.short()}` copies to the host and waits for the device {frequency.how_often(place)}"
             yield place.finding(message, severity="info", related=place.why_hot())
+
+
+def _is_told_of_evaluation(place: Site) -> bool:
+    """Whether a copy in an evaluation loop is told of where everything is."""
+    if place.warm is None or not place.settings.preview or frequency.severity(place) is None:
+        return False
+    return not collected.is_written(place)
 
 
 def _calls(site: Site) -> dict[str, list[tuple[Function, ast.Call]]]:

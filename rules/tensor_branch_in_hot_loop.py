@@ -47,7 +47,7 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Behind a condition that holds once in many steps, and where a generation loop has to know its end, but for a counter
-    that is kept on the device. Tests of
+    that is kept on the device. Nor is what decides whether the optimizer steps on its gradients reported. Tests of
     shapes, dtypes, devices and of `None` read nothing and are not reported; nor are tensors in host memory.
 
     ## Bad
@@ -104,6 +104,8 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     place = site.at(site.function, found)
     level = frequency.severity(place)
     if level is None or (level == "info" and loop_ends.decides(place, found)) or _first(site) is not branch:
+        return
+    if loop_ends.decides_step(place, found):
         return
     if logging_calls.is_logged(site, found) or any(
         not _in_message(site, one) for one in reads.scalar_reads(site, site.statement)

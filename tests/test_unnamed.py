@@ -153,6 +153,13 @@ def test_a_mask_in_another_shape() -> None:
     assert "y = x[turns]" not in found("turns = rounds.view(1)\nrounds = turns.view(1)\ny = x[turns]\n")
 
 
+def test_a_row_of_a_mask() -> None:
+    kept = "all_kept = x > 0\nfor i in range(n):\n    kept = all_kept[i]\n"
+    assert "y = x[kept]" in found(f"{kept}    y = x[kept]\n")
+    assert "y = x[kept]" not in found("".join([kept.replace(">", "+").replace("kept", "rows"), "    y = x[rows]\n"]))
+    assert "y = x[row]" not in found("all = x > 0\nrow = all[0].sum(1)\ny = x[row]\n")
+
+
 def test_a_file_without_torch() -> None:
     assert [] == found("y = x[x > 0]\n", before="import numpy\n")
 

@@ -463,6 +463,24 @@ def test_a_class_that_a_package_hands_on_and_nobody_takes(tmp_path: Path, all_na
     assert [6] == told(tmp_path, "nets/classes.py", nets__classes=CLASSES, main=main)
 
 
+@pytest.mark.parametrize(
+    ("run", "lines"),
+    [
+        ("from nets import tools\n\neval(kind)()\n", [6]),
+        ("from parts import *\n\neval(kind)()\n", [6]),
+        ("from nets import *\n\nNet().eval()\n", [6]),
+        ("from nets import *\n\neval(kind)()\n", [6, 11, 18]),
+        ("from .nets import *\n\nglobals()[kind]()\n", [6, 11, 18]),
+        ("from nets.nets import *\n\neval(kind)()\n", [6]),
+    ],
+)
+def test_a_text_that_finds_all_that_a_package_hands_out(tmp_path: Path, run: str, lines: list[int]) -> None:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "__init__.py").write_text("from .classes import *\n")
+    main = RUN.replace("lib.", "nets.")
+    assert lines == told(tmp_path, "nets/classes.py", nets__classes=CLASSES, main=main, other=run)
+
+
 def test_an_object_of_a_package_has_nothing_of_its_other_files(tmp_path: Path) -> None:
     main = RUN.replace("lib.", "nets.") + "    from nets.tools import options\n    getattr(options, name)\n"
     tools = "options = 1\n"
@@ -550,6 +568,7 @@ def test_a_class_whose_name_has_no_capital_letter(tmp_path: Path) -> None:
         ({"main": USING, "other": "import classes\n\n# the reward is eval(new) - eval(old)\n"}, [6]),
         ({"main": USING, "other": "import classes\n\nSAID = 'globals() is not asked'\n"}, [6]),
         ({"main": USING, "other": "import classes\n\n# eval(x)\nprint eval(x)\n"}, [6, 11, 18]),
+        ({"main": USING, "other": "from parts import *\n\nprint(eval(text))\n"}, [6]),
         ({"main": USING, "tests__other": "getattr(model, 'start_' + name)()\n"}, [6]),
         ({"main": USING, "other": "from classes import Spare as S\n"}, [6, 11]),
         ({"main": USING + "for name in ('start_again', 'end'):\n    getattr(net, name)()\n"}, [6, 18]),

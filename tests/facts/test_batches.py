@@ -248,7 +248,10 @@ there = torch.zeros(3).cuda()
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("add_self_loops(there)", "unknown"),
+        ("add_self_loops(there)[0]", "tensor @accelerator integer"),
+        ("add_self_loops(there)[1]", "unknown"),
+        ("from torch_sparse import coalesce\ncoalesce(there, None, 3, 3)[0]", "tensor @accelerator integer"),
+        ("import torch_sparse\ntorch_sparse.spspmm(there, x, 3, 3)", "unknown"),
         ("gnn.knn_graph", "name torch_geometric.nn.knn_graph"),
         ("gnn.something(there)", "unknown"),
         ("dgl.batch(graphs)", "unknown"),

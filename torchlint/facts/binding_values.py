@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from . import batches, fetched, module_calls, moves, names, narrowing, operations
+from . import batches, module_calls, moves, names, narrowing, operations
 from .bindings import (
     Around,
     Assigned,
@@ -26,6 +26,7 @@ from .bindings import (
 )
 from .elements import element, goes_over, iterated_by, known_key, subscript
 from .evaluator import Evaluator, Reader
+from .fetched import fetched
 from .left_out import left_out
 from .literals import holds
 from .members import attribute_of, member
@@ -154,7 +155,23 @@ def _joined(values: Evaluator, binding: Joined) -> Value:
     held = holds(values, binding.test) if binding.test is not None else None
     if held is not None:
         return values.bound(binding.one if held else binding.other)
-    return fetched.joined(values, binding.test, values.bound(binding.one), values.bound(binding.other))
+    if binding.test is not None and _is_fetched(values, binding.one, binding.test):
+        return values.bound(binding.one)
+    return join(values.bound(binding.one), values.bound(binding.other))
+
+
+def _is_fetched(values: Evaluator, one: Binding, test: ast.expr) -> bool:
+    """`if cfg.NUM_GPUS: x = x.cpu()`, and nothing else where there is none."""
+    name = fetched(test, one.node) if isinstance(one, Assigned) else None
+    if name is None:
+        return False
+    assert isinstance(one, Assigned)
+    parents = values.function.flow.parents
+    statement = parents.get(one.node)
+    if not isinstance(statement, ast.Assign) or key_of(statement.targets[0]) != name:
+        return False
+    around = parents.get(statement)
+    return isinstance(around, ast.If) and not around.orelse
 
 
 def _changed(values: Evaluator, binding: Changed) -> Value:

@@ -86,7 +86,7 @@ _ENCODED = Batch(LIKELY, device="cpu")
 _OBJECTS = frozenset(("instance", "module"))
 _LIBRARIES = frozenset(
     """torchvision timm transformers segmentation_models_pytorch monai torchaudio open_clip clip torch_geometric
-    torch_scatter dgl torchmeta""".split()
+    torch_scatter torch_sparse dgl torchmeta""".split()
 )
 """Those of whose functions `library` tells what they give."""
 _DICTIONARIES = frozenset(("OrderedDict", "defaultdict"))

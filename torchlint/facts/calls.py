@@ -8,8 +8,8 @@ from ..torch_api.operators import operator
 from . import torch_table as table
 from .arguments import Arguments, device_of
 from .batches import VIEWS, loader, view_of_mapping
-from .legacy_tensors import makes_on_device
-from .moves import MOVES, move, sent_by_type
+from .legacy_tensors import makes_on_device, makes_on_host
+from .moves import MOVES, fetched_by_type, move, sent_by_type
 from .nodes import argument_of, is_constant
 from .operator_results import INTEGERS, _is_boolean, mixed, operation
 from .values import (
@@ -189,6 +189,11 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
         return move(base, attr, args)
     if attr == "type" and makes_on_device(args.first):
         return sent_by_type(base, args.first)
+    if attr == "type" and makes_on_host(args.first):
+        made = operation(
+            operator("torch.Tensor.type"), node, Arguments([base, *args.positional], args.keywords, args.open)
+        )
+        return fetched_by_type(made, args.first) if made.kind == "tensor" else made
     if attr == "type" and args.first.kind == "dtype":
         return replace(move(base, "to", args), made_by=node)
     if attr == "pin_memory":

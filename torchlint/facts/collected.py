@@ -132,7 +132,7 @@ def _written(place: Place, loop: Loop) -> frozenset[str]:
     """The names of what is written to files behind a loop, and of what that was made of."""
     end = loop.end_lineno or loop.lineno
     calls = [call for name in _WRITERS for call in place.flow.calls_named(name) if call.lineno > end]
-    calls = [call for call in calls if not _is_checkpoint(place, call)]
+    calls = [call for call in calls if not is_checkpoint(place, call)]
     found = {name for call in calls for name in _read(call)}
     if not found:
         return frozenset()
@@ -144,7 +144,7 @@ def _written(place: Place, loop: Loop) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_checkpoint(place: Place, call: ast.Call) -> bool:
+def is_checkpoint(place: Place, call: ast.Call) -> bool:
     """`torch.save({"acc": acc, "net": net.state_dict()}, path)`: a model is written, and numbers that tell how good it is."""
     saved = call.args[0] if call.args and place.resolve(call.func) == "torch.save" else None
     if isinstance(saved, ast.Name):

@@ -35,8 +35,6 @@ ENVIRONMENT_NAME = regex(r"(?:^|_)(?:env|envs|robot)$")
 DEVICE_NAME = regex(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 PINS_NAME = regex(r"pin|(?:^|_)(?:cuda|gpu)$", re.IGNORECASE)
 """Options that have loaders pin: `args.pin_mem`, and where there is an accelerator, `use_cuda`."""
-ACCELERATORS_NAME = regex(r"(?:^|_)(?:cuda|gpus?)$", re.IGNORECASE)
-"""Options, and numbers, that say whether there is an accelerator: `args.cuda`, `cfg.NUM_GPUS`."""
 _DEVICE_WORDS = ("device", "rank", "gpu", "cuda", "gpu_id", "local_rank")
 
 

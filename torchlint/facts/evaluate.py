@@ -6,12 +6,13 @@ import ast
 from collections.abc import Mapping
 
 from ..query.database import Database
-from . import fetched, fixed_options, names, operations, operator_results
+from . import fixed_options, names, operations, operator_results
 from . import torch_table as table
 from .binding_values import BINDINGS
 from .call_values import CASTS, call
 from .elements import element, subscript
 from .evaluator import Evaluator, Reader, World
+from .fetched import fetched, source
 from .literals import holds
 from .members import attribute
 from .module import Function
@@ -116,7 +117,10 @@ def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:
         held = holds(values, node.test)
     if held is not None:
         return values.expr(node.body if held else node.orelse)
-    return fetched.joined(values, node.test, values.expr(node.body), values.expr(node.orelse))
+    name = fetched(node.test, node.body)
+    if name is not None and name == source(node.orelse):
+        return values.expr(node.body)
+    return join(values.expr(node.body), values.expr(node.orelse))
 
 
 def _tuple(values: Evaluator, node: ast.Tuple) -> Value:

@@ -1,29 +1,35 @@
-"""What a program fetches to the host where there is an accelerator."""
+"""What goes to the host where a program has an accelerator, and was there all along where it has none."""
 
 from __future__ import annotations
 
 import ast
 
+from ..system.regex import regex
 from . import names
-from .common_names import ACCELERATORS_NAME
-from .evaluator import Evaluator
-from .values import UNKNOWN, Value, join, replace
+from .nodes import is_constant, root_of
+
+_ACCELERATOR = regex(r"(?i)gpu|cuda")
 
 
-def joined(values: Evaluator, test: ast.expr | None, one: Value, other: Value) -> Value:
-    """What holds on both of two paths that a condition parts, of which the first is the one where it holds.
-
-    After `if args.cuda: x = x.cpu()` a tensor is on the host: where the condition does not hold, it was there all along.
-    """
-    both = one.kind == "tensor" and other.kind == "tensor"
-    if both and one.device == "cpu" != other.device and test is not None and _asks_for_accelerator(values, test):
-        other = replace(other, device="cpu")
-    return join(one, other)
+def fetched(test: ast.expr, node: ast.expr) -> str | None:
+    """The name that is copied to the host behind a test of the device: x of `if cfg.NUM_GPUS: x.detach().cpu()`; None otherwise."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "cpu":
+        return None
+    root = source(node.func.value)
+    return root if root is not None and _asks_for_accelerator(test) else None
 
 
-def _asks_for_accelerator(values: Evaluator, test: ast.expr) -> bool:
-    """`args.cuda`, `cfg.NUM_GPUS`, `torch.cuda.is_available()`"""
-    if isinstance(test, ast.Name | ast.Attribute):
-        return ACCELERATORS_NAME.search(names.last(test)) is not None
-    value = values.expr(test) if isinstance(test, ast.Call) else UNKNOWN
-    return value.kind == "number" and value.needs_accelerator
+def source(node: ast.expr) -> str | None:
+    """The name that something is of, through methods: x of `x.detach()`."""
+    root = root_of(node, ast.Call, ast.Attribute)
+    return root.id if root is not None else None
+
+
+def _asks_for_accelerator(test: ast.expr) -> bool:
+    """`cfg.NUM_GPUS > 0`, `torch.cuda.is_available()`, `x.is_cuda`"""
+    any_at_all = (
+        isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Gt) and is_constant(test.comparators[0], 0)
+    )
+    asked = test.left if any_at_all else test
+    parts = names.chain(asked.func if isinstance(asked, ast.Call) else asked) or ()
+    return any(_ACCELERATOR.search(part) for part in parts)

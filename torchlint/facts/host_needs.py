@@ -7,6 +7,7 @@ import itertools
 
 from ..system.regex import regex
 from . import common_names, names
+from .collected import is_checkpoint
 from .consumers import BINDS, GOES_THROUGH, adds_up, takes
 from .module import Function
 from .nodes import assigned_in
@@ -25,6 +26,8 @@ _NEEDS_HOST = (
 _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _NEEDS_HOST |= {"convert_to_tensor"}  # TensorFlow's, which takes arrays
+_SEARCHES = frozenset(("search", "search_knn"))
+"""What an index of FAISS is asked by, which takes arrays."""
 _PLOTS = regex(rb"matplotlib|pyplot|\bplt\b|\baxe?s?\b|\bfig\b|seaborn|plotly")
 """What a file holds that draws charts: elsewhere `scatter` is the method of a tensor, which takes an index."""
 _RECORDS = regex(rb"wavfile|soundfile|VideoWriter")
@@ -42,12 +45,24 @@ def host_needs(place: Place, node: ast.expr) -> bool:
     """
     source = place.function.module.source
     words = _NEEDS_HOST | {"write"} if source.holds(_RECORDS) else _NEEDS_HOST
+    if source.holds(b"faiss"):
+        words |= _SEARCHES
+    if _saves_models_alone(place):
+        words -= {"save"}
     if not source.holds(_PLOTS):
         words -= {"scatter"}
     if _is_number(place, node) and not _is_written_at_once(place, node):
         words = _NEEDS_HOST - _WRITES - _SHOWS
     taken = place.consumed_by(words, node) and _may_take(place, node, words)
     return taken or _is_action(place, node) or _is_told_environment(place)
+
+
+def _saves_models_alone(place: Place) -> bool:
+    """Whether what the function saves are models, perhaps with numbers that tell how good they are: `torch.save({"acc": acc, "net": net.state_dict()}, path)`."""
+    saves = place.flow.calls_named("save")
+    return bool(saves) and place.once(
+        ("saves models", place.flow), lambda: all(is_checkpoint(place, call) for call in saves)
+    )
 
 
 def _is_written_at_once(place: Place, copy: ast.expr) -> bool:

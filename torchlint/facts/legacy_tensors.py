@@ -42,6 +42,16 @@ def makes_on_device(constructor: Value) -> bool:
     return None not in devices and "cuda" in devices
 
 
+def makes_on_host(constructor: Value) -> bool:
+    """Whether a typed constructor makes tensors of the host, whatever the default type is: `torch.FloatTensor`."""
+    return (
+        constructor.kind == "name"
+        and constructor.class_name in CONSTRUCTORS
+        and constructor.class_name != "torch.Tensor"
+        and not any(CONSTRUCTORS.get(one.class_name, ("", "cuda"))[1] for one in constructor.choices or (constructor,))
+    )
+
+
 def is_new(place: Place, node: ast.expr) -> bool:
     """Whether an expression itself makes a tensor that has no gradients: `torch.zeros(2, 3)`, `torch.from_numpy(a)`."""
     if not isinstance(node, ast.Call) or place.resolve(node.func) not in NEW | {"torch.from_numpy"}:

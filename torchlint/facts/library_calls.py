@@ -18,6 +18,16 @@ _READ_FROM_FILES: dict[str, Value] = {
     "torchvision.transforms.functional.to_tensor": _ON_HOST,
 }
 
+_EDGES = frozenset(
+    (
+        "torch_geometric.utils.dense_to_sparse",
+        "torch_geometric.utils.add_self_loops",
+        "torch_geometric.utils.remove_self_loops",
+        "torch_sparse.coalesce",
+    )
+)
+"""What gives the edges of a graph, and what is known of each."""
+
 
 def library(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Value:
     """What functions of well-known libraries give: models, and what is read from files, which is on the host."""
@@ -30,6 +40,9 @@ def library(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
         return tensor(operator_results.mixed(*args.positional, *args.keywords.values()) or args.first.device)
     if name in ("torch_scatter.scatter_max", "torch_scatter.scatter_min"):
         return Tuple(items=(tensor(args.first.device), replace(tensor(args.first.device), integer=True)))
+    if name in _EDGES:
+        # What is known of each edge may be None.
+        return Tuple(items=(replace(tensor(args.first.device), integer=True), UNKNOWN))
     if name == "torch_geometric.utils.to_dense_batch":
         return Tuple(items=(tensor(args.first.device), replace(tensor(args.first.device), boolean=True)))
     if name.startswith(("torch_geometric.nn.", "dgl.nn.")):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from . import names
-from .flow import Loop, contains
+from . import common_names, names, uses
+from .flow import Flow, Loop, contains
 from .nodes import assigned_in, names_in
 from .place import Place
 
@@ -18,7 +18,8 @@ def decides(place: Place, node: ast.expr) -> bool:
     """Whether the value decides if the loop goes on, or is handed out by it, and so has to be on the host.
 
     `while t.item() > limit`, and in evaluation and generation loops `if token.item() == end: break` and
-    `yield token.item()`; in a step loop such a test is mostly a check for NaN, unless processes agree on it.
+    `yield token.item()`; in a step loop such a test is mostly a check for NaN, unless processes agree on it, or it
+    ends where a value is small enough: `if loss.item() < 1e-7: break`.
     """
     loops = place.flow.loops(node)
     if not loops:
@@ -28,11 +29,54 @@ def decides(place: Place, node: ast.expr) -> bool:
     statement = place.statement
     leaves = isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body))
     if place.hot is not None:
-        return leaves and _is_agreed(place, loops[0], node)
+        return leaves and (_is_agreed(place, loops[0], node) or _is_reached(statement, node))
     if leaves:
         return True
     names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
     return not names.isdisjoint(assigned_in(place.statement)) or (bool(calls_) and ast.dump(node) in calls_)
+
+
+def decides_step(place: Place, node: ast.expr) -> bool:
+    """Whether the value is one of gradients and decides if the optimizer steps: `if isfinite(grad_norm): optimizer.step()`.
+
+    What is asked of a loss is told of.
+    """
+    flow, statement = place.flow, place.statement
+    if not any(map(_is_of_gradients, ast.walk(node))):
+        return False
+    if isinstance(statement, ast.If):
+        return contains(statement.test, node) and _steps_on_one_side(flow, statement)
+    if not isinstance(statement, ast.Assign) or not isinstance(name := statement.targets[0], ast.Name):
+        return False
+    tests = place.once(("tests of steps", flow), lambda: _tests_of_steps(flow))
+    reads = uses.readers(place.function, name.id, statement.value) if tests else ()
+    return any(flow.statement(read) in tests for read in reads)
+
+
+def _is_of_gradients(node: ast.AST) -> bool:
+    """`grad_norm`, `head.weight.grad`"""
+    return isinstance(node, ast.Name | ast.Attribute) and "grad" in names.last(node).lower().split("_")
+
+
+def _tests_of_steps(flow: Flow) -> frozenset[ast.stmt]:
+    """The branches that decide whether optimizers step."""
+    steps = [call for call in flow.calls_named("step") if _is_step(call)]
+    tests = {around for call in steps for around in flow.ancestors(call) if isinstance(around, ast.If)}
+    return frozenset(one for one in tests if _steps_on_one_side(flow, one))
+
+
+def _steps_on_one_side(flow: Flow, test: ast.If) -> bool:
+    sides = [[call for one in side for call in flow.calls_within(one)] for side in (test.body, test.orelse)]
+    stepped = [calls for calls in sides if any(map(_is_step, calls))]
+    return len(stepped) == 1 and not any(names.last(call.func) == "backward" for call in stepped[0])
+
+
+def _is_step(call: ast.Call) -> bool:
+    """`self.optimizer.step()`, `scaler.step(optimizer)`: not the step of an environment or a schedule."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return False
+    stepped = call.args[0] if len(call.args) == 1 else call.func.value
+    return common_names.OPTIMIZER_NAME.search(names.last(stepped)) is not None
 
 
 def _is_counted(place: Place, node: ast.expr, loop: ast.While) -> bool:
@@ -74,6 +118,14 @@ def _is_of_numbers(place: Place, made: ast.expr) -> bool:
 
 def _are_numbers(place: Place, given: Collection[ast.expr]) -> bool:
     return bool(given) and all(place.value(one).kind == "number" for one in given)
+
+
+def _is_reached(statement: ast.stmt, node: ast.expr) -> bool:
+    """`if loss.item() < 1e-7: break`, which no NaN leads to."""
+    match statement:
+        case ast.If(test=ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[limit])):
+            return contains(left, node) and not names_in(limit) - {"self"}
+    return False
 
 
 def _is_agreed(place: Place, loop: Loop, node: ast.expr) -> bool:

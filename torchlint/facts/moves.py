@@ -51,6 +51,12 @@ def sent_by_type(base: Tensor, constructor: Value) -> Tensor:
     return _moved(sent, "accelerator")
 
 
+def fetched_by_type(base: Tensor, constructor: Value) -> Tensor:
+    """A tensor after `x.type(torch.LongTensor)`, which is a type of the host."""
+    dtype = f"torch.{CONSTRUCTORS[constructor.class_name][0]}"
+    return replace(base, device="cpu", boolean=dtype == "torch.bool", integer=dtype in INTEGER_DTYPES)
+
+
 def _is_called_a_dtype(target: Value) -> bool:
     """Whether an imported name, of which nobody knows what it is, is called as dtypes are: `settings.dtype`, `HALF`."""
     return target.kind == "name" and _DTYPE.search(target.class_name.rpartition(".")[2]) is not None

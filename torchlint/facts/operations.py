@@ -71,8 +71,7 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
             scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
             boolean=all(v.boolean for v in sides) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor),
             grad=left.grad or right.grad,
-            # A number only where both sides may be one.
-            other_kinds=frozenset(("number",)) if all(map(_may_be_number, (left, right))) else frozenset(),
+            other_kinds=_other_kinds(left, right),
         )
     if "ndarray" in kinds:
         whole = any(side.kind == "ndarray" and not _may_be_number(side) for side in (left, right))
@@ -113,6 +112,21 @@ def _filled(value: Value) -> Value:
     """A string with something behind it or in its place: `"cuda:" + str(n)`, `"cuda:%d" % n`, `"cuda:{}".format(n)`."""
     device = device_of_string(value.const) if isinstance(value.const, str) and ":" in value.const else ""
     return Text(device=device) if device else STR
+
+
+def _other_kinds(left: Value, right: Value) -> frozenset[str]:
+    """What tensors, as they may be, calculated with one another may be else: a number or an array only where both sides may be one."""
+    if all(map(_may_be_number, (left, right))):
+        return frozenset(("number",))
+    arrays = [_may_be_array(side) for side in (left, right)]
+    both = any(arrays) and all(
+        array or side.kind == "number" for array, side in zip(arrays, (left, right), strict=True)
+    )
+    return frozenset(("ndarray",)) if both else frozenset()
+
+
+def _may_be_array(value: Value) -> bool:
+    return value.kind == "ndarray" or "ndarray" in value.other_kinds
 
 
 def _may_be_number(value: Value) -> bool:

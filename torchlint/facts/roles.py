@@ -23,13 +23,14 @@ _TAKES = (b"parse_args(", b"@hydra.main", b"load_state_dict(")
 """What a program that evaluates does first: it takes options, or what was trained."""
 _TRAINS = (b".backward(", b"DataLoader(", b"__main__")
 """What a program holds that trains on data, and asserts nothing."""
-_EVALUATION = (b".eval()", b"oader")
-"""What a program holds that evaluates a model on data: `perform_test(test_loader, model)`."""
 _OF_PYTEST = regex(rb"(?m)^\s*(?:async )?def test_\w*\(\s*(?:self)?\s*\)")
 _CASES = regex(rb"class Test(?!er\b)")
 """A class of tests; a `Tester` runs a model."""
 _GIVEN_LOADER = regex(rb"(?m)^def test_\w*\([^()]*loader")
 """A function at the top of a file that is given a loader, which no test is."""
+_RUNS_LOADER = regex(rb"(?m)^def (?!test_)\w+\([^()]*loader")
+_NAMED_TEST = regex(rb"(?m)^\s*(?:async )?def test_")
+"""What pytest calls by its name."""
 _CALLED = regex(rb"(?m)^(?![ \t]*(?:async )?def )[^#\n]*(?<![\w.])test_\w+\([^)\n]")
 """A call of what is named like a test, with arguments: pytest alone calls tests."""
 _OF_PROGRAM = regex(r"loader|^(?:args|opts?|cfg|config|epoch|dataset|(?:test|valid|val|eval)_?(?:set|data|dataset))$")
@@ -71,9 +72,9 @@ def runs_a_program(place: str, source: Source) -> bool:
     if not place.endswith("_test.py"):
         if all(word in data for word in _TRAINS) and not any(word in data for word in (b"def test", b"assert")):
             return True
-        if b"def test_" not in data and all(word in data for word in _EVALUATION):
-            return True  # pytest finds no test there
         if b"assert" not in data and _GIVEN_LOADER.search(data) is not None:
+            return True
+        if b".eval()" in data and _RUNS_LOADER.search(data) is not None and _NAMED_TEST.search(data) is None:
             return True
         return (any(word in data for word in _TAKES) or calls_tests(source)) and _OF_PYTEST.search(data) is None
     if b"__main__" in data and b"def test" not in data:

@@ -80,6 +80,8 @@ _KEPT = regex(
     rb"([a-z_]\w{0,60})\.(?:unsqueeze|squeeze|expand|expand_as|view|view_as|reshape|flatten|repeat|repeat_interleave|t|transpose|permute|triu|tril|flip|roll)\("
 )
 """`kept.unsqueeze(2).expand_as(x)`: what is a mask in another shape"""
+_ROW = regex(rb"([a-z_]\w{0,60})\[[^\[\]\n]{1,40}\][ \t\r]*$")
+"""`kept[i]`, and nothing else: a row of a mask"""
 _SHAPES = 3
 """Through how many names such a mask is followed."""
 _ELEMENT = regex(
@@ -200,7 +202,8 @@ class _Text:
         if _CALLED_MASK.search(name) is not None or name in self._inverted or self._is_assigned(name, True):
             return True
         made = self._assignments.get(name.rpartition(b".")[2], ()) if steps else ()
-        return any(self._is_mask(kept, steps - 1) for kept in {kept[1] for kept in map(_KEPT.match, made) if kept})
+        kept = {match[1] for value in made if (match := _KEPT.match(value) or _ROW.match(value)) is not None}
+        return any(self._is_mask(one, steps - 1) for one in kept)
 
     def has_element(self, text: bytes) -> bool:
         """Whether an expression holds an element of something, a name that is assigned one or a sum, or a loss."""

@@ -39,6 +39,8 @@ _RUN = (
 )
 """What runs a text, or finds by one, what a file has and imports."""
 _RUNNERS = ("globals", "exec", "eval")
+_ALL_OF = regex(rb"\bfrom \.*(\w[\w.]*) import ?\*")
+"""All that a package hands out: `from runners import *`, where `eval(args.runner)` finds what its files have."""
 _BY_OPTIONS = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:hydra|jsonargparse|gin)\b")
 _BY_COMMAND = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+fire\b")
 _OPTIONS = (b"hydra", b"jsonargparse", b"gin")
@@ -68,12 +70,16 @@ def looks_up(project: Project, module: Module, *marks: str) -> bool:
     """
     places = project.home(module.path).removesuffix(".py").split("/")
     imported = (places[-1], *module.top_classes, *module.top_functions)
-    return bool({*marks, *places, *(f"={name}" for name in imported)} & looked_into(project))
+    packages = ("/".join(places[at:-1]) + "/" for at in range(len(places) - 1))
+    return bool({*marks, *places, *packages, *(f"={name}" for name in imported)} & looked_into(project))
 
 
 @question("looked into", frozenset())
 def looked_into(project: Project) -> frozenset[str]:
-    """The words by which a project names modules whose members it looks up, with what it may find in any; behind `=` what files import that run texts."""
+    """The words by which a project names modules whose members it looks up, with what it may find in any.
+
+    Behind `=` what files import that run texts, before `/` the packages of which they import all.
+    """
     said = project.said("looked into", _looked_into)
     return frozenset(word for path, words in said.items() for word in words if not project.in_test(path, ""))
 
@@ -94,6 +100,7 @@ def _looked_into(source: Source) -> list[str]:
     if any(source.holds(one) for one in _RUN) and _runs_texts(source):
         own = file.removesuffix(".py")
         found.update(f"={word}" for word in (own, *(word.decode("latin-1") for word in WORD.findall(imports))))
+        found.update(name.decode("latin-1").replace(".", "/") + "/" for name in _ALL_OF.findall(imports))
     if b"fire" in imports and source.holds(_BY_COMMAND):
         found.update((ANY_TOP, ANY_MEMBER))
     owners = {(word, mark) for word, pattern, mark in _OF_OBJECT for word in _found(source, word, pattern)}
