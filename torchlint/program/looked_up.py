@@ -37,6 +37,9 @@ _RUN = (
     regex(rb"eval\((?<!def eval\()(?<![\w.]eval\()\s*(?!f?[\"']\w+\.)[^)\s]"),
 )
 """What runs a text, or finds by one, what a file has and imports."""
+_CALLED = regex(rb"(?<![\w.])eval\(\s{0,99}[A-Za-z_][\w.]{0,99}\s{0,99}\)\s{0,99}\(|\bglobals\(\)\[(?!\s*[\"'])")
+"""What finds a class or a function by a text: `eval(args.runner)(args)`, `globals()[name]`."""
+_ALL_OF = regex(rb"(?m)^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]*\*")
 _BY_OPTIONS = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:hydra|jsonargparse|gin)\b")
 _BY_COMMAND = regex(rb"(?m)^[ \t]*(?:from|import)[ \t]+fire\b")
 _OPTIONS = (b"hydra", b"jsonargparse", b"gin")
@@ -92,6 +95,8 @@ def _looked_into(source: Source) -> list[str]:
     if any(source.holds(one) for one in _RUN):
         own = file.removesuffix(".py")
         found.update(f"={word}" for word in (own, *(word.decode("latin-1") for word in WORD.findall(imports))))
+    if b"*" in imports and source.holds(_CALLED):  # what a package hands on of its files, too
+        found.update(one.rpartition(b".")[2].decode("latin-1") for one in _ALL_OF.findall(source.data))
     if b"fire" in imports and source.holds(_BY_COMMAND):
         found.update((ANY_TOP, ANY_MEMBER))
     owners = {(word, mark) for word, pattern, mark in _OF_OBJECT for word in _found(source, word, pattern)}
