@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import collation, names
+from torchlint.facts import collation, drawn, names
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LOADER_NAME, TRAINING_ARGUMENTS
 from torchlint.facts.loader_calls import Handed, handed_on
@@ -81,6 +81,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned. Nor are arrays and objects of
     the project's own classes, unless these have a `pin_memory` method: torch hands them on as they are.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
+    Nor does a loader of which nobody draws more than one batch, `next(iter(loader))`; workers have nothing to do ahead where one batch is the whole dataset.
     A `num_workers=0` beside which a comment speaks of workers is a choice.
     So is, without `--preview`, a `pin_memory=False` that is written out over a dataset of which nothing is known: its samples may be on the device.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
@@ -125,7 +126,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     missing = list(_missing(site)) if not _may_give_device(site) else []
     if missing and not site.settings.preview and not (_is_worth_it(site, missing) and site.feeds_device):
         return
-    if missing:
+    if missing and not drawn.is_first_alone(site):
         lacking = tuple(_WRITTEN[fault] for fault in missing if fault in _WRITTEN)
         yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}", told=Options(lacking))
 
@@ -240,11 +241,13 @@ def _holds_given(site: Site) -> bool:
 
 
 def _in_memory(site: Site) -> bool:
-    """Whether the dataset holds its samples, or reads them in a way of its own."""
+    """Whether the dataset holds its samples, or reads them in a way of its own, or all of them for one batch."""
     if site.argument("dataset", 0) is None:
         return site.name != ".loader()"  # which draws each sample
     if _joins_graphs(site):
         return False
+    if drawn.is_whole(site.call):
+        return True
     dataset = _dataset(site)
     bases = dataset.class_.bases if dataset.class_ is not None else []
     kinds = [dataset.class_name.rpartition(".")[2], *(names.last(base) for base in bases)]

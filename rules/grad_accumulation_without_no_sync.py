@@ -20,11 +20,15 @@ _WRAPPERS = frozenset(
     )
 )
 _WRAPS = regex(rb"DistributedDataParallel|FullyShardedDataParallel|fully_shard|\bDDP\b|\bFSDP\b")
+_MAKES = regex(rb"_(?:model|net|network)s?\(")
 _HANDLED = regex(
     rb"no_sync|require_backward_grad_sync|set_requires_gradient_sync|set_is_last_backward|no_backward_sync|\.accumulate\("
     rb"|[Aa]ccelerator\b|\bfabric\b|lightning|deepspeed"
 )
-_WRAPPER_NAME = regex(r"DDP|FSDP|wrap|parallel|distribute")
+_WRAPPER_NAME = regex(
+    r"DDP|FSDP|wrap|parallel|distribute|^(?:build|construct|create|get|init|load|make|prepare|setup)_(?:\w+_)?(?:model|net|network)s?$"
+)
+"""What functions are called that may wrap a model, or make one that is wrapped: `build_model(cfg)`."""
 _ACCUMULATION = regex(r"accum", re.IGNORECASE)
 
 
@@ -43,7 +47,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.backward()` in a loop whose optimizer steps once in several iterations only, in a file that wraps its model in
-    `DistributedDataParallel` or FSDP and never says that a backward pass shall not synchronise.
+    `DistributedDataParallel` or FSDP, by itself or by a function of the project (`build_model(cfg)`), and never says that a backward pass shall not synchronise.
     Of `if accumulation_steps > 1: ... else: ...` each branch is looked at by itself.
 
     ## Why is this slow?
@@ -128,7 +132,10 @@ def _handles(function: Function) -> bool:
 
 def _wraps(site: Site) -> bool:
     """Whether the file wraps a model in DDP or FSDP, by itself or by a function of the project."""
-    return site.source.holds(_WRAPS) and any(_wraps_in(site, one, 1) for one in site.module.functions)
+    if not (site.source.holds(_WRAPS) or site.source.holds(_MAKES)):
+        return False
+    key = ("wraps", site.module.path)
+    return site.once(key, lambda: any(_wraps_in(site, one, 1) for one in site.module.functions))
 
 
 def _wraps_in(site: Site, function: Function, depth: int) -> bool:

@@ -58,7 +58,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     its object, `self.total += loss`, and what an object of the project adds up without to cut it off: `meter.update(loss)`.
     What is kept may have a key (`totals[key] += term` for the terms of `sum(terms.values())`, `self.parts["kl"].append(kl)`),
     and the backward pass may be run by who gets the loss: the callers of a `forward` or another method, or the Trainer of
-    transformers. The graph of such a loss is used up: what is kept of it serves nobody. Nor does what a `forward` adds to its
+    transformers. The graph of such a loss is used up: what is kept of it serves nobody. Nor does what is made of the
+    same output beside it, `dices.append(dice(out, y))`, nor what a `forward` adds to its
     module, where nothing takes it away and nobody trains on it. In a loop that evaluates a model with autograd on the same
     counts of what nobody trains on, there or in the callers: `total += criterion(model(x), y)`, `print(total.item())`.
 
@@ -172,7 +173,7 @@ def _history(site: Site, stored: ast.expr, loop: Loop | None) -> ast.expr | None
     """
     for node in ast.walk(stored):
         if isinstance(node, ast.Call):
-            if _is_used_up(site, node, stored):
+            if _is_used_up(site, node, stored) or _is_made_beside(site, node, stored, loop):
                 return node
         elif isinstance(node, ast.Name | ast.Subscript) and graph_liveness.reaches(site, node, stored):
             if loop is not None and backward_passes.is_of_sum(site, node, loop):
@@ -193,6 +194,15 @@ def _is_of_loss(site: Site, name: ast.Name, loop: Loop | None) -> bool:
 def _is_used_up(site: Site, call: ast.Call, stored: ast.expr) -> bool:
     """Whether a call gives a loss whose backward pass it has run, with whose graph the expression goes on."""
     return backward_passes.gives_used_up(site, call) and graph_liveness.reaches(site, call, stored)
+
+
+def _is_made_beside(site: Site, call: ast.Call, stored: ast.expr, loop: Loop | None) -> bool:
+    """Whether a call makes something of an output that the loop trains on, with whose graph the expression goes on: `dice(out, y)`."""
+    return (
+        loop is not None
+        and backward_passes.is_made_beside(site, call, loop)
+        and graph_liveness.reaches(site, call, stored)
+    )
 
 
 def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:

@@ -1082,3 +1082,22 @@ def test_a_folder_of_a_package_without_an_init(tmp_path: Path) -> None:
     (tmp_path / "pack" / "amp" / "state.py").write_text("x = 1\n")
     (tmp_path / "pack" / "__init__.py").write_text(PACK)
     assert [8] == told(tmp_path, "old.py", old=ASKING, setup=SETUP, pack__optimizers="x = 1\n")
+
+
+RUNNER = "import torch.nn as nn\n\nclass Runner:\n    def run(self):\n        nn.init.xavier_uniform(self.net.weight)\n"
+
+
+@pytest.mark.parametrize(
+    ("main", "lines"),
+    [
+        ("from runners import *\n\nprint(eval(name)())\n", [5]),
+        ("from runners import *\n\nprint(globals()[name]())\n", [5]),
+        ("from runners import Other\n\nprint(eval(name)())\n", []),
+        ("from others import *\n\nprint(eval(name)())\n", []),
+        ("from runners import *\n\nprint(model.eval()(x))\n", []),
+    ],
+)
+def test_a_class_that_a_package_hands_on_to_who_finds_it_by_a_text(tmp_path: Path, main: str, lines: list[int]) -> None:
+    (tmp_path / "runners").mkdir()
+    (tmp_path / "runners" / "__init__.py").write_text("from runners.one import *\n")
+    assert lines == told(tmp_path, "runners/one.py", runners__one=RUNNER, main=main + "import torch\n")

@@ -765,7 +765,7 @@ def test_what_is_drawn_and_timed(value_of: ValueOf, code: str, expected: str) ->
         ("def f(device):\n    if device is None:\n        device = torch.device('cpu')\n    device", "device?"),
         ("def f(x):\n    if a:\n        x = torch.zeros(3)\n    x", "tensor? @cpu or unknown"),
         ("def f(x: torch.Tensor):\n    if a:\n        x = x.cpu()\n    x", "tensor"),
-        ("def f(x: torch.Tensor):\n    if cfg.NUM_GPUS > 1:\n        x = x.detach().cpu()\n    x", "tensor @cpu"),
+        ("def f(x: torch.Tensor):\n    if cfg.NUM_GPUS > 0:\n        x = x.detach().cpu()\n    x", "tensor @cpu"),
         ("def f(x: torch.Tensor):\n    if torch.cuda.is_available():\n        x = x.cpu()\n    x", "tensor @cpu"),
         ("def f(x: torch.Tensor):\n    y = x.detach().cpu() if cfg.NUM_GPUS else x.detach()\n    y", "tensor @cpu"),
         ("def f(x: torch.Tensor, y: torch.Tensor):\n    z = x.cpu() if use_gpu else y\n    z", "tensor"),

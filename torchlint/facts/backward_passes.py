@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from . import training
@@ -29,7 +29,20 @@ def is_used_up(place: Place, name: ast.Name, loop: Loop | None) -> bool:
     given, terms = place.once(("made a loss", where), lambda: _made_of(place, loop, losses))
     if name.id in terms and LOSS_NAME.search(name.id) and not _is_without_graph(place, name.id):
         return True
-    return place.value(name).grad and name.id in given | terms
+    return place.value(name).grad and (name.id in given | terms or is_made_beside(place, name, loop))
+
+
+def is_made_beside(place: Place, node: ast.Name | ast.Call, loop: Loop | None) -> bool:
+    """Whether something is made of the output that a loss of the loop is calculated from: `dice(out, y)` beside `criterion(out, y)`."""
+    return place.value(node).grad and place.once(("beside", loop), lambda: _beside(place, loop)).holds(node)
+
+
+def _beside(place: Place, loop: Loop | None) -> Derived:
+    """What a loop makes of the arguments of its losses."""
+    losses = place.once(("backward passes", loop), lambda: _losses(place, loop)) if loop is not None else ()
+    given = _given_to_losses(place, loop, losses) if losses else ()
+    reads = (read for name in given for read in place.flow.loads.get(name, ()))
+    return Derived(place.flow, [read for read in reads if place.value(read).grad])
 
 
 def is_of_sum(place: Place, part: ast.Name | ast.Subscript, loop: Loop) -> bool:
@@ -100,10 +113,25 @@ def _made_of(place: Place, loop: Loop | None, losses: frozenset[str]) -> tuple[f
             if isinstance(target, ast.Tuple) and store in target.elts:
                 given.update(one.id for one in target.elts if isinstance(one, ast.Name))
             if isinstance(statement.value, ast.Call):
-                given.update(one.id for one in statement.value.args if isinstance(one, ast.Name))
+                given.update(_named(statement.value.args))
             else:
                 terms.update(terms_of(statement.value))
     return frozenset(given), frozenset(terms)
+
+
+def _given_to_losses(place: Place, loop: Loop | None, losses: Collection[str]) -> frozenset[str]:
+    """The names that are given to the calls that a loop makes its losses by."""
+    made = (place.flow.statement(store) for loss in losses for store in place.flow.stores.get(loss, ()))
+    return frozenset(
+        name
+        for one in made
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and (loop is None or contains(loop, one))
+        for name in _named(one.value.args)
+    )
+
+
+def _named(given: Iterable[ast.expr]) -> Iterator[str]:
+    return (one.id for one in given if isinstance(one, ast.Name))
 
 
 def terms_of(node: ast.expr) -> Iterator[str]:

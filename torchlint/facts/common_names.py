@@ -31,6 +31,7 @@ OPTIMIZER_NAME = regex(
     r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$",
     re.IGNORECASE,
 )
+OPTIONS_NAME = regex(r"(?:^|_)(?:args?|opts?|options?|config|cfg|conf|hparams|settings|flags|kwargs)$")
 ENVIRONMENT_NAME = regex(r"(?:^|_)(?:env|envs|robot)$")
 DEVICE_NAME = regex(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 PINS_NAME = regex(r"pin|(?:^|_)(?:cuda|gpu)$", re.IGNORECASE)

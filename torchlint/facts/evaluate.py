@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from ..query.database import Database
-from . import fixed_options, names, operations, operator_results
+from . import common_names, fixed_options, names, operations, operator_results
 from . import torch_table as table
 from .binding_values import BINDINGS
 from .call_values import CASTS, call
@@ -23,6 +23,7 @@ from .values import (
     LIKELY,
     LIST,
     NDARRAY,
+    NUMBER,
     ON_ACCELERATOR,
     Device,
     Dict,
@@ -57,6 +58,18 @@ def _unary(values: Evaluator, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.USub) and isinstance(value.const, int | float):
         return constant(-value.const)
     return value.without_const()
+
+
+def _binary(values: Evaluator, node: ast.BinOp) -> Value:
+    left, right = values.expr(node.left), values.expr(node.right)
+    return operations.binary(_weighed(node.left, left, right), _weighed(node.right, right, left), node.op)
+
+
+def _weighed(node: ast.expr, value: Value, other: Value) -> Value:
+    """A number, where an option of the program is calculated with a number or a single value: `args.weight * loss`."""
+    single = value.kind == "unknown" and (other.kind == "number" or (other.kind == "tensor" and other.scalar))
+    named = single and isinstance(node, ast.Attribute) and common_names.OPTIONS_NAME.search(names.last(node.value))
+    return replace(NUMBER, certainty=LIKELY) if named else value
 
 
 def _boolop(values: Evaluator, node: ast.BoolOp) -> Value:
@@ -166,7 +179,7 @@ EXPRESSIONS: dict[type[ast.expr], Reader] = {
     ast.Name: Evaluator.name,
     ast.Attribute: attribute,
     ast.Subscript: subscript,
-    ast.BinOp: lambda values, node: operations.binary(values.expr(node.left), values.expr(node.right), node.op),
+    ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.BoolOp: _boolop,
     ast.Compare: _compare,

@@ -6,7 +6,7 @@ import ast
 
 from ..system.regex import regex
 from . import names
-from .nodes import is_constant, root_of
+from .nodes import root_of
 
 _ACCELERATOR = regex(r"(?i)gpu|cuda")
 
@@ -27,9 +27,8 @@ def source(node: ast.expr) -> str | None:
 
 def _asks_for_accelerator(test: ast.expr) -> bool:
     """`cfg.NUM_GPUS > 0`, `torch.cuda.is_available()`, `x.is_cuda`"""
-    any_at_all = (
-        isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Gt) and is_constant(test.comparators[0], 0)
-    )
-    asked = test.left if any_at_all else test
+    asked = test
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Gt) and ast.unparse(test.comparators[0]) == "0":
+        asked = test.left
     parts = names.chain(asked.func if isinstance(asked, ast.Call) else asked) or ()
     return any(_ACCELERATOR.search(part) for part in parts)

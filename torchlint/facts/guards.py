@@ -10,6 +10,7 @@ from typing import Literal
 from ..system.regex import regex
 from . import environment, names, syntax, versions
 from .argparse_defaults import argparse_defaults
+from .common_names import OPTIONS_NAME
 from .flow import Flow, Guard, Loop
 from .module import Function
 from .nodes import is_constant, measured, none_test, string
@@ -45,7 +46,6 @@ _WARN_ONCE = frozenset(("warn_once", "warning_once", "rank_zero_warn"))
 FOLLOWED = 20
 
 _WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_OPTIONS = regex(r"(?:^|_)(?:args?|opts?|options?|config|cfg|conf|hparams|settings|flags|kwargs)$")
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
     verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
@@ -227,7 +227,7 @@ class _Reading:
         if not isinstance(test, ast.Attribute):
             return False
         if (
-            _OPTIONS.search(names.last(test.value))
+            OPTIONS_NAME.search(names.last(test.value))
             and argparse_defaults(self.flow.function.module).get(test.attr) is True
         ):
             return True
@@ -768,7 +768,7 @@ def _option(node: ast.expr) -> ast.Name | None:
     else:
         return None
     said = string(key)
-    return ast.Name(said, ast.Load()) if said is not None and _OPTIONS.search(names.last(holder)) else None
+    return ast.Name(said, ast.Load()) if said is not None and OPTIONS_NAME.search(names.last(holder)) else None
 
 
 def _words_of(node: ast.expr) -> set[str]:

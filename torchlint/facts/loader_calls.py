@@ -81,7 +81,9 @@ def _walked(values: Evaluator, dataset: Value, walk: Function) -> Value:
 
 
 def _on_device(sample: Value) -> bool:
-    return sample.device == "accelerator" or any(map(_on_device, _parts(sample)))
+    """Whether a sample, or a part of it, is on a device: what may be an array is one here, where nothing moves it."""
+    there = sample.device == "accelerator" and "ndarray" not in sample.other_kinds
+    return there or any(map(_on_device, _parts(sample)))
 
 
 def _is_of_model(sample: Value) -> bool:

@@ -9,6 +9,7 @@ from typing import Protocol
 from ..facts import layers, names
 from ..facts.calls import calculated
 from ..facts.evaluator import Evaluator
+from ..facts.keyword_attributes import keeps_keywords
 from ..facts.module import Class, Function
 from ..facts.moves import MOVES
 from ..facts.nodes import given_to, receiver_of
@@ -31,6 +32,8 @@ class Code(Protocol):
     def attribute(self, klass: Class, name: str) -> Value: ...
     def declared(self, klass: Class, name: str) -> Value: ...
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]: ...
+    def method(self, klass: Class, name: str) -> Function | None: ...
+    def keywords(self, function: Function) -> Value: ...
     def registering(self, klass: Class, name: str) -> Sequence[tuple[Function, ast.Call]]: ...
     def evaluator_given(self, function: Function, given: Mapping[str, Value]) -> Evaluator: ...
 
@@ -56,7 +59,7 @@ def stored(code: Code, klass: Class, name: str) -> Value:
         return _registered(code, klass, registering)
     statement = klass.assigned.get(name)
     if statement is not None:
-        return _class_level(code, klass, statement)
+        return _given_by_name(code, klass, name, _class_level(code, klass, statement))
     for base in code.bases(klass):
         value = code.attribute(base, name)
         if value:
@@ -194,6 +197,18 @@ def _class_level(code: Code, klass: Class, statement: ast.AnnAssign | ast.Assign
         # `device: str = "cpu"`: where it runs who has an accelerator says, as on a command line.
         return replace(value, const=None)
     return value
+
+
+def _given_by_name(code: Code, klass: Class, name: str, value: Value) -> Value:
+    """What the body of a class says of an attribute, or what stands in its place where its objects keep what they are given by name."""
+    init = code.method(klass, "__init__") if value.const is not None else None
+    if init is None or not keeps_keywords(init):
+        return value
+    given = code.keywords(init)
+    if given.entries is None:  # of which one knows no more than that it may be anything
+        return replace(value, const=None) if given.element is not None else value
+    other = given.entries.get(name)
+    return value if other is None else join(value, other) if "none" in other.other_kinds else other
 
 
 def _is_empty_dict(value: Value) -> bool:

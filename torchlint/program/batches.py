@@ -56,10 +56,14 @@ def takes(call: ast.Call, names_: Collection[str]) -> bool:
     return any(isinstance(part, ast.Name) and part.id in names_ for one in given for part in ast.walk(one))
 
 
-def sends(project: Project, function: Function, depth: int) -> bool:
-    """Whether a function moves what it is given, or hands it on to one that does."""
+def sends(project: Project, function: Function, depth: int, *, as_it_is: bool = False) -> bool:
+    """Whether a function moves what it is given, or hands it on to one that does.
+
+    `as_it_is`: what it moves may lie where the loader put it, which an array that it makes a tensor of anew does not.
+    """
     if any(
         isinstance(call.func, ast.Attribute)
+        and not (as_it_is and _is_made(_behind_views(project, function, call.func.value)))
         and _may_be_batch(project.value(function, call.func.value))
         and not goes_to_host(project, function, call)
         for method in _MOVES
@@ -68,7 +72,7 @@ def sends(project: Project, function: Function, depth: int) -> bool:
         return True
     own = _parts(function)
     return depth > 0 and any(
-        sends(project, target, depth - 1)
+        sends(project, target, depth - 1, as_it_is=as_it_is)
         for call in function.flow.calls
         if takes(call, own)
         for target in may_run(project, function, call)

@@ -84,7 +84,8 @@ def _given(project: Project, loops: WarmLoops, function: Function) -> Iterator[a
         calls = function.flow.calls_in(loop)
         for parts, loaders in _batches(project, function, loop, calls):
             given = (call for call in calls if takes(call, parts))
-            if any(sends(project, target, _DEPTH) for call in given for target in may_run(project, function, call)):
+            run = (target for call in given for target in may_run(project, function, call))
+            if any(sends(project, target, _DEPTH, as_it_is=True) for target in run):
                 yield from loaders
 
 

@@ -37,6 +37,8 @@ class _OfObject:
         self.attribute_stores = code.attribute_stores
         self.registering = code.registering
         self.evaluator_given = code.evaluator_given
+        self.method = code.method
+        self.keywords = code.keywords
 
     def value(self, function: Function, node: ast.expr) -> Value:
         """What an expression of a method evaluates to."""

@@ -1,0 +1,65 @@
+"""How much of a loader a program draws: whether it is more than one batch."""
+
+from __future__ import annotations
+
+import ast
+
+from .names import last
+from .nodes import argument_of
+from .place import Place
+from .syntax import same
+from .uses import readers
+
+
+def is_first_alone(place: Place) -> bool:
+    """Whether one batch is all that anybody draws of the loader that the place makes: `next(iter(loader))` alone reads it, once."""
+    return isinstance(place.target, ast.Call) and _is_read_once(place, place.target)
+
+
+def is_whole(call: ast.Call) -> bool:
+    """Whether one batch is as large as the dataset, so that there is no other to prepare: `DataLoader(data, batch_size=len(data))`, `DataLoader(x, batch_size=x.shape[0])`"""
+    dataset = argument_of(call, "dataset", 0)
+    match argument_of(call, "batch_size", 1):
+        case ast.Call(func=ast.Name(id="len"), args=[counted]):
+            return same(counted, dataset)
+        case ast.Call(func=ast.Attribute(attr="size", value=counted), args=[ast.Constant(value=0)]):
+            return same(counted, dataset)
+        case ast.Subscript(value=ast.Attribute(attr="shape", value=counted), slice=ast.Constant(value=0)):
+            return same(counted, dataset)
+    return False
+
+
+def _is_read_once(place: Place, made: ast.Call) -> bool:
+    """Whether the one read of what is made, in no loop that it is not made in, takes the first batch: `next(iter(loader))`, or the same in two steps."""
+    read = _only_read(place, made)
+    taken = place.flow.parents.get(read) if read is not None else None
+    if not isinstance(taken, ast.Call):
+        return False
+    if last(taken.func) == "next":
+        return last(made.func) == "iter"
+    outer = place.flow.parents.get(taken)
+    if isinstance(outer, ast.Call):
+        return last(taken.func) == "iter" and last(outer.func) == "next"
+    return last(taken.func) == "iter" != last(made.func) and _is_read_once(place, taken)
+
+
+def _only_read(place: Place, made: ast.Call) -> ast.Name | None:
+    """The one read of the name that a statement gives what is made, in the loops of that statement."""
+    function, flow = place.function, place.flow
+    statement = flow.statement(made)
+    if not isinstance(statement, ast.Assign) or statement.value is not made or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or target.id in flow.globals or _is_known_outside(place, target.id):
+        return None
+    reads = list(readers(function, target.id, made))
+    return reads[0] if len(reads) == 1 and flow.loops(reads[0]) == flow.loops(statement) else None
+
+
+def _is_known_outside(place: Place, name: str) -> bool:
+    """Whether another function, or another file, may read what a name of the function holds."""
+    function, module = place.function, place.function.module
+    if function is module.body and place.project.importers(module.path):
+        return True
+    others = (one for one in module.functions_at(module.lines_holding(name)) if one is not function)
+    return any(name in one.flow.loads and not one.binds(name) for one in others)
