@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint.facts import layers, names, syntax, wrapped_layers
 from torchlint.facts.makers import Makers, is_handed
 from torchlint.facts.module import Class, Function
-from torchlint.facts.nodes import is_constant, spreads
+from torchlint.facts.nodes import is_constant, names_in, spreads
 from torchlint.facts.sequences import Sequences
 from torchlint.rule import Finding, Site, Value, rule
 
@@ -18,6 +18,9 @@ _MOST = 40
 """So many calls are asked what they give, or what they make of a layer."""
 _HELPERS = 2
 """Through how many functions a layer is returned."""
+_PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Assert)
+_BETWEEN = 5
+"""How many statements that are about other things stand between a layer and its norm at most."""
 _REWEIGHTED = frozenset(("spectral_norm", "SpectralNorm", "weight_norm", "WeightNorm"))
 """What is given a layer and gives one that calculates its weight anew, with the bias as it was."""
 _ABSTRACT = frozenset(("torch.nn.modules.batchnorm._BatchNorm", "torch.nn.modules.instancenorm._InstanceNorm"))
@@ -43,7 +46,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     Finds convolutions and linear layers with a bias that are followed directly by a `BatchNorm`, `SyncBatchNorm` or
     `InstanceNorm`: next to each other in an `nn.Sequential` or a class of such, in a list that is spread into one, also
     by whom a function gives it to, with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
-    `self.norm(self.conv(x))` in the methods of a class. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
+    `self.norm(self.conv(x))` in the methods of a class, also in a later statement, where nothing else reads what the layer gives. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
     A class of the project whose `forward` gives what its convolution gives, and whose `bias=True` no one turns off, counts as that.
     A layer that a function returns (`def conv3x3(i, o): return nn.Conv2d(i, o, 3)`) counts where all calls of that are followed so.
@@ -320,18 +323,35 @@ def _norm_of(site: Site, function: Function, func: ast.Attribute) -> ast.expr | 
     parent = function.flow.parents.get(call)
     if isinstance(parent, ast.Call) and parent.args == [call]:
         return parent.func if _applies_norm(site, function, parent.func) else None
-    # x = self.conv(x), and the next statement is x = self.norm(x)
+    # x = self.conv(x), and the next statement that names it is x = self.norm(x)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return None
-    behind = syntax.following(function.flow, parent)
-    for norm in _calls_of(behind, parent.targets[0].id):
-        if (
-            isinstance(behind, ast.Assign)
-            and len(behind.targets) == 1
-            and _is_named(behind.targets[0], parent.targets[0])
-        ):
+    name = parent.targets[0].id
+    behind = _naming(function, parent, name)
+    for norm in _calls_of(behind, name):
+        if _is_last_read(function, behind, name):
             return norm.func if _applies_norm(site, function, norm.func) else None
     return None
+
+
+def _naming(function: Function, statement: ast.stmt, name: str) -> ast.stmt | None:
+    """The next statement of a block that has a name, where those in front of it are plain ones."""
+    behind = syntax.following(function.flow, statement)
+    for _ in range(_BETWEEN):
+        if not isinstance(behind, _PLAIN) or name in names_in(behind):
+            break
+        behind = syntax.following(function.flow, behind)
+    return behind
+
+
+def _is_last_read(function: Function, statement: ast.stmt | None, name: str) -> bool:
+    """Whether nothing reads a value behind a statement: it sets the name anew, gives back, or is the only one to read it."""
+    if isinstance(statement, ast.Return):
+        return True
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target = statement.targets[0]
+    return isinstance(target, ast.Name) and (target.id == name or len(function.flow.loads.get(name, ())) == 1)
 
 
 def _calls_of(statement: ast.stmt | None, name: str) -> Iterator[ast.Call]:
@@ -342,10 +362,6 @@ def _calls_of(statement: ast.stmt | None, name: str) -> Iterator[ast.Call]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and len(reads) == 1 and node.args == reads and not node.keywords:
             yield node
-
-
-def _is_named(one: ast.expr, other: ast.Name) -> bool:
-    return isinstance(one, ast.Name) and one.id == other.id
 
 
 def _applies_norm(site: Site, function: Function, func: ast.expr) -> bool:
