@@ -54,6 +54,18 @@ _THROTTLES = frozenset(
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
 _BEGINNINGS = frozenset("start starts starting begin warm warmup random burn burnin delay after".split())
+_SAMPLES = frozenset(("sample", "sampling"))
+_KINDS_OF_SAMPLING = frozenset(
+    "per do mode use with negative neg importance random noise weighted hard scheduled over under sub re".split()
+)
+"""Words beside these that say how samples are drawn, or of what something is: not when some are shown."""
+_LOGS = frozenset(("log", "logs"))
+_OF_LOGARITHMS = frozenset(
+    """prob probs probability probabilities space scale scaled transform transformed input inputs target targets likelihood
+    likelihoods var variance std sigma softmax density odds domain magnitude spec mel amplitude alpha base weights temperature
+    pdf sumexp linear""".split()
+)
+"""Words beside these that speak of logarithms."""
 # A flag that names a tracker says where it is logged to.
 _TRACKERS = frozenset("wandb tensorboard tensorboardx mlflow comet neptune clearml swanlab".split())
 _TOLD = frozenset("log logs logging logger report reporting to use with enable enabled on".split())
@@ -797,6 +809,10 @@ def _throttle_word(node: ast.expr) -> bool:
     if not _TRACKERS.isdisjoint(words) and words <= _TRACKERS | _TOLD:
         return False  # `report_to_wandb`: where to, not how often
     hits = words & _THROTTLES
+    if hits <= _SAMPLES and not words.isdisjoint(_KINDS_OF_SAMPLING):
+        return False  # `per_sample_mode`, `do_sample`
+    if hits <= _LOGS and not words.isdisjoint(_OF_LOGARITHMS):
+        return False  # `self.log_space`, `return_log_probs`
     return bool(hits - _NOT_ALONE) or (bool(hits) and len(words) > 1)
 
 
