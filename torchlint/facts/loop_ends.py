@@ -31,9 +31,41 @@ def decides(place: Place, node: ast.expr) -> bool:
     if place.hot is not None:
         return leaves and (_is_agreed(place, loops[0], node) or _is_reached(statement, node))
     if leaves:
-        return True
+        return not place.once(("searches", loops[0]), lambda: _searches(place, loops[0]))
     names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
     return not names.isdisjoint(assigned_in(place.statement)) or (bool(calls_) and ast.dump(node) in calls_)
+
+
+def _searches(place: Place, loop: Loop) -> bool:
+    """Whether a loop does nothing but look for an element that a test holds for: it can be asked of all of them at once.
+
+    `for row in rows[1:]: if not torch.equal(row, rows[0]): same = False; break`
+    """
+    if not isinstance(loop, ast.For):
+        return False
+    tests = [one for one in loop.body if isinstance(one, ast.If)]
+    made = [one for one in loop.body if isinstance(one, ast.Assign)]
+    if len(tests) != 1 or len(tests) + len(made) != len(loop.body) or tests[0].orelse:
+        return False
+    set_there = {name for one in loop.body for part in ast.walk(one) for name in assigned_in(part)}
+    known = names_in(loop.target)
+    for one in made:
+        if not names_in(one.value) & set_there <= known:
+            return False  # it is of the iteration before
+        known |= assigned_in(one)
+    if not names_in(tests[0].test) & set_there <= known:
+        return False
+    asked = (part for one in (*made, tests[0].test) for part in ast.walk(one) if isinstance(part, ast.Call))
+    return all(_looks(place, call) for call in asked)
+
+
+def _looks(place: Place, call: ast.Call) -> bool:
+    """Whether a call is one of torch, or of a method of a tensor, that changes nothing."""
+    name = place.resolve(call.func)
+    if name is not None:
+        return name.startswith("torch.") and not name.endswith("_")
+    func = call.func
+    return isinstance(func, ast.Attribute) and not func.attr.endswith("_") and place.value(func.value).is_tensor
 
 
 def decides_step(place: Place, node: ast.expr) -> bool:
