@@ -19,7 +19,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name == ".get_lr()":
         note = "the rate in use is given, not the one that would be computed next"
         return Fix("Use `get_last_lr`", (_renamed_method(site, "get_last_lr"),), "unsafe", note)
-    if site.name == ".step()":
+    if site.name in (".step()", ".resize()"):
         return None
     if isinstance(site.target, ast.Call) and (roles := roles_of(site.name, len(site.call.args))) is not None:
         return _numbers_last(site, roles)

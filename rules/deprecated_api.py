@@ -43,6 +43,7 @@ _NUMBERS_BEHIND = (1, 5)
         "$x.get_lr()",
         "$x.step($epoch)",
         "$x.step(epoch=$epoch)",
+        "$x.resize($size, ...)",
         *SHAPES,
     ],
     severity="info",
@@ -61,7 +62,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     `baddbmm`, and of their like in place, whose numbers stand before the tensors, as until torch 1.5:
     `m.mul_(b).add_(1 - b, grad)`, of which optimizers written by hand are full.
     Of torchvision it knows `pretrained=` of the models, which newer ones call `weights=`. Of schedulers of torch it tells
-    `get_lr()` outside of them, which computes the rate anew instead of telling it, and `step(epoch)`.
+    `get_lr()` outside of them, which computes the rate anew instead of telling it, and `step(epoch)`. `resize(...)` of a tensor.
     Which versions warn is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
     What that version does not have any more is TL902's.
 
@@ -125,6 +126,9 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     if site.name in (".get_lr()", ".step()"):
         yield from _of_scheduler(site)
         return
+    if site.name == ".resize()":
+        yield from _of_tensor(site)
+        return
     if site.name.endswith("()"):
         name = _inherited(site) if site.name == ".__init__()" else site.name.removesuffix("()")
         yield from _arguments(site, name)
@@ -139,6 +143,12 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
         f"`{site.text()}` is deprecated{since(warned, site.name)} and warns; use {entry.instead}{_from(site, entry)}",
         at=call if call is not None and not entry.attribute else site.target,
     )
+
+
+def _of_tensor(site: Site) -> Iterator[Finding]:
+    """`x.resize(4, 4)` of a tensor: pictures and arrays have such a method, too."""
+    if site.receiver.kind == "tensor" and site.receiver.proven and not site.receiver.other_kinds:
+        yield site.finding(f"`{site.short()}` is deprecated and warns on every call; use `reshape`")
 
 
 def _of_scheduler(site: Site) -> Iterator[Finding]:
