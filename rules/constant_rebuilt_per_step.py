@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import frequency
 from torchlint.rule import Finding, Site, rule
 
 _SHAPES = frozenset(("shape", "size", "device", "dtype", "config", "numel", "dim", "ndim", "training"))
@@ -79,7 +80,7 @@ def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
         filled = isinstance(given, ast.Call) and site.resolve(given.func) in _FILLED
         built, what = (site.call if filled else None), "is built anew"
     if built is not None and _constant(site, built, set()):
-        yield site.finding(f"`{site.short(built)}` {what} in every forward pass", at=built)
+        yield site.finding(f"`{site.short(built)}` {what} {frequency.in_passes(site)}", at=built)
 
 
 def _numbers(site: Site) -> bool:

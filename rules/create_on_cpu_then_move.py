@@ -144,7 +144,7 @@ def _names_host(site: Site, made: ast.expr) -> bool:
 def _filled(site: Site, node: ast.expr, how: str, often: str) -> Finding:
     """What is said of what the move at the place copies, or of a part of it that has a statement of its own."""
     done = "casts on the host and is copied back" if how == "cast" else "is filled on the host and copied"
-    always = bool(site.hot) or often == "in every forward pass"
+    always = bool(site.hot) or often == frequency.in_passes(site)
     apart = site.flow.statement(node) is not site.statement
     moved = (site.related(site.function, site.target, "moved here"),) if apart else ()
     return site.finding(
@@ -217,7 +217,7 @@ def _index(site: Site) -> Iterator[Finding]:
     use = next((use for use in uses if is_of_device(site, use)), None)
     often = _often(site, None) if use is not None else ""
     if use is not None and not often and site.loop() is not None and not site.rare and frequency.in_forward(site):
-        often = "in every forward pass"  # it is not made for a loop, but in one
+        often = frequency.in_passes(site)  # it is not made for a loop, but in one
     if use is not None and often and not site.makes_on_accelerator:
         message = f"`{site.short()}` is filled on the host and copied to the device {often}: it is an index of `{site.short(use.value)}`"
         yield site.finding(message, related=site.why_hot(), told=CALCULATED)
@@ -239,7 +239,7 @@ def _often(site: Site, target: ast.expr | None) -> str:
     if site.hot:
         return "" if site.beside_generation else "on every step"
     if site.in_forward:
-        return "" if site.rare or frequency.is_for_export(site.function) else "in every forward pass"
+        return "" if site.rare or frequency.is_for_export(site.function) else frequency.in_passes(site)
     if frequency.of_pictures(site):
         return ""
     if site.warm:
@@ -249,5 +249,5 @@ def _often(site: Site, target: ast.expr | None) -> str:
     if site.function.name == "__init__" or site.role == "benchmark":
         return ""
     if not site.rare and not precedes_runs(site) and frequency.in_forward(site):
-        return "in every forward pass"
+        return frequency.in_passes(site)
     return "on every call" if target is not None and on_call(site, target) else ""

@@ -141,7 +141,7 @@ def _often(site: Site) -> str:
         return ""
     if site.warm is not None or site.warm_caller is not None:
         return frequency.how_often(site)
-    return "in every forward pass" if frequency.in_forward(site) else ""
+    return frequency.in_passes(site) if frequency.in_forward(site) else ""
 
 
 def _rows(site: Site, loop: ast.For) -> list[str]:

@@ -79,6 +79,11 @@ def of_calls(place: Place) -> str:
     return "in every backward pass" if place.function.name == "backward" else "on every call of the module"
 
 
+def in_passes(place: Place) -> str:
+    """When a place runs that does so in a `forward`, or the `backward` of a function."""
+    return f"in every {'backward' if place.function.name == 'backward' else 'forward'} pass"
+
+
 def is_for_export(function: Function) -> bool:
     """Whether a method is one of a module that is there to be exported, by its name: `SamOnnxModel`."""
     return function.cls is not None and _FOR_EXPORT.search(function.cls.name) is not None
