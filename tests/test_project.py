@@ -66,6 +66,9 @@ def callers(files: Files, path: str, qualname: str) -> list[str] | None:
 # Which file an import reads
 
 
+OWN = ["deep/kit/setup.py", "deep/kit/kit/__init__.py", "deep/kit/kit/model.py"]
+
+
 @pytest.mark.parametrize(
     ("paths", "near", "dotted", "expected"),
     [
@@ -93,6 +96,14 @@ def callers(files: Files, path: str, qualname: str) -> list[str] | None:
         (["src/pkg/model.py"], "src/pkg/train.py", "pkg.model", "src/pkg/model.py"),
         (["lib/pkg/__init__.py"], "tests/test_a.py", "pkg", "lib/pkg/__init__.py"),
         (["deep/src/pkg/model.py"], "train.py", "pkg.model", None),
+        # A package that is installed by itself, from a folder below others
+        ([*OWN], "train.py", "kit.model", "deep/kit/kit/model.py"),
+        ([*OWN], "train.py", "kit", "deep/kit/kit/__init__.py"),
+        ([*OWN, "kit/model.py"], "train.py", "kit.model", "kit/model.py"),
+        ([*OWN[1:]], "train.py", "kit.model", None),
+        ([*OWN, "deep/kit/__init__.py"], "train.py", "kit.model", None),
+        ([OWN[0], OWN[2]], "train.py", "kit.model", None),
+        ([*OWN, "old/kit/setup.py", "old/kit/kit/__init__.py", "old/kit/kit/model.py"], "train.py", "kit.model", None),
         # The nearest of several
         (["utils.py", "a/utils.py"], "a/train.py", "utils", "a/utils.py"),
         (["utils.py", "a/utils.py"], "b/train.py", "utils", "utils.py"),

@@ -1101,3 +1101,49 @@ def test_a_class_that_a_package_hands_on_to_who_finds_it_by_a_text(tmp_path: Pat
     (tmp_path / "runners").mkdir()
     (tmp_path / "runners" / "__init__.py").write_text("from runners.one import *\n")
     assert lines == told(tmp_path, "runners/one.py", runners__one=RUNNER, main=main + "import torch\n")
+
+
+SAMPLER = """\
+import torch.nn as nn
+
+class Sampler:
+    def sample(self, net):
+        return net
+
+    def loop(self, net):
+        return self.progressive(net)
+
+    def progressive(self, net):
+        nn.init.xavier_uniform(net.weight)
+"""
+SAMPLES = "import torch\nfrom sampler import Sampler\n\nSampler().sample(torch.ones(1))\n"
+"""A program that calls one of three methods; of the others one calls the other."""
+
+
+def test_a_method_that_only_another_one_calls_which_nobody_does(tmp_path: Path) -> None:
+    assert [] == told(tmp_path, "sampler.py", sampler=SAMPLER, main=SAMPLES)
+
+
+@pytest.mark.parametrize(("call", "lines"), [("", []), ("Other().show(1)\n", [11])])
+def test_a_method_that_a_method_of_another_file_calls(tmp_path: Path, call: str, lines: list[int]) -> None:
+    other = "class Other:\n    def run(self):\n        return 1\n\n    def show(self, one):\n        return one.progressive(1)\n"
+    main = SAMPLES + "from other import Other\n\nOther().run()\n" + call
+    assert lines == told(tmp_path, "sampler.py", sampler=SAMPLER, other=other, main=main)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"main": SAMPLES + "Sampler().loop(1)\n"},
+        {"main": SAMPLES + "Sampler().progressive(1)\n"},
+        {"main": SAMPLES + "for name in ('loop', 'sample'):\n    getattr(net, name)(1)\n"},
+        {"sampler": SAMPLER.replace("return net", "return self.loop(net)")},
+        {"sampler": SAMPLER.replace("    def loop(self", "    @hook\n    def loop(self")},
+        {"sampler": SAMPLER.replace("def loop", "def on_end")},
+        {"sampler": SAMPLER.replace("class Sampler:", "class Sampler(Base):")},
+        {"sampler": SAMPLER + "\nprint(Sampler.loop)\n"},
+        {"sampler": SAMPLER.replace("    def loop", "    run = 'progressive'\n\n    def loop")},
+    ],
+)
+def test_a_method_that_a_called_one_may_call(tmp_path: Path, change: dict[str, str]) -> None:
+    assert 1 == len(told(tmp_path, "sampler.py", **{"sampler": SAMPLER, "main": SAMPLES, **change}))

@@ -226,7 +226,8 @@ class _Run:
         """Digest of what all findings depend on: the torch that is named, what is compiled, which directories are packages, what else lies there, what configurations spell."""
         named = _torch_named(self.directories) if self.settings.target_torch is None else []
         compiled = compiled_in(self.paths, self.settings)
-        packages = (path for path in self.digests if path.endswith("__init__.py"))
+        packages = [path for path in self.digests if path.endswith(("__init__.py", "setup.py"))]
+        packages += [f"{folder}/pyproject.toml" for folder in _with_settings(packages)]
         beside = _beside(self.paths)
         spelled = sorted(names_in(self.configurations) or ())
         parts = (compiled, packages, beside, spelled)
@@ -456,6 +457,12 @@ def _torch_named(directories: Mapping[str, Sequence[str]]) -> list[bytes]:
             if (asked := demanded_by(path)) != Range():
                 parts.append(encoded(f"{_relative(directory, here)}\n{asked}"))
     return parts
+
+
+def _with_settings(packages: Iterable[str]) -> list[str]:
+    """The folders above packages that say how these are installed."""
+    above = {os.path.dirname(os.path.dirname(path)) for path in packages if path.endswith("__init__.py")}
+    return [folder for folder in sorted(above) if os.path.exists(os.path.join(folder, "pyproject.toml"))]
 
 
 def _beside(paths: Collection[str]) -> list[str]:

@@ -267,6 +267,7 @@ class Files:
             return None
         tail = "/".join(parts)
         best: tuple[bool, int, str] | None = None
+        installed: dict[str, str] = {}
         for path in self._by_stem.get(parts[-1], ()):
             if path == but:
                 continue
@@ -280,11 +281,22 @@ class Files:
                 # What is on sys.path: the script's own folder, one above it, or a source folder beside those.
                 anchor = base.rpartition("/")[0] if base.rpartition("/")[2] in _SOURCE_FOLDERS else base
                 if not _above(anchor, folder):
+                    if self._is_installed(base, parts[0]):
+                        installed.setdefault(base, path)
                     continue
                 # A package is a folder that nobody imports from by the names in it, but for scripts that lie there.
                 found = base == folder or f"{base}/__init__.py" not in self._places, len(base), path
                 best = found if best is None or found[:2] > best[:2] else best
+        if best is None and len(installed) == 1:
+            return next(iter(installed.values()))
         return best[2] if best else None
+
+    def _is_installed(self, folder: str, package: str) -> bool:
+        """Whether a package in a folder below others is one that is installed by itself; the cache is told by its frame."""
+        if f"{folder}/{package}/__init__.py" not in self._places or f"{folder}/__init__.py" in self._places:
+            return False
+        settings = os.path.join(self.home.root, folder, "pyproject.toml")
+        return f"{folder}/setup.py" in self._places or os.path.exists(settings)
 
     def in_test(self, path: str, name: str) -> bool:
         """Whether a function of that name in a file is part of a test."""

@@ -130,7 +130,7 @@ def _is_unused_method(project: Project, method: Function) -> bool:
     # asks all files
     if looks_up(project, module, ANY_MEMBER) or (looks_up(project, module, MEMBER) and _spellers(project, name)):
         return False
-    return not module.source.holds(_BY_PARTS) and not _is_named(module, name, method.node)
+    return not module.source.holds(_BY_PARTS) and not _is_named(project, module, name, method.node)
 
 
 def is_plain(project: Project, klass: Class) -> bool:
@@ -181,7 +181,9 @@ def _runs_with(project: Project, module: Module, path: str, name: str) -> bool:
     if not _is_of_program(project, user):
         return True
     naming = [one for one in user.whole_tree().body if _is_named_in(one, name)]
-    return not naming or not all(_is_unused_part(project, user, one) for one in naming)
+    return not naming or not all(
+        _is_unused_part(project, user, one) or _names_idly(project, user, one, name) for one in naming
+    )
 
 
 def _is_named_in(statement: ast.stmt, name: str) -> bool:
@@ -190,9 +192,7 @@ def _is_named_in(statement: ast.stmt, name: str) -> bool:
         return False
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return any(alias.asname is not None and alias.name.endswith(name) for alias in statement.names)
-    return any(
-        name == spelled(node) or (isinstance(node, ast.alias) and node.name == name) for node in ast.walk(statement)
-    )
+    return _spells(statement, name)
 
 
 def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
@@ -243,9 +243,42 @@ def _is_used_by(project: Project, module: Module, path: str, name: str) -> bool:
     return uses(project, path, name) and _runs_with(project, module, path, name)
 
 
-def _is_named(module: Module, name: str, definition: ast.AST) -> bool:
-    """Whether a file has a name anywhere but where it is defined and where it is handed to `import *`."""
-    tree = module.whole_tree()
-    apart = filter(_is_all, tree.body)
-    left_out = {id(node) for one in apart for node in ast.walk(one)} | {id(definition)}
-    return any(name == spelled(node) for node in ast.walk(tree) if id(node) not in left_out)
+def _is_named(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
+    """Whether what a file uses has a name anywhere but where it is defined and where it is handed to `import *`."""
+    body = (one for one in module.whole_tree().body if not _is_all(one))
+    return any(_uses(project, module, one, name, definition) for one in body)
+
+
+def _uses(project: Project, module: Module, statement: ast.stmt, name: str, definition: ast.AST | None = None) -> bool:
+    """Whether a statement has a name in a part that is used: of a class, methods that nobody calls are none."""
+    klass = module.top_classes.get(statement.name) if isinstance(statement, ast.ClassDef) else None
+    if not isinstance(statement, ast.ClassDef) or klass is None or klass.node is not statement:
+        return statement is not definition and _spells(statement, name)
+    around = [*statement.decorator_list, *statement.bases, *statement.keywords]
+    members = [one for one in statement.body if one is not definition and _names(one, name)]
+    return any(_spells(one, name) for one in around) or not all(
+        _is_unused_member(project, klass, one) for one in members
+    )
+
+
+def _names(member: ast.stmt, name: str) -> bool:
+    """The same of what stands in a class, where a method of that name is another one, and calls nothing by it."""
+    own = (
+        member.body if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) and member.name == name else [member]
+    )
+    return any(_spells(one, name) for one in own)
+
+
+def _is_unused_member(project: Project, klass: Class, member: ast.stmt) -> bool:
+    method = klass.methods.get(member.name) if isinstance(member, ast.FunctionDef) else None
+    return method is not None and method.node is member and _is_unused_method(project, method)
+
+
+def _names_idly(project: Project, module: Module, statement: ast.stmt, name: str) -> bool:
+    """Whether a class has a name in methods alone that nobody calls."""
+    return isinstance(statement, ast.ClassDef) and not _uses(project, module, statement, name)
+
+
+def _spells(part: ast.AST, name: str) -> bool:
+    """Whether code has a name, or imports something of that name."""
+    return any(name == spelled(node) or (isinstance(node, ast.alias) and node.name == name) for node in ast.walk(part))
