@@ -39,9 +39,9 @@ def decides(place: Place, node: ast.expr) -> bool:
 def _searches(place: Place, loop: Loop) -> bool:
     """Whether a loop does nothing but look for an element that a test holds for: it can be asked of all of them at once.
 
-    `for row in rows[1:]: if not torch.equal(row, rows[0]): same = False; break`
+    `for i in range(1, rows.shape[0]): if not torch.equal(rows[i], rows[0]): same = False; break`
     """
-    if not isinstance(loop, ast.For):
+    if not isinstance(loop, ast.For) or not _goes_through_rows(place, loop):
         return False
     tests = [one for one in loop.body if isinstance(one, ast.If)]
     made = [one for one in loop.body if isinstance(one, ast.Assign)]
@@ -57,6 +57,15 @@ def _searches(place: Place, loop: Loop) -> bool:
         return False
     asked = (part for one in (*made, tests[0].test) for part in ast.walk(one) if isinstance(part, ast.Call))
     return all(_looks(place, call) for call in asked)
+
+
+def _goes_through_rows(place: Place, loop: ast.For) -> bool:
+    """Whether a loop goes through a tensor, or picks its elements by a number: parts of a list may have sizes of their own."""
+    if not isinstance(loop.iter, ast.Call) or place.resolve(loop.iter.func) != "range":
+        return place.value(loop.iter).is_tensor
+    by = names_in(loop.target)
+    picked = (part for one in loop.body for part in ast.walk(one) if isinstance(part, ast.Subscript))
+    return any(not by.isdisjoint(names_in(one.slice)) and place.value(one.value).is_tensor for one in picked)
 
 
 def _looks(place: Place, call: ast.Call) -> bool:
