@@ -169,7 +169,8 @@ def _spellers(project: Project, name: str) -> frozenset[str]:
 
 def _runs_with(project: Project, module: Module, path: str, name: str) -> bool:
     """Whether a program may run a file and what of another one has a name: not what nobody uses, a file that ends at an import, nor a test."""
-    if not are_together(project, module.path, path):
+    # What is found by texts may be brought together by a configuration.
+    if not are_together(project, module.path, path) and not looks_up(project, module, TOP, ANY_TOP):
         return False
     if project.in_test(path, "") and not project.in_test(module.path, ""):
         return False
