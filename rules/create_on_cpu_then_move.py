@@ -105,11 +105,11 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     if site.name.startswith("numpy."):
         yield from _by_type(site)
         return
-    if site.spread or not site.may_have_accelerator or site.source.holds(operator_results.DEFAULT_DEVICE):
+    if not site.may_have_accelerator or site.source.holds(operator_results.DEFAULT_DEVICE):
         return
     if site.name.startswith("torch."):
-        yield from _elsewhere(site)
-    elif site.role != "test":
+        yield from _elsewhere(site)  # `*x.shape` gives sizes, and no device
+    elif site.role != "test" and not site.spread:
         yield from _moved(site)
 
 

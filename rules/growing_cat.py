@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, kept_by_objects, syntax
 from torchlint.facts.flow import Guard, Loop, contains
+from torchlint.facts.guards import RARE
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import is_constant, names_in, none_test, number
 from torchlint.rule import Finding, Site, chain, rule
@@ -124,9 +125,22 @@ def _grown(site: Site) -> Iterator[Finding]:
     else:
         name = chain(grown)
         kept = name is not None and _carried(site, counted, name)
-    if kept and not site.rare:
+    if kept and not _is_rare(site):
         costs = "all of it on the host" if on_host else "all of it, and has a new shape"
         yield site.finding(f"`{whole}` grows by `{site.short()}`: each iteration copies {costs}.")
+
+
+def _is_rare(site: Site) -> bool:
+    """Whether few calls come to the place; an evaluation after every fifth epoch goes through all of its batches."""
+    if site.warm is None or not site.rare:
+        return site.rare
+    periodic = any(_is_periodic(guard.test) for guard in site.flow.guards(site.warm))
+    return not periodic or site.guarded(site.target, site.warm) in RARE
+
+
+def _is_periodic(test: ast.expr) -> bool:
+    """`epoch % 5 == 0`"""
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod)
 
 
 def _is_of_batches(site: Site, loop: Loop) -> bool:

@@ -10,7 +10,7 @@ from torchlint.facts.first_time import missed_for
 from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
-from torchlint.facts.loop_data import collected_in, is_gathered, only_grows, stays_same
+from torchlint.facts.loop_data import collected_in, is_gathered, is_of_rows_read_back, only_grows, stays_same
 from torchlint.facts.nodes import indices, keyword_of, made_first
 from torchlint.facts.on_call import on_call
 from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, moved_next, target_of
@@ -61,7 +61,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     and what a `DataLoader(range(n))` counts for that;
     in every forward a constant or what is counted there, where the index is made (`x[:, torch.tensor([i for i in range(n) for j in range(i)])]`).
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is; one that a `forward`,
-    or what it calls, fills with numbers in loops of its own (`lengths.append(len(row))`), is reported there.
+    or what it calls, fills with numbers in loops of its own (`lengths.append(len(row))`), is reported there, and so is one that it fills
+    row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`).
     Of data that nothing is known of, and of arrays, four cases are reported: what a program would keep, but asks for by a part of its key
     (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of
     the loop to the next, an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
@@ -189,6 +190,8 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` is counted on the host and copied to the device each time{instead}"
     if is_gathered(site, data) and frequency.in_forward(site):
         return f"`{site.short(data)}` is gathered on the host number by number, and copied to the device each time"
+    if is_of_rows_read_back(site, data) and frequency.in_forward(site):
+        return f"`{site.short(data)}` is made on the host of what was copied there from the device, and copied back each time"
     if _is_given(site, data):
         return ""
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays

@@ -6,11 +6,15 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from .layers import WITHOUT_WEIGHTS
 from .module import Function
 from .nodes import root_of
 from .place import Place
 
-_LIBRARIES = ("numpy.", "math.", "torch.", "itertools.", "random.", "einops.", "scipy.signal.", "librosa.util.")
+_LIBRARIES = (
+    *("numpy.", "math.", "torch.", "itertools.", "random.", "einops.", "librosa.util."),
+    *(f"scipy.{part}." for part in ("linalg", "ndimage", "signal", "special", "stats")),
+)
 _APART = (
     "numpy.lib.",
     "torch.cuda.",
@@ -85,5 +89,8 @@ def _calculates(place: Place, function: Function, call: ast.Call, calls: int) ->
         root = root_of(call.func)
         if root is None or function.binds(root.id):
             return call.func.attr not in _FILES | _MOVES
+    if name is None and isinstance(call.func, ast.Name) and function.binds(call.func.id):
+        layer = here.value(call.func)  # `pad = nn.ZeroPad2d(1)`, `x = pad(x)`
+        return layer.kind == "module" and layer.class_name in WITHOUT_WEIGHTS and not layer.other_kinds
     found = here.may_run(call) if calls else []
     return bool(found) and all(is_closed(place, one, calls - 1) for one in found)

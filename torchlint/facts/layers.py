@@ -31,6 +31,11 @@ Softshrink Softsign Tanh Tanhshrink Threshold Unflatten Unfold Upsample Upsampli
 ZeroPad1d ZeroPad2d ZeroPad3d"""
 WITHOUT_WEIGHTS = frozenset(f"torch.nn.{name}" for name in _WITHOUT_WEIGHTS.split())
 """Layers that train nothing; losses apart."""
+INTEGERS = frozenset(
+    """embed_dim embedding_dim hidden_size ignore_index in_channels in_features input_size num_embeddings num_features num_heads
+    num_layers out_channels out_features""".split()
+)
+"""Attributes of layers and losses of torch.nn that are integers, whichever of them has one."""
 
 
 def is_criterion(value: Value) -> bool:

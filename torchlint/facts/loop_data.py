@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from . import syntax
+from .bindings import Assigned
 from .flow import Loop
 from .nodes import names_in, root_of, steps
 from .place import Place
@@ -67,26 +68,51 @@ def only_grows(place: Place, data: ast.expr) -> bool:
 
 def is_gathered(place: Place, data: ast.expr) -> bool:
     """Whether the data is a list that loops fill with numbers, one by one, for this place: `lengths.append(len(row))`, `rows[i].append(0)`."""
+    gathered = _gathered(place, data)
+    return bool(gathered) and all(_is_single(place, call.args[0], _STEPS) for _, call in gathered)
+
+
+def is_of_rows_read_back(place: Place, data: ast.expr) -> bool:
+    """Whether the data is a list that a loop fills for this place, row by row of what was copied to the host for that: `for row in x.cpu().numpy(): found.append(np.unique(row))`."""
+    around = place.flow.loops(place.target)
+    gathered = _gathered(place, data)
+    loops = {place.flow.loops(load)[-len(around) - 1] for load, _ in gathered}
+    return bool(loops) and all(isinstance(loop, ast.For) and _is_read_back(place, loop.iter) for loop in loops)
+
+
+def _is_read_back(place: Place, rows: ast.expr) -> bool:
+    """`x.cpu().numpy()`, or a name for that."""
+    bound = place.function.bindings.reach.get(rows) if isinstance(rows, ast.Name) else None
+    made = bound.node if isinstance(bound, Assigned) else rows
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
+        if made.func.attr == "cpu":
+            return True
+        made = made.func.value
+    return False
+
+
+def _gathered(place: Place, data: ast.expr) -> list[tuple[ast.Name, ast.Call]]:
+    """Where loops append to a list that begins empty, for this place; nothing where something else is done with it before."""
     if not isinstance(data, ast.Name) or data.id in place.flow.globals or data.id in place.flow.parameters:
-        return False
+        return []
     flow, around = place.flow, place.flow.loops(place.target)
     if len(flow.loads.get(data.id, ())) + len(flow.stores.get(data.id, ())) > _MOST_USES:
-        return False
+        return []
     # What another branch calls so, and what gets the name now, is another thing.
     begins = [store for store in flow.stores.get(data.id, ()) if not syntax.exclusive(flow, store, data)]
     begins = [store for store in begins if flow.statement(store) is not place.statement]
     if len(begins) != 1 or flow.loops(begins[0]) != around or not _is_empty(place, begins[0]):
-        return False
+        return []
     loads = (load for load in flow.loads.get(data.id, ()) if load.lineno < data.lineno)
     gathered = [(load, call) for load in loads if (call := _changed_by(place, load)) is not None]
-    return bool(gathered) and all(
+    appends = all(
         isinstance(call.func, ast.Attribute)
         and call.func.attr == "append"
         and len(call.args) == 1
         and len(flow.loops(load)) > len(around)
-        and _is_single(place, call.args[0], _STEPS)
         for load, call in gathered
     )
+    return gathered if appends else []
 
 
 def _is_empty(place: Place, store: ast.Name) -> bool:

@@ -121,6 +121,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
             return base.entries[attr]
         if attr == "bias" and base.class_name in layers.FLAGGED_BIAS:
             return BOOL
+        if attr in layers.INTEGERS and base.class_name.startswith("torch.nn."):
+            return INTEGER
         if attr in ("weight", "bias", "data"):
             known = attr != "bias" or base.class_name  # a layer's `bias` may say whether it has one
             return Tensor(PROVEN if known else LIKELY, parameter=True, device=base.device)

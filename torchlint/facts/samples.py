@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .bindings import Assigned
+from .bindings import Assigned, Part
 from .flow import contains
 from .names import chain, last
 from .nodes import elements, indices, made_first, names_in, root_of
@@ -66,8 +66,15 @@ def holds_tensors(place: Place, rows: ast.expr) -> bool:
         return False
     value = place.value(rows)
     if value.from_loader and value.kind == "tensor":
-        return True
+        return not _is_taken_apart(place, rows)
     return value.kind == "list" and value.items is None and value.element is not None and value.element.is_tensor
+
+
+def _is_taken_apart(place: Place, rows: ast.expr) -> bool:
+    """Whether something is a part of a part of a batch, `labels, weights = targets`: a list of a few tensors, each of all samples."""
+    bound = place.function.bindings.reach.get(rows)
+    whole = bound.whole if isinstance(bound, Part) else None
+    return isinstance(whole, Assigned) and place.value(whole.node).kind == "tensor"
 
 
 def _is_written_out(bound: ast.expr | None) -> bool:
