@@ -267,8 +267,23 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         told.add(around)
     if not told and site.function is site.module.body and not trains:
         yield from _in_functions(site, model)
+    if not told and not trains and model == [site.function.own_name]:
+        yield from _by_itself(site, model)
     if not told and site.settings.preview:
         yield from _elsewhere(site, model)
+
+
+def _by_itself(site: Site, model: Model) -> Iterator[Finding]:
+    """What a method of a model that evaluates itself runs of its parts, for arrays: `self.eval(); code = self.encoder(x)`."""
+    if site.function.name == "forward" or not _is_of_model(site) or _is_open(site):
+        return
+    for call in site.flow.calls:
+        called = chain(call.func) or []
+        if len(called) < 2 or called[:1] != model or call.lineno <= site.call.lineno or not runs_trainable(site, call):
+            continue
+        if graph_liveness.is_dead(site, call) and not _off(site, call) and not _frozen(site, call):
+            yield _once(site, call)
+            return
 
 
 def _is_dropped(site: Site, call: ast.Call) -> bool:

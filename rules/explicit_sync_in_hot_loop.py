@@ -183,6 +183,8 @@ def _branch(flow: Flow, call: ast.Call) -> tuple[ast.If | None, int]:
     return parent, line
 
 
+_OF_PYTHON = frozenset(("object", "ABC"))
+"""Bases that are nobody's library."""
 _PIPELINE = regex(r"Pipeline|Trainer|Callback|Module|Mixin|Dataset|Model$")
 _ONCE = regex(
     r"^__|(?:^|_)(?:init|load|reset|close|finish|release|clear|free|unload|offload|train|fit|run|main|test|warmup)"
@@ -194,7 +196,7 @@ def _behind_model(site: Site) -> bool:
     function, klass = site.function, site.function.cls
     if klass is None or _ONCE.search(function.name) or site.flow.loops(site.target) or site.rare:
         return False
-    bases = [names.last(base) for base in klass.bases]
+    bases = [name for base in klass.bases if (name := names.last(base)) not in _OF_PYTHON]
     foreign = bool(bases) and not site.project.bases(klass) and not any(map(_PIPELINE.search, bases))
     # `if nothing: return` before it leaves the rest of the method as it is.
     plain = all(guard.block is None for guard in site.flow.guards(site.target))

@@ -13,6 +13,8 @@ from torchlint.rule.lazy import regex
 _FILLS = Range.parse(">=1.7,<2.0")
 # Gradients that are buffers, whoever deals with them: part of a bucket, views of a flat tensor, captured in a graph.
 _BUCKETS = regex(rb"gradient_as_bucket_view|flat_?(?:grad|param)|CUDAGraph|cuda\.graph\(")
+# DeepSpeed drops the gradients itself, and Accelerate's optimizers for it have a `zero_grad()` that does nothing.
+_ENGINE = regex(rb"(?m)^[ \t]*(?:import|from)[ \t]+deepspeed\b|\bDeepSpeedPlugin\b")
 # A gradient that has to be there: it is added to, or sent by reference.
 _ADDED_TO = regex(rb"\.grad(?:\.data)?(?:\s*[-+]=|\[|\.(?:add_|copy_|share_memory_))")
 
@@ -95,7 +97,7 @@ def _called(site: Site) -> Iterator[Finding]:
     if given is None:
         if site.torch is None or not _FILLS.low < site.torch.high <= _FILLS.high or not site.hot:
             return
-        if site.receiver.kind in ("optimizer", "module"):
+        if site.receiver.kind in ("optimizer", "module") and not site.source.holds(_ENGINE):
             message = f"`{site.short()}` fills the gradients with zeros on every step before torch 2.0"
             yield site.finding(message, related=site.why_hot())
     elif is_constant(given, False):

@@ -3,19 +3,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.legacy_tensors import CONSTRUCTORS, is_new
+from torchlint.facts.deprecated_table import warns_since
+from torchlint.facts.legacy_tensors import CONSTRUCTORS, SPARSE, is_new
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.syntax import required, same
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Range, Site, rule
 
 _TENSORS = frozenset(("torch.Tensor", "torch.autograd.Variable"))
 """Types that all tensors are of."""
+_SPARSE = frozenset(f"{name}()" for name in SPARSE)
+_KNOWS_SPARSE = Range.parse(">=1.0")
 
 
 @rule(
     "TL910",
     shape=[
-        *(f"{name}(...)" for name in CONSTRUCTORS),
+        *(f"{name}(...)" for name in (*CONSTRUCTORS, *SPARSE)),
         "torch.autograd.Variable(...)",
         "torch.set_default_tensor_type(...)",
         "$x.data",
@@ -34,7 +37,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     Finds `torch.autograd.Variable(x)`, `torch.Tensor([...])` and `torch.FloatTensor([...])` with their like, on arrays and
     other lists too where that happens on each step, the constructors of `torch.cuda` on whatever they are given,
-    `torch.set_default_tensor_type`; in step loops and loops that run a model also `.data` of an expression that autograd
+    `torch.set_default_tensor_type`; `torch.sparse.FloatTensor(i, v, shape)` with its like, in projects for a torch that does not warn
+    of it yet (deprecated-api tells of the others); in step loops and loops that run a model also `.data` of an expression that autograd
     records; and `ctx.saved_variables` in the `backward` of a function.
 
     ## Why is this slow?
@@ -116,10 +120,23 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
         yield site.finding(
             f"`{site.short()}` is deprecated since torch 2.1; use `torch.set_default_dtype` and `torch.set_default_device`"
         )
+    elif site.name in _SPARSE:
+        if _is_before_warning(site):
+            yield site.finding(
+                f"`{site.short(site.call.func)}` is a legacy constructor, of which torch warns since 2.1; use `torch.sparse_coo_tensor`"
+            )
     elif _is_data(site):
         yield site.finding(
             f"`{site.short()}` builds the tensor by a legacy constructor; use `torch.tensor` with the `dtype` and `device` meant"
         )
+
+
+def _is_before_warning(site: Site) -> bool:
+    """Whether the project's torch has `sparse_coo_tensor` and warns of no other one yet; where it does, deprecated-api tells."""
+    torch = site.torch
+    if torch is None or torch.high <= _KNOWS_SPARSE.low or site.shim:
+        return False
+    return warns_since(site.name.removesuffix("()"), torch) is None
 
 
 def _variable(site: Site) -> Finding:

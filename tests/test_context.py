@@ -207,6 +207,13 @@ def test_places_where_grad_is_off(code: str) -> None:
             True,
         ),
         ({"a.py": "from utils import *\nwith torch.no_grad():\n    here", "utils.py": "import torch"}, True),
+        (
+            {
+                "a.py": "from b import B\nclass A(B):\n    def f(self):\n        here",
+                "b.py": HEAD + "class B:\n    def g(self):\n        with torch.no_grad():\n            self.f()",
+            },
+            True,
+        ),
         ({"a.py": "def f(n):\n    f(n)\n    here"}, False),
         ({"a.py": "def f(n):\n    g(n)\n    here\ndef g(n):\n    f(n)"}, False),
         (

@@ -625,6 +625,31 @@ def test_modules_in_modules(body: str, expected: list[str]) -> None:
             "A.f",
             ["d.py:5"],
         ),
+        # What a base leaves to those that inherit from it, and what it has itself
+        (
+            {
+                "a.py": "from b import B\nclass A(B):\n    def f(self): pass",
+                "b.py": "class B:\n    def g(self):\n        self.f()",
+            },
+            "A.f",
+            ["b.py:3"],
+        ),
+        (
+            {
+                "a.py": "from b import B\nclass A(B):\n    def f(self): pass",
+                "b.py": "class B:\n    def g(self):\n        self.f()\n    def f(self): pass",
+            },
+            "A.f",
+            [],
+        ),
+        (
+            {
+                "a.py": "from b import B\nclass A(B):\n    def f(self): pass",
+                "b.py": "class B: pass\nclass C:\n    def g(self):\n        self.f()",
+            },
+            "A.f",
+            [],
+        ),
         (
             {
                 "a.py": "class A:\n    def f(self): pass",

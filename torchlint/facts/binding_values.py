@@ -133,16 +133,21 @@ def _is_of_library(values: Evaluator, method: ast.Attribute) -> bool:
 
 
 def _narrowed(values: Evaluator, binding: Narrowed) -> Value:
+    return tested(values, binding.node, binding.true)
+
+
+def tested(values: Evaluator, test: ast.Call, true: bool) -> Value:
     """`if isinstance(x, (int, float))` and `torch.is_tensor(x)` tell what x is inside, and what it is not elsewhere."""
-    test = binding.node
     current = values.expr(test.args[0])
+    if names.asked_for_method(test) is not None:
+        return current if true else narrowing.left(current, TENSOR)
     if values.dotted(test.func) == "torch.is_tensor":
-        return narrowing.kept(current, TENSOR) if binding.true else narrowing.left(current, TENSOR)
+        return narrowing.kept(current, TENSOR) if true else narrowing.left(current, TENSOR)
     if values.dotted(test.func) != "isinstance" or len(test.args) != 2:
         return current
     kinds = elements(test.args[1])
     found = [promised(values, kind) for kind in kinds]
-    if not binding.true:
+    if not true:
         for kind in found:
             current = narrowing.left(current, kind)
         return current

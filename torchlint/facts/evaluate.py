@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..query.database import Database
 from . import common_names, fixed_options, names, operations, operator_results
 from . import torch_table as table
-from .binding_values import BINDINGS
+from .binding_values import BINDINGS, tested
 from .call_values import CASTS, call
 from .elements import element, subscript
 from .evaluator import Evaluator, Reader, World
@@ -17,6 +17,7 @@ from .literals import holds
 from .members import attribute
 from .module import Function
 from .nodes import string
+from .syntax import same
 from .values import (
     ACCELERATORS,
     BOOL,
@@ -133,7 +134,15 @@ def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:
     name = fetched(node.test, node.body)
     if name is not None and name == source(node.orelse):
         return values.expr(node.body)
-    return join(values.expr(node.body), values.expr(node.orelse))
+    return join(values.expr(node.body), _otherwise(values, node))
+
+
+def _otherwise(values: Evaluator, node: ast.IfExp) -> Value:
+    """What an expression is where a test is false; one of `x["a"].item() if hasattr(x["a"], "item") else x["a"]` is no tensor."""
+    asked = names.type_tested(node.test) or names.asked_for_method(node.test)
+    if isinstance(asked, ast.Subscript) and isinstance(node.test, ast.Call) and same(asked, node.orelse):
+        return tested(values, node.test, False)
+    return values.expr(node.orelse)
 
 
 def _tuple(values: Evaluator, node: ast.Tuple) -> Value:

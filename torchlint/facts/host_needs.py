@@ -10,7 +10,7 @@ from . import common_names, names
 from .collected import is_checkpoint
 from .consumers import BINDS, GOES_THROUGH, adds_up, takes
 from .module import Function
-from .nodes import assigned_in
+from .nodes import assigned_in, root_of
 from .place import Place
 from .sending import goes_to_device
 from .uses import readers
@@ -54,7 +54,7 @@ def host_needs(place: Place, node: ast.expr) -> bool:
     if _is_number(place, node) and not _is_written_at_once(place, node):
         words = _NEEDS_HOST - _WRITES - _SHOWS
     taken = place.consumed_by(words, node) and _may_take(place, node, words)
-    return taken or _is_action(place, node) or _is_told_environment(place)
+    return taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place)
 
 
 def _saves_models_alone(place: Place) -> bool:
@@ -147,19 +147,59 @@ def for_environment(place: Place, node: ast.expr) -> bool:
 
 def _is_action(place: Place, node: ast.expr) -> bool:
     """Whether a function returns the value to who gives it to an environment: `action = agent.act(x)`, `env.step(action)`."""
-    statement = place.statement
-    returned = isinstance(statement, ast.Return) or any(
-        isinstance(place.flow.statement(load), ast.Return)
-        for name in assigned_in(statement)
-        for load in place.flow.loads.get(name, ())
-    )
-    if not returned:
+    if not _is_given_back(place):
         return False
     callers = itertools.islice(place.callers(place.function), _MOST_CALLERS)
     return any(
         _steps_environment(site.function) and place.at(site.function, site.call).consumed_by(("step",))
         for site in callers
     )
+
+
+def _is_given_back(place: Place) -> bool:
+    """Whether the statement returns what it makes, or assigns it to a name that one returns."""
+    statement = place.statement
+    return isinstance(statement, ast.Return) or any(
+        isinstance(place.flow.statement(load), ast.Return)
+        for name in assigned_in(statement)
+        for load in place.flow.loads.get(name, ())
+    )
+
+
+def _is_written_by_callers(place: Place) -> bool:
+    """Whether a function returns the value to callers that all write it to a file or show it: `cv2.imwrite(path, net.paint(image))`."""
+    if not _is_given_back(place) or not _is_given_itself(place):
+        return False
+    sites = list(itertools.islice(place.callers(place.function), _MOST_CALLERS + 1))
+    return 0 < len(sites) <= _MOST_CALLERS and all(
+        _is_written(place.at(one.function, one.call), one.call) for one in sites
+    )
+
+
+def _is_given_itself(place: Place) -> bool:
+    """Whether what is returned is the value, or what a method of it gives; not something that is calculated with it."""
+    made = assigned_in(place.statement)
+    returned = [node.value for node in place.flow.nodes if isinstance(node, ast.Return)]
+    roots = [root_of(one, ast.Call, ast.Attribute, ast.Subscript) for one in returned if one is not None]
+    return not made or any(isinstance(root, ast.Name) and root.id in made for root in roots)
+
+
+def _is_written(place: Place, call: ast.Call) -> bool:
+    """Whether a call's result is written or shown right there, or by the function of the project that it is given to: `save_attention(to_np(x), path)`."""
+    if place.consumed_by(_WRITES | _SHOWS, call) and _is_written_at_once(place, call):
+        return True
+    taker = place.flow.parents.get(call)
+    if not isinstance(taker, ast.Call) or call not in taker.args:
+        return False
+    targets = place.project.targets(place.function, taker)
+    return bool(targets) and all(_shows_given(place, target, taker, call) for target in targets)
+
+
+def _shows_given(place: Place, function: Function, taker: ast.Call, value: ast.Call) -> bool:
+    """Whether a function shows or writes what a call gives it in the place of the value."""
+    given = [name for name in function.positions if function.argument(taker, name) is value]
+    loads = (load for name in given for load in function.flow.loads.get(name, ()))
+    return any(place.at(function, load).consumed_by(_WRITES | _SHOWS, load) for load in loads)
 
 
 def _steps_environment(function: Function) -> bool:

@@ -115,6 +115,11 @@ def _counts_packed(place: Place, node: ast.expr) -> bool:
 
     https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.rnn.PackedSequence.html
     """
+    if not place.function.module.source.holds(common_names.PACKS):
+        return False
+    bound = place.function.bindings.reach.get(node) if isinstance(node, ast.Name) else None
+    if isinstance(bound, Assigned) and isinstance(bound.node, ast.Subscript):
+        node = bound.node  # `largest = batch_sizes[0]`
     while True:
         match node:
             case (
@@ -123,7 +128,7 @@ def _counts_packed(place: Place, node: ast.expr) -> bool:
                 node = inner
             case _:
                 break
-    return names.last(node) == "batch_sizes" and place.function.module.source.holds(common_names.PACKS)
+    return names.last(node) == "batch_sizes"
 
 
 def _of_batch(place: Place, node: ast.expr) -> bool:

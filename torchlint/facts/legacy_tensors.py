@@ -27,6 +27,9 @@ CONSTRUCTORS: dict[str, tuple[str, str]] = {
 }
 """The name of the dtype and the device that each constructor gives; `torch.Tensor` follows the default type."""
 
+SPARSE = tuple(f"torch.sparse.{name}" for name in _TYPES if name != "BoolTensor")
+"""Those of sparse tensors, which `torch.sparse_coo_tensor` makes since torch 1.0."""
+
 NEW = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "eye", "rand", "randn", "randint", "randperm"))
 """What makes a tensor of sizes alone: nothing has asked for its gradient."""
 

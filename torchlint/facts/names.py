@@ -79,12 +79,22 @@ def word(node: ast.expr) -> str:
 
 
 _TYPE_TESTS = frozenset(("isinstance", "is_tensor"))
+_OF_TENSORS = frozenset(("item", "cpu", "cuda", "detach", "numpy", "tolist", "backward", "is_cuda", "requires_grad"))
+"""What each tensor has."""
 
 
 def type_tested(test: ast.expr) -> ast.expr | None:
     """`x` of `isinstance(x, Tensor)` and `torch.is_tensor(x)`; None for other conditions."""
     asks = isinstance(test, ast.Call) and test.args and last(test.func) in _TYPE_TESTS
     return test.args[0] if isinstance(test, ast.Call) and asks else None
+
+
+def asked_for_method(test: ast.expr) -> ast.expr | None:
+    """`x` of `hasattr(x, "item")`, which holds for each tensor, and for other things; None for other conditions."""
+    match test:
+        case ast.Call(func=ast.Name("hasattr"), args=[asked, ast.Constant(str(name))]) if name in _OF_TENSORS:
+            return asked
+    return None
 
 
 def imported(function: Function, name: str, place: ast.expr | None = None) -> str | None:

@@ -576,11 +576,15 @@ class Project(Definitions):
         return [CallSite(*site) for site in propagating(function)]
 
     def _may_reach(self, path: str, function: Function, name: str) -> bool:
-        """Whether another file may call the function, as far as texts tell: its methods call those of their own classes and of bases."""
+        """Whether another file may call the function, as far as texts tell: its methods call those of their own classes, of bases, and what these leave to heirs."""
         how = self.called_as(path, name)
         if how == "own" and function.cls is not None:
-            return path in self.lineage(function.cls.name)
+            return path in self.lineage(function.cls.name) or self._inherits_from(path, function.cls)
         return how not in ("", "base")  # what `super()` is, nobody tells
+
+    def _inherits_from(self, path: str, klass: Class) -> bool:
+        """Whether a class inherits from one of a file."""
+        return any(base.module.path == path for base in self.ancestry(klass))
 
     @question("named", {}, by="_ask")
     def sites_named(self, module: Module, name: str) -> dict[Function, list[CallSite]]:

@@ -11,6 +11,7 @@ from ..facts import layers, nodes, syntax
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..query.question import question
+from .calling import CallSite
 from .constructions import knows_heirs
 from .project import Project
 from .texts import MAX_SITES
@@ -138,7 +139,7 @@ def _is_none_by_default(function: Function, name: str) -> bool:
 def _is_never_given(project: Project, function: Function, name: str) -> bool:
     """Whether no call outside of tests gives a parameter that is None by default anything but None."""
     found = False
-    for site in project.runs_of(function, MAX_SITES) or () if _is_none_by_default(function, name) else ():
+    for site in _runs(project, function) or () if _is_none_by_default(function, name) else ():
         if project.is_tested(site.function):
             continue
         call = site.given or site.call
@@ -238,7 +239,7 @@ def _given(project: Project, function: Function, name: str) -> Constants | None:
 
     None at all where nobody calls the function, which then gives nothing to those that it calls.
     """
-    sites = project.runs_of(function, MAX_SITES)
+    sites = _runs(project, function)
     if sites is None or name in function.flow.stores or name not in function.positions:
         return None
     found: set[Constant] = set()
@@ -254,6 +255,18 @@ def _given(project: Project, function: Function, name: str) -> Constants | None:
             return None
         found |= handed
     return frozenset(found)
+
+
+def _runs(project: Project, function: Function) -> list[CallSite] | None:
+    """The calls of a function, and those of the method of a base that it stands in place of: `self.predict(loader)` there."""
+    found: list[CallSite] = []
+    above = project.overridden(function) if function.name != "__init__" else []
+    for one in (function, *above):
+        sites = project.runs_of(one, MAX_SITES)
+        if sites is None:
+            return None
+        found += sites
+    return found
 
 
 def _handed_on(project: Project, function: Function, node: ast.expr | None) -> Constants | None:
