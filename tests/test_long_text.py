@@ -125,12 +125,17 @@ def test_what_a_program_is_told_by(tmp_path: Path) -> None:
         "install ": 400_000,
         "pip install ": 100_000,
         "uv a ": 100_000,
+        "python ": 50_000,
+        "python a/": 50_000,
     }  # less than is read of a page
     helpers = "import torch.nn as nn\n\ndef init_params(net):\n    nn.init.xavier_uniform(net.weight)\n"
     files = {
-        "README.md": "".join(f"{word * (length // len(word))}\n" for word, length in words.items()),
+        "README.md": "".join(f"{word * (length // len(word))}\n" for word, length in words.items())
+        + f"python {'a' * 200_000}\n",
         "pyproject.toml": f"[build-system]\n[project]\nname = 'a'\nclassifiers{' ' * 200_000}x\n",
         "conf.yaml": f"{'a' * 200_000}\n",
+        "uv.lock": f"{'name = ' * 50_000}\n" + 'name = "torch"\nversion = "' * 20_000 + "1" * 200_000,
+        "Pipfile.lock": '"torch": {' * 50_000 + " " * 200_000,
         "names.py": "__all__ = [\n" * 20_000 + "'init_params'\n",
         "found.py": f"from helpers import {'a' * 200_000}, owner\n\ngetattr(owner, name)\n",
         "loads.py": f"import_module({' ' * 200_000}\nsys.modules[{' ' * 200_000}\n{'import_module(' * 10_000}\n",

@@ -25,7 +25,7 @@ _PUBLISHED = regex(rb"\bclassifiers[\"']?[ \t]*=|\blong_description\b")
 _NAME = regex(rb"(?m)(?:^|[(,])[ \t]*name[ \t]*=[ \t]*[\"']([\w.-]+)[\"']")
 _WORD = regex(rb"[\w.-]+")
 _STARTS = regex(rb"\b(?:python3?|torchrun|launch)\b([^\n`]*)")
-_PLACE = regex(rb"[\w./-]+\.py\b")
+_PLACE = regex(rb"[\w./-]{1,200}\.py\b")
 
 
 def is_for_others(root: str) -> bool:
