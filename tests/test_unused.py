@@ -1147,3 +1147,18 @@ def test_a_method_that_a_method_of_another_file_calls(tmp_path: Path, call: str,
 )
 def test_a_method_that_a_called_one_may_call(tmp_path: Path, change: dict[str, str]) -> None:
     assert 1 == len(told(tmp_path, "sampler.py", **{"sampler": SAMPLER, "main": SAMPLES, **change}))
+
+
+@pytest.mark.parametrize(
+    ("page", "lines"),
+    [
+        ("```python\nx = Sampler().loop(net)\n```\n", [11]),
+        ("Call `sampler.progressive(net)`.\n", [11]),
+        ("It has a loop that is progressive, and a loop().\n", []),
+        ("Sampler.loop is gone.\n", []),
+    ],
+)
+def test_a_method_that_a_page_shows_a_call_of(tmp_path: Path, page: str, lines: list[int]) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "README.md").write_text(page)
+    assert lines == told(tmp_path, "sampler.py", sampler=SAMPLER, main=SAMPLES)

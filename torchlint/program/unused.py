@@ -127,6 +127,8 @@ def _is_unused_method(project: Project, method: Function) -> bool:
         return False
     if not is_plain(project, klass) or not _is_named_nowhere_else(project, module, name):
         return False
+    if name in (configured(project) or ()):  # a page shows how it is called
+        return False
     # asks all files
     if looks_up(project, module, ANY_MEMBER) or (looks_up(project, module, MEMBER) and _spellers(project, name)):
         return False
