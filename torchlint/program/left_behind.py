@@ -91,14 +91,16 @@ def _looked_for_in(project: Project, module: Module, level: int, parts: list[str
     own = project.home(module.path).split("/")
     if level:
         return own[:-level] if level <= len(own) else None
-    if len(parts) < 2 or project.find(".".join(parts), module) is not None:
+    if len(parts) < 2:
         return None
     # Python looks first beside the script that it runs, and for parts of a package where it has found that.
     likely = [own[:-1]] * module.source.holds(IS_SCRIPT) + [[]] * (own[0] == parts[0])
     packages = {project.home(path) for path in project.called(parts[0])}
     known = (folder for folder in likely if "/".join((*folder, parts[0], "__init__.py")) in packages)
-    elsewhere = any(_ends_with(project.home(path), parts) for path in project.called(parts[-1]))
-    return None if elsewhere else next(known, None)
+    above = next(known, None)
+    if above is None or any(_ends_with(project.home(path), parts) for path in project.called(parts[-1])):
+        return None
+    return above if project.find(".".join(parts), module) is None else None
 
 
 def _ends_with(place: str, parts: list[str]) -> bool:
@@ -226,9 +228,8 @@ def _is_lacking(project: Project, module: Module, dotted: str) -> bool:
     found = project.find(origin, module) if origin and name.isascii() else None
     if found is None or _has_word(project, found, name) or _is_out_of_reach(project, module, origin, found):
         return False
-    tail = "/" + origin.replace(".", "/")
-    called = project.called(origin.rpartition(".")[2])
-    likely = [path for path in called if f"/{project.home(path)}".endswith((f"{tail}.py", f"{tail}/__init__.py"))]
+    parts = origin.split(".")
+    likely = [path for path in project.called(parts[-1]) if _ends_with(project.home(path), parts)]
     if found not in likely or project.find(dotted, module) is not None:
         return False
     if any(_has_word(project, path, name) or project.holds(path, _MAKES_NAMES) for path in likely):
