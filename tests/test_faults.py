@@ -17,7 +17,7 @@ import torchlint.lint.run
 from torchlint import cli
 from torchlint.cache import run as cached
 from torchlint.cache.store import Cache
-from torchlint.facts.module import Module
+from torchlint.facts.module import Function
 from torchlint.fix.run import fix_files
 from torchlint.lint import executors, parallel
 from torchlint.lint.dispatch import Dispatch
@@ -291,16 +291,18 @@ def test_a_question_about_the_project_costs_what_hangs_on_its_answer(
     }
 
 
-def test_who_imports_a_file_may_not_be_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The findings of the file are told then."""
+def test_who_uses_a_place_may_not_be_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The findings are told then."""
 
-    def fail(project: Project, module: Module) -> bool:
-        raise KeyError(module.path)
+    def fail(project: Project, function: Function, place: ast.AST) -> str:
+        raise KeyError("of the test")
 
-    monkeypatch.setattr(torchlint.lint.run, "is_idle", fail)
-    assert FOUND == told(run().asked_for(()))
-    expected = [f"{path}: Looking for who imports it failed: KeyError: '{path}'" for path in FILES]
-    assert expected == errors(run())
+    monkeypatch.setattr(torchlint.lint.run, "why_unused", fail)
+    result = run()
+    assert FOUND == told(result)
+    assert {"Looking for who uses it failed: KeyError: 'of the test'"} == {
+        one.partition(": ")[2] for one in errors(result)
+    }
 
 
 @pytest.mark.parametrize("part", ["step_index._step_index", "regions._region_index"])

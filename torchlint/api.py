@@ -53,7 +53,7 @@ def check(
     if found.errors:
         raise Failure(str(found.errors[0]))
     files = found.files
-    return lint(files, settings, context=_others(files, settings)).asked_for(discover.named(asked))
+    return lint(files, settings, context=_others(files, settings))
 
 
 def _others(files: Iterable[Path], settings: config.Settings) -> discover.ProjectFiles:

@@ -547,7 +547,7 @@ def _text(checked: Checked) -> Any:
         ]
         for f in checked.findings
     ]
-    return [findings, checked.suppressed, checked.idle]
+    return [findings, checked.suppressed]
 
 
 def _fix_text(fix: Fix) -> Any:
@@ -558,9 +558,9 @@ def _fix_text(fix: Fix) -> Any:
 def _checked(path: str, text: Any, *, alone: bool) -> Checked | None:
     """What was said of a file; None where that can't be made out."""
     try:
-        findings, suppressed, idle = text
+        findings, suppressed = text
         found = tuple(_finding(path, *parts) for parts in findings)
-        return Checked(found, _is(int, suppressed), alone=alone, idle=_is(bool, idle))
+        return Checked(found, _is(int, suppressed), alone=alone)
     except (TypeError, ValueError):
         return None
 

@@ -209,9 +209,8 @@ def work_of(args: argparse.Namespace, settings: Settings, witness: Witness | Non
             terminal.warn(warning)
         if found.errors and not found.files:
             raise Failure("\n".join(map(str, found.errors)))
-        named = discover.named(args.paths)
         context = _context(found.files, settings, witness)
-        return Work(found.files, context, lambda result: result.asked_for(named), witness=witness, errors=found.errors)
+        return Work(found.files, context, witness=witness, errors=found.errors)
     if args.paths != ["-"]:
         raise Failure("`-` (standard input) can't be linted together with files")
     name = getattr(args, "stdin_filename", "-")

@@ -16,9 +16,8 @@ from ..facts.module import Function, Module
 from ..facts.syntax import never_runs
 from ..program.context import ACCELERATOR
 from ..program.files import normal, read
-from ..program.left_behind import is_idle
 from ..program.project import Project
-from ..program.unused import is_unused
+from ..program.unused import why_unused
 from ..query.closures import Depends
 from ..rule import Rule, Scope, fixer, load
 from ..rule.analysis import Analysis
@@ -44,7 +43,6 @@ class Checked(NamedTuple):
     """What a run says of one file.
 
     `alone`: nothing of it depends on any other file; if something does, `hangs_on` says what, where that was noted.
-    `idle`: it belongs to a program, and nobody imports it.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -52,7 +50,6 @@ class Checked(NamedTuple):
     errors: tuple[FileError, ...] = ()
     alone: bool = False
     hangs_on: Depends | None = None
-    idle: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,12 +78,6 @@ class Result:
             sources,
             checked,
         )
-
-    def asked_for(self, named: Container[str]) -> Result:
-        """The same without the findings of files that nobody imports, unless they are named: they may be new."""
-        checked = self.checked or {}
-        left_out = {path: one._replace(findings=()) for path, one in checked.items() if one.idle and path not in named}
-        return Result.of({**checked, **left_out}, self.sources or {}, self.errors) if left_out else self
 
     def of_file(self, path: str) -> Checked | None:
         """What is said of one file."""
@@ -240,18 +231,7 @@ class _Run:
         if source is not None and source.cell(1) is not None:
             findings = tuple(replace(finding, cell=source.cell(finding.line)) for finding in findings)
         alone = not _is_torch(source)
-        idle = bool(findings) and not alone and self._is_idle(path)  # before what went wrong is told
-        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), alone, idle=idle)
-
-    def _is_idle(self, path: str) -> bool:
-        module = self.project.module(path)
-        if module is None:
-            return False
-        try:
-            return self.project.linked(("file", path), lambda: is_idle(self.project, module))
-        except Exception as error:  # noqa: BLE001 - it costs whether this file is left out
-            self._fail(fault("Looking for who imports it", error, path))
-            return False
+        return Checked(findings, self.suppressed, tuple(self.errors.get(path, ())), alone)
 
     def _fail(self, error: FileError) -> None:
         self.errors.setdefault(error.path, {})[error] = None
@@ -411,11 +391,8 @@ class _Run:
                     )
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
                 fits = site.torch is not None and rule.torch.intersects(site.torch)
-                runs = not never_runs(site.flow, site.target) and not is_unused(
-                    self.project, site.function, site.target
-                )
-                if fits and runs and site.confirmed:
-                    yield self._with_fix(site, finding)
+                if fits and not never_runs(site.flow, site.target) and site.confirmed:
+                    yield self._where_used(site, self._with_fix(site, finding))
         except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds at one place, never the run
             self._fault(rule.code, error, site.target, site.module)
 
@@ -440,6 +417,15 @@ class _Run:
             except Exception as error:  # noqa: BLE001 - it costs the fix, not the finding
                 self._fault(f"The fix of {finding.code}", error, site.target, site.module)
         return finding if fix is finding.fix and finding.told is None else replace(finding, fix=fix, told=None)
+
+    def _where_used(self, site: Site, finding: Finding) -> Finding:
+        """The finding, told as mild and with the reason where no run of the program gets to its place."""
+        try:
+            reason = why_unused(self.project, site.function, site.target)
+        except Exception as error:  # noqa: BLE001 - it costs the reason, not the finding
+            self._fault("Looking for who uses it", error, site.target, site.module)
+            return finding
+        return replace(finding, message=f"{finding.message} ({reason})", severity="info") if reason else finding
 
     # One file
 

@@ -40,7 +40,12 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import,
 @question("left behind", False)
 def is_left_behind(project: Project, module: Module) -> bool:
     """Whether nothing of a file ever runs: nobody imports it any more, or it ends at an import."""
-    return bool(lacking(project, module)) or _lacks_file(project, module) or _is_not_imported(project, module)
+    return ends_at_import(project, module) or _is_not_imported(project, module)
+
+
+def ends_at_import(project: Project, module: Module) -> bool:
+    """Whether a file imports, at its top and whatever comes, what the project does not have."""
+    return bool(lacking(project, module)) or _lacks_file(project, module)
 
 
 @question("lacking names", frozenset())

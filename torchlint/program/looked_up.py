@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ..facts.module import Module
 from ..query.question import question
@@ -81,7 +82,26 @@ def looked_into(project: Project) -> frozenset[str]:
     Behind `=` what files import that run texts, before `/` the packages of which they import all.
     """
     said = project.said("looked into", _looked_into)
-    return frozenset(word for path, words in said.items() for word in words if not project.in_test(path, ""))
+    words = {word for path, words in said.items() for word in words if not project.in_test(path, "")}
+    return frozenset((*words, *_handed_on(project, [word for word in words if word.endswith("/")])))
+
+
+def _handed_on(project: Project, packages: list[str]) -> Iterator[str]:
+    """What the files import of which one that runs texts imports all: `from renderer import *` brings that, too."""
+    seen: set[str] = set()
+    while packages:
+        place = packages.pop().rstrip("/")
+        likely = (f"/{place}.py", f"/{place}/__init__.py")
+        for path in project.called(place.rpartition("/")[2]):
+            if path not in seen and f"/{project.home(path)}".endswith(likely):
+                seen.add(path)
+                text = project.import_text(path)
+                yield from (f"={word.decode('latin-1')}" for word in WORD.findall(text))
+                packages += (_place(name) for name in _ALL_OF.findall(text))
+
+
+def _place(package: bytes) -> str:
+    return package.decode("latin-1").replace(".", "/") + "/"
 
 
 @fact_of_files("looked into")
@@ -100,7 +120,7 @@ def _looked_into(source: Source) -> list[str]:
     if any(source.holds(one) for one in _RUN) and _runs_texts(source):
         own = file.removesuffix(".py")
         found.update(f"={word}" for word in (own, *(word.decode("latin-1") for word in WORD.findall(imports))))
-        found.update(name.decode("latin-1").replace(".", "/") + "/" for name in _ALL_OF.findall(imports))
+        found.update(map(_place, _ALL_OF.findall(imports)))
     if b"fire" in imports and source.holds(_BY_COMMAND):
         found.update((ANY_TOP, ANY_MEMBER))
     owners = {(word, mark) for word, pattern, mark in _OF_OBJECT for word in _found(source, word, pattern)}

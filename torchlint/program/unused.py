@@ -15,7 +15,7 @@ from ..text.spoken import in_code
 from ..text.whole_words import whole_word
 from .application import IS_SCRIPT, is_apart, is_application
 from .configured import configured
-from .left_behind import is_left_behind, lacking
+from .left_behind import ends_at_import, is_idle, is_left_behind, lacking
 from .looked_up import ANY_MEMBER, ANY_TOP, MEMBER, TOP, looks_up
 from .project import Project
 from .taking import naming, takers, takers_by_name, uses
@@ -29,6 +29,7 @@ _AT_RUN_TIME = regex(
 """How a file may call its own functions by names that are made as it runs: not by what an object or a command line has."""
 _BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
 """How a method may be called by a name that no text spells."""
+_NOT_IMPORTED = "nothing in this project imports this file"
 _STARTS = frozenset(("main", "setup"))
 """Functions that others start a program by."""
 _PLAIN_BASES = frozenset(
@@ -53,25 +54,34 @@ _BY_PREFIX = ("__", "on_", "test")
 """Names by which frameworks find methods."""
 
 
-def is_unused(project: Project, function: Function, place: ast.AST | None = None) -> bool:
-    """Whether a place stands in what no file of an application names, its own included: a function, a class, a method, a file.
+def why_unused(project: Project, function: Function, place: ast.AST | None = None) -> str:
+    """Why no run of an application gets to a place, "" where one may: nobody names its function, class, method or file.
 
     Others have to import the file, or it has to be a script, or nobody can tell what it is for; what a library has is for
-    those who install it. What is wrong with a name that cannot be imported is told, since that ends the file.
+    those who install it. A name that cannot be imported is what ends the file, and runs.
     """
-    if is_left_behind(project, function.module):
+    module = function.module
+    if is_left_behind(project, module):
         root = root_of(place, ast.Attribute, ast.Subscript, ast.Call) if isinstance(place, ast.expr) else None
-        return root is None or root.id not in lacking(project, function.module)
-    if not _is_of_program(project, function.module):
-        return False
-    body, top = function.module.body, function
+        if root is not None and root.id in lacking(project, module):
+            return ""
+        return "an import that fails ends this file" if ends_at_import(project, module) else _NOT_IMPORTED
+    if is_idle(project, module):
+        return _NOT_IMPORTED
+    if not _is_of_program(project, module):
+        return ""
+    body, top = module.body, function
     while top.parent is not None and top.parent is not body:
         top = top.parent
     if top is body or top.name in _STARTS:
-        return False
+        return ""
     if top.cls is None:
-        return not _is_registered(project, top) and _is_unused(project, top)
-    return _is_unused_class(project, top.cls) or _is_unused_method(project, top)
+        unused = top.name if not _is_registered(project, top) and _is_unused(project, top) else ""
+    elif _is_unused_class(project, top.cls):
+        unused = top.cls.name
+    else:
+        unused = top.name if _is_unused_method(project, top) else ""
+    return f"nothing in this project uses `{unused}`" if unused else ""
 
 
 def _is_of_program(project: Project, module: Module) -> bool:

@@ -48,11 +48,6 @@ def discover(paths: Iterable[Path | str], settings: Settings, witness: Witness |
     return walk.found()
 
 
-def named(paths: Iterable[Path | str]) -> frozenset[str]:
-    """The files among some paths, as `discover` shows them, with forward slashes."""
-    return frozenset(_normal(str(path)).replace(os.sep, "/") for path in paths if not os.path.isdir(path))
-
-
 def excluded(path: str, settings: Settings) -> bool:
     """Whether the settings exclude a file even if it is named."""
     return _Exclude(settings.at(path)).covers(_normal(path))
