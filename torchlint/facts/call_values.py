@@ -454,6 +454,8 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
             return sequence(NUMBER)
         one = attr == "item" or (attr in numpy_calls.NUMPY_REDUCES and not len(args) and not args.open)
         return NUMBER if one else NDARRAY
+    if kind == "instance" and (picture := picture_calls.picture_method(base, attr)):
+        return picture
     if kind == "scaler" and attr == "scale":
         return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
     if kind == "loader" and attr in NEXT:

@@ -1,10 +1,10 @@
-"""What functions of libraries of pictures give: arrays of NumPy."""
+"""What functions of libraries of pictures give: arrays of NumPy, and pictures of PIL."""
 
 from __future__ import annotations
 
-from .values import NDARRAY, UNKNOWN, Value
+from .values import NDARRAY, PROVEN, UNKNOWN, Instance, Value
 
-ROOTS = frozenset(("cv2", "imageio", "skimage", "scipy", "matplotlib", "tifffile"))
+ROOTS = frozenset(("cv2", "imageio", "skimage", "scipy", "matplotlib", "tifffile", "PIL"))
 """The libraries of whose functions `picture_call` tells what they give."""
 _OPENCV = frozenset(
     f"cv2.{name}"
@@ -22,6 +22,24 @@ _OTHERS = frozenset(
 )
 
 
+_PIL = frozenset(
+    f"PIL.Image.{name}" for name in "open new fromarray frombytes frombuffer merge blend composite".split()
+)
+_OF_PIL = frozenset(
+    """convert resize crop rotate transpose transform copy filter point quantize reduce effect_spread
+    remap_palette""".split()
+)
+"""Methods of a picture that give another one."""
+_PICTURE = Instance(PROVEN, class_name="PIL.Image.Image")
+
+
 def picture_call(name: str) -> Value:
-    """What a function gives by its full name; unknown where that is no array, or not always one."""
+    """What a function gives by its full name; unknown where that is no array and no picture, or not always one."""
+    if name in _PIL:
+        return _PICTURE
     return NDARRAY if name in _OPENCV or name in _OTHERS else UNKNOWN
+
+
+def picture_method(base: Value, method: str) -> Value:
+    """What a method of a picture of PIL gives: unknown where that is no picture, or the object is none."""
+    return _PICTURE if base == _PICTURE and method in _OF_PIL else UNKNOWN
