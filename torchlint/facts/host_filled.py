@@ -277,8 +277,12 @@ def _calculated(place: Place, node: ast.expr, steps: int, *, before: bool = Fals
 def _looked_into(place: Place, node: ast.expr, steps: int, before: bool) -> tuple[ast.Call, ...]:
     """The same, worked out."""
     if isinstance(node, ast.Name):
-        ways = assigned_on_all_ways(place.function, node) if steps and node.id not in place.flow.globals else []
+        added: list[ast.expr] = []
+        named = steps and node.id not in place.flow.globals
+        ways = assigned_on_all_ways(place.function, node, added) if named else []
         if not ways or _is_fed(place, node, steps):
+            return ()
+        if not all(_is_number(place, one) or _calculated(place, one, steps - 1) for one in added):
             return ()
         loops = place.flow.loops(place.target)
         for way in ways:

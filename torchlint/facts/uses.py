@@ -83,10 +83,11 @@ def assigned(function: Function, name: ast.Name) -> ast.expr | None:
     return _given(function, function.bindings.reach.get(name))
 
 
-def assigned_on_all_ways(function: Function, name: ast.Name) -> list[ast.expr]:
+def assigned_on_all_ways(function: Function, name: ast.Name, added: list[ast.expr] | None = None) -> list[ast.expr]:
     """What a name may have been assigned, one for each way to it: `x = a`, `if half: x = x.half()`.
 
-    Nothing where one is not known, or where one way alone writes into a part of it.
+    Nothing where one is not known, or where one way alone writes into a part of it. `added` takes what `x += b` adds to
+    it; without that list nothing is known of such a name.
     """
     bound = function.bindings.reach.get(name)
     found: list[ast.expr] = []
@@ -99,6 +100,9 @@ def assigned_on_all_ways(function: Function, name: ast.Name) -> list[ast.expr]:
         given = None if isinstance(way, bindings.Stored) and way is not bound else _given(function, way)
         if isinstance(way, bindings.Joined):
             todo += [way.one, way.other]
+        elif isinstance(way, bindings.Augmented) and added is not None:
+            added.append(way.node.value)
+            todo.append(way.before)
         elif given is None:
             return []
         else:
