@@ -795,6 +795,25 @@ def test_evaluation_by_a_method_that_modules_alone_have() -> None:
     check_one(f"{net}{loop.format(mark='  # warm')}")
 
 
+@pytest.mark.parametrize(
+    ("made", "call", "mark"),
+    [
+        ("AutoencoderKL.from_pretrained(name).to(device)", "decode(x)", "  # warm"),
+        ("CLIPModel.from_pretrained(name)", "get_image_features(x)", "  # warm"),
+        ("AutoencoderKL.from_pretrained(name)", "decode()", ""),
+        ("AutoencoderKL.from_pretrained(name)", "register(x)", ""),
+        ("CLIPTokenizer.from_pretrained(name)", "decode(x)", ""),
+        ("Codec(name)", "decode(x)", ""),
+        ("Own()", "decode(x)", ""),
+    ],
+)
+def test_evaluation_by_a_method_of_a_model_of_a_library(made: str, call: str, mark: str) -> None:
+    own = "class Own(nn.Module):\n    def decode(self, x):\n        return len(x)\n"
+    libraries = "from diffusers import AutoencoderKL\nfrom transformers import CLIPModel, CLIPTokenizer\n"
+    loop = f"def run(latents):\n    one = {made}\n    for x in latents:\n        y = one.{call}{mark}\n        print(y){mark}\n"
+    check_one(f"{libraries}{own}{loop}")
+
+
 def test_methods_that_one_family_of_classes_has() -> None:
     check(
         {

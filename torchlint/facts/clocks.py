@@ -13,7 +13,7 @@ from ..system.cached import kept
 from ..system.regex import regex
 from ..torch_api import operators
 from . import names
-from .common_names import MODEL_NAME
+from .common_names import MODEL_NAME, RUNS_MODEL
 from .flow import Flow, is_elif
 from .module import Function
 from .nodes import is_constant, keyword_of, leaves
@@ -297,6 +297,10 @@ def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
         return True
     if called.kind == "unknown" and isinstance(call.func, ast.Name) and MODEL_NAME.search(call.func.id):
         return True
+    if called.kind == "unknown" and isinstance(call.func, ast.Attribute) and call.func.attr in RUNS_MODEL:
+        owner = value_of(call.func.value)
+        if owner.kind == "module" and owner.class_name and not owner.any_class:
+            return True
     made = value_of(call)
     return made.is_tensor and made.device == "accelerator" and names.last(call.func) not in _COPIES
 

@@ -55,7 +55,9 @@ def is_method_of_module(project: Project, function: Function, call: ast.Call, ca
     kind = project.value(function, call.func.value).kind
     one_of_several = callee.kind == "function" and callee.function is None
     if kind == "module" and (callee.kind == "unknown" or one_of_several):
-        return any(runs_module(project, one) for one in families.may_run(project, function, call))
+        return runs_library_model(project, function, call) or any(
+            runs_module(project, one) for one in families.may_run(project, function, call)
+        )
     if callee.kind != "function" or callee.function is None:
         return False
     if callee.function.cls is None or kind not in ("module", "instance"):
@@ -63,6 +65,14 @@ def is_method_of_module(project: Project, function: Function, call: ast.Call, ca
     # `engine.logits(tokens)` of another object: once, not in a loop of its own.
     methods = _made_real(project, callee.function)
     return any(runs_module(project, one) and (kind == "module" or _runs_once(project, one)) for one in methods)
+
+
+def runs_library_model(project: Project, function: Function, call: ast.Call) -> bool:
+    """`vae.decode(latents)`, of an autoencoder of diffusers: a method by which a model of no class of the project is run."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in common_names.RUNS_MODEL or not call.args:
+        return False
+    owner = project.value(function, call.func.value)
+    return owner.kind == "module" and bool(owner.class_name) and not owner.any_class
 
 
 def _made_real(project: Project, method: Function) -> list[Function]:

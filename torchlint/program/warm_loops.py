@@ -32,6 +32,7 @@ from .model_calls import (
     is_part_of_model,
     is_run_without_gradients,
     predicts,
+    runs_library_model,
     runs_module_once,
 )
 from .stepping import is_left_out
@@ -349,7 +350,7 @@ class WarmLoops:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _NO_MODELS:
             return False  # most calls are, and what they are called on would have to be told
         part = is_part_of_model(call)
-        if not (part or self.project.may_be_own(function, call)):
+        if not (part or self.project.may_be_own(function, call) or runs_library_model(self.project, function, call)):
             return False
         inner = isinstance(loop, Comprehension) or function.flow.loops(call)[0] is not loop
         if inner and not self._is_over_batches(function, loop):
