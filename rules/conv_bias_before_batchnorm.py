@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import layers, names, syntax, wrapped_layers
 from torchlint.facts.makers import Makers, is_handed
-from torchlint.facts.module import Class, Function
+from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.nodes import is_constant, names_in, spreads
 from torchlint.facts.sequences import Sequences
 from torchlint.rule import Finding, Site, Value, rule
@@ -64,7 +64,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where the weights come from a checkpoint that has the bias, which then would have to be converted: modules near which
-    published weights are loaded (`from_pretrained` and its like, in the same file, in what it imports or where it is used) are not reported.
+    published weights are loaded (`from_pretrained` and its like, in the same file, in what it imports or where it is used) are reported with `--preview` alone.
     Where somebody outside of the project gives another `norm_layer`: before a `GroupNorm` or `LayerNorm` the bias is needed.
     In inference after the norm was folded into the convolution, which needs a bias. Tests are not reported.
     Without `--preview` it tells of layers in files that a training loop of the project imports, directly or through
@@ -116,17 +116,27 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     if not _has_bias(site):
         return
     if _norm_behind(site) is not None:
-        yield site.finding(f"`{site.short()}` adds a bias that the norm behind it subtracts again")
+        yield _told(site, site.call, "the norm behind it")
     elif _is_before_norm_where_called(site, _HELPERS):
-        behind = f"the norm behind each call of `{site.function.name}`"
-        yield site.finding(f"`{site.short()}` adds a bias that {behind} subtracts again")
+        yield _told(site, site.call, f"the norm behind each call of `{site.function.name}`")
 
 
 def _is_trained_here(site: Site) -> bool:
     """Whether the weights of the file's models are those that this project trains."""
-    if site.role == "test" or site.analysis.context.loads_published(site.module):
+    if site.role == "test" or _is_published(site, site.module):
         return False
     return site.settings.preview or site.analysis.steps.trains(site.module.path)
+
+
+def _is_published(site: Site, module: Module) -> bool:
+    """Whether a file's models may get weights that others have published, which then had to be converted."""
+    return not site.settings.preview and site.analysis.context.loads_published(module)
+
+
+def _told(site: Site, made: ast.expr, norm: str) -> Finding:
+    published = site.analysis.context.loads_published(site.module)
+    unless = ", unless published weights have it" if published else ""
+    return site.finding(f"`{site.short(made)}` adds a bias that {norm} subtracts again{unless}", at=made)
 
 
 def _wrapped(site: Site) -> Iterator[Finding]:
@@ -137,9 +147,8 @@ def _wrapped(site: Site) -> Iterator[Finding]:
         klass = site.value(made).class_ if not (site.resolve(made.func) or "").startswith("torch.") else None
         if klass is None or not _is_norm(site, site.function, behind):
             continue
-        published = site.analysis.context.loads_published(klass.module)
-        if not published and wrapped_layers.adds_bias(site.project, klass, made):
-            yield site.finding(f"`{site.short(made)}` adds a bias that the norm behind it subtracts again", at=made)
+        if not _is_published(site, klass.module) and wrapped_layers.adds_bias(site.project, klass, made):
+            yield _told(site, made, "the norm behind it")
 
 
 def _has_bias(site: Site) -> bool:
@@ -192,7 +201,7 @@ def _is_before_norm_where_called(site: Site, depth: int) -> bool:
 
 
 def _is_followed(site: Site, depth: int) -> bool:
-    if site.analysis.context.loads_published(site.module):
+    if _is_published(site, site.module):
         return False
     return _norm_behind(site) is not None or _is_before_norm_where_called(site, depth - 1)
 
