@@ -11,7 +11,7 @@ from torchlint import api
 from torchlint.text.finding import Finding
 
 _REASON = re.compile(
-    r" \((?:nothing in this project (?:uses `\w+`|imports this file)|an import that fails ends this file)\)$"
+    r" \((?:nothing (?:that runs here uses `\w+`|here imports this file)|an import that fails ends this file)\)$"
 )
 
 HELPERS = """\
@@ -89,7 +89,7 @@ def train(net, optimizer, loader):
     ("main", "severity", "reason"),
     [
         ("import torch\nfrom helpers import train\n\ntrain(net, adam, rows)\n", "warning", ""),
-        ("import torch\nimport helpers\n", "info", " (nothing in this project uses `train`)"),
+        ("import torch\nimport helpers\n", "info", " (nothing that runs here uses `train`)"),
     ],
 )
 def test_what_nobody_uses_is_mild_and_says_so(tmp_path: Path, main: str, severity: str, reason: str) -> None:
@@ -1221,3 +1221,9 @@ def test_a_method_that_a_page_shows_a_call_of(tmp_path: Path, page: str, lines: 
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "README.md").write_text(page)
     assert lines == told(tmp_path, "sampler.py", sampler=SAMPLER, main=SAMPLES)
+
+
+@pytest.mark.parametrize(("text", "lines"), [("Spare", [6, 11]), ("Other", [6])])
+def test_a_class_that_mmcv_makes_by_a_text(tmp_path: Path, text: str, lines: list[int]) -> None:
+    made = f"import classes\nfrom mmcv.runner import obj_from_dict\n\nobj_from_dict(dict(type={text!r}), classes)\n"
+    assert lines == told(tmp_path, "classes.py", classes=CLASSES, main=USING + made)

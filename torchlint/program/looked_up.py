@@ -22,8 +22,10 @@ _IMPORTS = (
     regex(rb"\b(?:import_module|__import__)\(\s{0,99}(?![\"'][\w.]*[\"']\s*[,)])(?:f?[\"'](\.?\w*))?"),
 )
 """What imports a file by a text that is made as the program runs; found is how the text begins, where that is written."""
-_LOADS = WholeWords(*(b"spec_from_file_location", b"SourceFileLoader", b"load_source", b"runpy", b"_target_"))
-"""What loads a file by its path, or a class by its whole name."""
+_LOADS = WholeWords(
+    *(b"spec_from_file_location", b"SourceFileLoader", b"load_source", b"runpy", b"_target_", b"obj_from_dict")
+)
+"""What loads a file by its path, or a class by a name: mmcv's `obj_from_dict(dict(type="Net"), models)`."""
 _BY_WHOLE = regex(rb"\.rsplit\(")
 """How the whole name of a class is divided into that of its file and its own: `path.rsplit(".", 1)`."""
 _BY_TABLE = (

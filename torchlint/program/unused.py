@@ -29,7 +29,7 @@ _AT_RUN_TIME = regex(
 """How a file may call its own functions by names that are made as it runs: not by what an object or a command line has."""
 _BY_PARTS = regex(rb"\bgetattr\(\s*[\w.\[\]]+\s*,(?!\s*[\"']\w*[\"']\s*[,)])")
 """How a method may be called by a name that no text spells."""
-_NOT_IMPORTED = "nothing in this project imports this file"
+_NOT_IMPORTED = "nothing here imports this file"
 _STARTS = frozenset(("main", "setup"))
 """Functions that others start a program by."""
 _PLAIN_BASES = frozenset(
@@ -81,7 +81,7 @@ def why_unused(project: Project, function: Function, place: ast.AST | None = Non
         unused = top.cls.name
     else:
         unused = top.name if _is_unused_method(project, top) else ""
-    return f"nothing in this project uses `{unused}`" if unused else ""
+    return f"nothing that runs here uses `{unused}`" if unused else ""
 
 
 def _is_of_program(project: Project, module: Module) -> bool:
