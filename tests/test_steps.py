@@ -656,6 +656,7 @@ def test_handlers_and_callbacks() -> None:
         "class B(HookBase):\n    def after_step(self):\n        x = 1  # hot\n"
         "class C:\n    def after_step(self):\n        x = 1\n    def on_step_end(self):\n        x = 1\n"
         "class D:\n    def train_step(self, batch):\n        x = 1  # hot\n"
+        "class E:\n    def train_batch(self, batch):\n        x = 1  # hot\n"
     )
 
 
@@ -812,6 +813,27 @@ def test_evaluation_by_a_method_of_a_model_of_a_library(made: str, call: str, ma
     libraries = "from diffusers import AutoencoderKL\nfrom transformers import CLIPModel, CLIPTokenizer\n"
     loop = f"def run(latents):\n    one = {made}\n    for x in latents:\n        y = one.{call}{mark}\n        print(y){mark}\n"
     check_one(f"{libraries}{own}{loop}")
+
+
+_FACTORY = (
+    "def get_step(train, name=None):\n    def step(batch):\n        if train:\n"
+    "            loss.backward()  # hot\n            optimizer.step()  # hot\n        return loss  # hot\n    return step\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "mark"),
+    [
+        ("get_step(True)", "  # hot"),
+        ("get_step(train=flag)", "  # hot"),
+        ("get_step(True, name=False)", "  # hot"),
+        ("get_step(False)", ""),
+        ("get_step(train=False)", ""),
+    ],
+)
+def test_a_factory_is_told_whether_what_it_makes_steps(made: str, mark: str) -> None:
+    loop = f"def run(loader, flag):\n    one = {made}\n    for batch in loader:\n        y = one(batch){mark}\n"
+    check_one(f"{_FACTORY}{loop}")
 
 
 def test_methods_that_one_family_of_classes_has() -> None:

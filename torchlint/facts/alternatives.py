@@ -68,6 +68,15 @@ def asked_of_callers(function: Function, node: ast.AST) -> tuple[Said, ...]:
     return tuple(one for one in found if one.name in function.positions and not stores.get(one.name))
 
 
+def asked_of_makers(function: Function, node: ast.AST) -> tuple[Said, ...]:
+    """What the conditions in front of a place say of parameters of the function around its own, which neither binds anew: `def make(train): def step(): if train: ...`."""
+    around = function.parent
+    if around is None or not around.positions:
+        return ()
+    own = {*function.positions, *function.flow.stores, *around.flow.stores}
+    return tuple(one for one in behind(function.flow, node) if one.name in around.positions and one.name not in own)
+
+
 def gives_other(function: Function, call: ast.Call, asked: tuple[Said, ...]) -> bool:
     """Whether a call of a function, by its name, gives constants that exclude what is asked of its parameters: `boxes.clip(remove_empty=False)`."""
     if not asked or names.last(call.func) != function.name:

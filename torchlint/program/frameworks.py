@@ -18,7 +18,7 @@ from .project import Project
 # Methods that a framework calls on each training step, by what a base of the class has in its name ("": any class).
 _STEPS: Mapping[str, frozenset[str]] = {
     "": frozenset(
-        """training_step train_step on_train_batch_start on_train_batch_end on_before_optimizer_step on_before_zero_grad
+        """training_step train_step train_batch on_train_batch_start on_train_batch_end on_before_optimizer_step on_before_zero_grad
         on_before_backward on_after_backward before_train_iter after_train_iter forward_train loss_by_feat""".split()
     ),
     "LightningModule": frozenset(("optimizer_step", "configure_gradient_clipping")),
@@ -36,6 +36,7 @@ _STEPS: Mapping[str, frozenset[str]] = {
         before_update after_update""".split()
     ),
     "Optimizer": frozenset(("step",)),
+    "TrainModule": frozenset(("optim_step",)),  # of OLMo-core
 }
 _TESTS = frozenset(("simple_test", "aug_test"))
 # Methods that a framework calls on each batch of an evaluation or a prediction, or for each token that it generates, likewise ("": any module).

@@ -67,9 +67,8 @@ def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
     while steppers:
         # Step loops around the calls of functions that step; the callers that have none are the next to ask for.
         further: dict[stepping.Stepper, None] = {}
-        for (function, _), callers in zip(
-            steppers, ask(stepping.callers_of, steppers, stepping.Callers([], [])), strict=True
-        ):
+        for one, callers in zip(steppers, ask(stepping.callers_of, steppers, stepping.Callers([], [])), strict=True):
+            function = one.function
             for call in callers.given_to:
                 closures.setdefault(call, []).append(function)
             for stepper, around, name in callers.sites:

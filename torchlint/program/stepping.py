@@ -13,6 +13,7 @@ from ..facts.first_time import keeps_results
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of
+from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
 from . import families, handed, hooks
@@ -38,6 +39,8 @@ class Stepper(NamedTuple):
 
     function: Place
     asked: tuple[Said, ...] = ()
+    asked_of_makers: tuple[Said, ...] = ()
+    """The same of the function around it, whose calls give it: `step = make(training=True)`."""
 
 
 class Own(NamedTuple):
@@ -123,7 +126,7 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
     for site in {one.call: one for one in sites}.values():
         if alternatives.gives_other(function, site.given or site.call, stepper.asked):
             continue
-        if _is_of_dummies(site.function.name):
+        if _is_of_dummies(site.function.name) or _is_made_other(project, function, site, stepper.asked_of_makers):
             continue
         place = told_place(project, site.function)
         flow = site.function.flow
@@ -136,8 +139,21 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
                 around = loop_place(site.function, loop)
                 break
         asked = _asked_through(function, stepper.asked, site) if around is None else ()
-        found.sites.append((Stepper(place, asked), around, site.function.name))
+        makers = alternatives.asked_of_makers(site.function, site.call) if around is None else ()
+        found.sites.append((Stepper(place, asked, makers), around, site.function.name))
     return found
+
+
+def _is_made_other(project: Project, function: Function, site: CallSite, asked: tuple[Said, ...]) -> bool:
+    """`step = make(train=False)`, then `step(batch)`: whether the call that gave what is called excludes what is asked of it."""
+    maker, called = function.parent, site.call.func
+    made = assigned(site.function, called) if asked and isinstance(called, ast.Name) else None
+    return (
+        maker is not None
+        and isinstance(made, ast.Call)
+        and maker in project.targets(site.function, made)
+        and alternatives.gives_other(maker, made, asked)
+    )
 
 
 def _asked_through(function: Function, asked: tuple[Said, ...], site: CallSite) -> tuple[Said, ...]:
@@ -269,7 +285,7 @@ def _gives_steps(project: Project, function: Function, loops: Collection[Place])
 
 def _look_at(project: Project, function: Function, found: dict[Place, Function], own: Own) -> None:
     outside: set[str] = set()
-    asked: dict[tuple[Said, ...], None] = {}
+    asked: dict[tuple[tuple[Said, ...], tuple[Said, ...]], None] = {}
     stepping = [(call, parts, _step_loops(project, function, call)) for call, parts in _stepping(project, function)]
     left_over = _left_over(stepping) | _once_for_all(project, function, stepping)
     stepping += _around_trained(project, function, stepping)
@@ -281,8 +297,9 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
                 found.setdefault(loop_place(function, loops[0]), function)
         elif not _begins_anew(project, function, call):
             outside.update(parts)
-            asked[alternatives.asked_of_callers(function, call)] = None
-    own.steppers.extend(Stepper(place_of(function), one) for one in ([()] if () in asked else asked))
+            asked[alternatives.asked_of_callers(function, call), alternatives.asked_of_makers(function, call)] = None
+    anyhow = (), ()
+    own.steppers.extend(Stepper(place_of(function), *one) for one in ([anyhow] if anyhow in asked else asked))
     if project.is_tested(function):
         return
     # A method that takes a whole step is called for nothing else.
