@@ -202,7 +202,16 @@ def _compared(site: Site) -> Iterator[ast.expr]:
 
 
 def _is_read(site: Site, node: ast.expr) -> bool:
-    return (_tensor(site, node) and reads.device_tensor(site, node) is not None) or _is_compared_list(site, node)
+    if _tensor(site, node):
+        return reads.device_tensor(site, node) is not None or _is_compared_list(site, node)
+    return _is_compared_list(site, node) or (site.settings.preview and _is_likely_fill(site, node))
+
+
+def _is_likely_fill(site: Site, node: ast.expr) -> bool:
+    """`torch.full(size, alphas[i])` of what is sent to the device where it is a tensor: `if type(x) == torch.Tensor: x = x.cuda()`."""
+    value = site.value(node)
+    filled = site.name == "torch.full()" and site.argument("fill_value", 1) is node
+    return filled and value.kind == "tensor" and value.device == "accelerator" and value.other_kinds <= {"unknown"}
 
 
 def _is_compared_list(site: Site, node: ast.expr) -> bool:

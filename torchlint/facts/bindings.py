@@ -447,6 +447,9 @@ class Bindings:
             return [one for value in test.values for one in self._narrow(value, true)]
         if isinstance(test, ast.Name):
             test = self._asked_before(test)
+        if isinstance(test, ast.Compare):
+            asks = names.type_compared(test, true)
+            test, true = asks, true or asks is not test
         asked = names.type_tested(test) or (names.asked_for_method(test) if not true else None)
         key = key_of(asked) if asked is not None else None
         if key is None or not isinstance(test, ast.Call):

@@ -89,6 +89,22 @@ def type_tested(test: ast.expr) -> ast.expr | None:
     return test.args[0] if isinstance(test, ast.Call) and asks else None
 
 
+def type_compared(test: ast.expr, true: bool) -> ast.expr:
+    """`isinstance(x, T)` for `type(x) == T` and `type(x) is T` where that is true, or the opposite is false; other conditions as they are.
+
+    Where they differ, x may still be of a class below T.
+    """
+    match test:
+        case ast.Compare(
+            left=ast.Call(func=ast.Name("type"), args=[asked], keywords=[]),
+            ops=[ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot() as op],
+            comparators=[ast.Name() | ast.Attribute() as kind],
+        ) if isinstance(op, ast.Eq | ast.Is) is true:
+            asks = ast.copy_location(ast.Name("isinstance", ast.Load()), test)
+            return ast.copy_location(ast.Call(asks, [asked, kind], []), test)
+    return test
+
+
 def asked_for_method(test: ast.expr) -> ast.expr | None:
     """`x` of `hasattr(x, "item")`, which holds for each tensor, and for other things; None for other conditions."""
     match test:
