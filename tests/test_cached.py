@@ -34,6 +34,7 @@ from torchlint.settings.config import Settings
 from torchlint.settings.discover import ProjectFiles, discover
 from torchlint.settings.home import Home, project_root
 from torchlint.system.stamp import contents, digest
+from torchlint.text.finding import Finding
 from torchlint.torch_api.version import Range
 
 CODES = frozenset(load())
@@ -289,6 +290,11 @@ OTHERS = [
 ]
 
 
+def used(result: Result) -> list[Finding]:
+    """The findings that don't say that no run gets to their place."""
+    return [one for one in result.findings if not one.message.endswith(("`)", "this file)"))]
+
+
 class TestKnown:
     def test_nothing_is_linted_twice(self) -> None:
         first, asked = run()
@@ -514,7 +520,7 @@ class TestChanged:
                 shutil.rmtree("tools/core", ignore_errors=True)
             result, _ = run()
             assert same(plain(settings_with()), result)
-            found.append([f.line for f in result.findings if f.path == "tools/old.py" and f.code == "TL903"])
+            found.append([f.line for f in used(result) if f.path == "tools/old.py" and f.code == "TL903"])
         assert [[], [4], []] == found
 
     def test_what_a_configuration_spells(self) -> None:
@@ -529,7 +535,7 @@ class TestChanged:
             put("conf/net.yaml", f"target: nets.{name}\n")
             result, _ = run()
             assert same(plain(settings_with()), result)
-            found.append([f.line for f in result.findings if f.path == "nets.py" and f.code == "TL903"])
+            found.append([f.line for f in used(result) if f.path == "nets.py" and f.code == "TL903"])
         Path("conf/net.yaml").write_text("target: nets.Net\nsize: 3\n")
         assert ([[], [7], [7], []], []) == (found, run()[1])
 
@@ -665,7 +671,7 @@ class TestChanged:
         def told() -> list[str]:
             result, _ = run(settings)
             assert same(plain(settings), result)
-            return [one.path for one in result.findings if one.code == "TL903"]
+            return [one.path for one in used(result) if one.code == "TL903"]
 
         assert [] == told()
         put("pyproject.toml", FILES["pyproject.toml"] + '[build-system]\nrequires = ["hatchling"]\n')
