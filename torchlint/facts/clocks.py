@@ -13,8 +13,9 @@ from ..system.cached import kept
 from ..system.regex import regex
 from ..torch_api import operators
 from . import names
-from .common_names import MODEL_NAME, RUNS_MODEL
+from .common_names import MODEL_NAME
 from .flow import Flow, is_elif
+from .library_models import runs_model
 from .module import Function
 from .nodes import is_constant, keyword_of, leaves
 from .syntax import nearby
@@ -297,10 +298,8 @@ def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
         return True
     if called.kind == "unknown" and isinstance(call.func, ast.Name) and MODEL_NAME.search(call.func.id):
         return True
-    if called.kind == "unknown" and isinstance(call.func, ast.Attribute) and call.func.attr in RUNS_MODEL:
-        owner = value_of(call.func.value)
-        if owner.kind == "module" and owner.class_name and not owner.any_class:
-            return True
+    if called.kind == "unknown" and runs_model(value_of, call):
+        return True
     made = value_of(call)
     return made.is_tensor and made.device == "accelerator" and names.last(call.func) not in _COPIES
 

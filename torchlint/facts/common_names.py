@@ -22,8 +22,6 @@ MODEL_NAME = regex(
     r"|net[B-G]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
     re.IGNORECASE,
 )
-RUNS_MODEL = frozenset("forward encode decode encode_image encode_text get_image_features get_text_features".split())
-"""Methods of the models of libraries that run these once: an autoencoder of diffusers, CLIP."""
 LOSS_NAME = regex(r"(?:^|_)(?:loss|losses|criterion|criterions|criteria|objective|objectives)\d*$", re.IGNORECASE)
 LOADER_NAME = regex(
     r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
-from ..facts import common_names, names
+from ..facts import common_names, library_models, names
 from ..facts.module import Function
 from ..facts.nodes import callee, given_to, receiver_of
 from ..facts.values import Value
@@ -68,11 +69,8 @@ def is_method_of_module(project: Project, function: Function, call: ast.Call, ca
 
 
 def runs_library_model(project: Project, function: Function, call: ast.Call) -> bool:
-    """`vae.decode(latents)`, of an autoencoder of diffusers: a method by which a model of no class of the project is run."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in common_names.RUNS_MODEL or not call.args:
-        return False
-    owner = project.value(function, call.func.value)
-    return owner.kind == "module" and bool(owner.class_name) and not owner.any_class
+    """`vae.decode(latents)`, of an autoencoder of diffusers."""
+    return library_models.runs_model(partial(project.value, function), call)
 
 
 def _made_real(project: Project, method: Function) -> list[Function]:
