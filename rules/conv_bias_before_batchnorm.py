@@ -123,13 +123,13 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
 def _is_trained_here(site: Site) -> bool:
     """Whether the weights of the file's models are those that this project trains."""
-    if site.role == "test" or _is_published(site, site.module):
+    if site.role == "test" or _is_left_out(site, site.module):
         return False
     return site.settings.preview or site.analysis.steps.trains(site.module.path)
 
 
-def _is_published(site: Site, module: Module) -> bool:
-    """Whether a file's models may get weights that others have published, which then had to be converted."""
+def _is_left_out(site: Site, module: Module) -> bool:
+    """Whether a file's models may get published weights, which then had to be converted: told with `--preview` alone."""
     return not site.settings.preview and site.analysis.context.loads_published(module)
 
 
@@ -147,7 +147,7 @@ def _wrapped(site: Site) -> Iterator[Finding]:
         klass = site.value(made).class_ if not (site.resolve(made.func) or "").startswith("torch.") else None
         if klass is None or not _is_norm(site, site.function, behind):
             continue
-        if not _is_published(site, klass.module) and wrapped_layers.adds_bias(site.project, klass, made):
+        if not _is_left_out(site, klass.module) and wrapped_layers.adds_bias(site.project, klass, made):
             yield _told(site, made, "the norm behind it")
 
 
@@ -201,7 +201,7 @@ def _is_before_norm_where_called(site: Site, depth: int) -> bool:
 
 
 def _is_followed(site: Site, depth: int) -> bool:
-    if _is_published(site, site.module):
+    if _is_left_out(site, site.module):
         return False
     return _norm_behind(site) is not None or _is_before_norm_where_called(site, depth - 1)
 

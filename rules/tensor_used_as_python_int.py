@@ -202,16 +202,19 @@ def _compared(site: Site) -> Iterator[ast.expr]:
 
 
 def _is_read(site: Site, node: ast.expr) -> bool:
+    if _is_compared_list(site, node):
+        return True
     if _tensor(site, node):
-        return reads.device_tensor(site, node) is not None or _is_compared_list(site, node)
-    return _is_compared_list(site, node) or (site.settings.preview and _is_likely_fill(site, node))
+        return reads.device_tensor(site, node) is not None
+    return site.settings.preview and _is_likely_fill(site, node)
 
 
 def _is_likely_fill(site: Site, node: ast.expr) -> bool:
     """`torch.full(size, alphas[i])` of what is sent to the device where it is a tensor: `if type(x) == torch.Tensor: x = x.cuda()`."""
+    if site.name != "torch.full()" or site.argument("fill_value", 1) is not node:
+        return False
     value = site.value(node)
-    filled = site.name == "torch.full()" and site.argument("fill_value", 1) is node
-    return filled and value.kind == "tensor" and value.device == "accelerator" and value.other_kinds <= {"unknown"}
+    return value.kind == "tensor" and value.device == "accelerator" and value.other_kinds <= {"unknown"}
 
 
 def _is_compared_list(site: Site, node: ast.expr) -> bool:
