@@ -116,9 +116,9 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     if not _has_bias(site):
         return
     if _norm_behind(site) is not None:
-        yield _told(site, site.call, "the norm behind it")
+        yield _told(site, site.call, "the norm behind it", site.module)
     elif _is_before_norm_where_called(site, _HELPERS):
-        yield _told(site, site.call, f"the norm behind each call of `{site.function.name}`")
+        yield _told(site, site.call, f"the norm behind each call of `{site.function.name}`", site.module)
 
 
 def _is_trained_here(site: Site) -> bool:
@@ -133,8 +133,8 @@ def _is_left_out(site: Site, module: Module) -> bool:
     return not site.settings.preview and site.analysis.context.loads_published(module)
 
 
-def _told(site: Site, made: ast.expr, norm: str) -> Finding:
-    published = site.analysis.context.loads_published(site.module)
+def _told(site: Site, made: ast.expr, norm: str, module: Module) -> Finding:
+    published = site.analysis.context.loads_published(module)
     unless = ", unless published weights have it" if published else ""
     return site.finding(f"`{site.short(made)}` adds a bias that {norm} subtracts again{unless}", at=made)
 
@@ -148,7 +148,7 @@ def _wrapped(site: Site) -> Iterator[Finding]:
         if klass is None or not _is_norm(site, site.function, behind):
             continue
         if not _is_left_out(site, klass.module) and wrapped_layers.adds_bias(site.project, klass, made):
-            yield _told(site, made, "the norm behind it")
+            yield _told(site, made, "the norm behind it", klass.module)
 
 
 def _has_bias(site: Site) -> bool:

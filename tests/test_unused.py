@@ -730,7 +730,7 @@ def told_of_lone(root: Path, **files: str) -> list[int]:
         {"setup": "from setuptools import setup\nsetup(name='parts')\n"},
     ],
 )
-def test_a_file_that_is_told_of_with_its_folder(tmp_path: Path, change: dict[str, str]) -> None:
+def test_a_file_that_is_imported_found_or_started(tmp_path: Path, change: dict[str, str]) -> None:
     assert [9] == told_of_lone(tmp_path, **change)
 
 

@@ -448,8 +448,9 @@ class Bindings:
         if isinstance(test, ast.Name):
             test = self._asked_before(test)
         if isinstance(test, ast.Compare):
-            asks = names.type_compared(test, true)
-            test, true = asks, true or asks is not test
+            compared = test
+            test = names.type_compared(test, true)
+            true = true or test is not compared  # where `type(x) != T` is false it is one
         asked = names.type_tested(test) or (names.asked_for_method(test) if not true else None)
         key = key_of(asked) if asked is not None else None
         if key is None or not isinstance(test, ast.Call):
