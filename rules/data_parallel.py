@@ -4,10 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import class_users, evaluation_mode, frequency, syntax, training, wrapped_models
+from torchlint.facts import batches_of_one, class_users, evaluation_mode, frequency, syntax, training, wrapped_models
 from torchlint.facts.flow import Flow, contains
-from torchlint.facts.module import Module
-from torchlint.facts.names import last
+from torchlint.facts.module import Function, Module
 from torchlint.facts.nodes import argument_of, keyword_of
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -50,7 +49,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
 
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
-    A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)` or `np.expand_dims(x, 0)`
+    A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)`, `x[None]` or `np.expand_dims(x, 0)`
     alone is not reported, nor is one in a file whose loaders all have `batch_size=1`.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
@@ -202,13 +201,16 @@ _NEVER_CALLED = frozenset(("load_state_dict", "state_dict", "parameters", "named
 """What a wrapper is asked for that is there for the names in a checkpoint alone: nothing calls it or hands it on."""
 
 
+def _name(site: Site) -> str | None:
+    """The name that a wrapper is given."""
+    target = site.statement.targets[0] if isinstance(site.statement, ast.Assign) else None
+    return target.id if isinstance(target, ast.Name) and target.id not in site.flow.globals else None
+
+
 def _own_name(site: Site) -> str | None:
     """The name that a wrapper is given, where its function alone reads it."""
-    target = site.statement.targets[0] if isinstance(site.statement, ast.Assign) else None
-    if not isinstance(target, ast.Name) or target.id in site.flow.globals:
-        return None
-    read_elsewhere = site.function is site.module.body and _is_read_elsewhere(site, target.id)
-    return None if read_elsewhere else target.id
+    name = _name(site)
+    return name if name is not None and not any(_readers_elsewhere(site, name)) else None
 
 
 def _only_wraps(site: Site) -> bool:
@@ -240,7 +242,7 @@ def _takes_one(site: Site) -> bool:
     others = [user for flow, _, user in users if (flow, user) not in calls]
     if not calls or not all(isinstance(user, ast.Attribute) and user.attr in _TAKEN_OFF for user in others):
         return False
-    return all(call.args and _is_of_one(flow, call.args[0]) for flow, call in calls)
+    return all(call.args and batches_of_one.is_of_one(flow, call.args[0]) for flow, call in calls)
 
 
 def _loads_one(site: Site) -> bool:
@@ -255,46 +257,17 @@ def _are_of_one(module: Module) -> bool:
 
 
 def _reads(site: Site) -> Iterator[tuple[Flow, ast.expr]]:
-    """Where a wrapper is read behind the wrapping, or, if it is an attribute of its object, in a method of that; nothing if it may be elsewhere."""
-    statement, name, klass = site.statement, _own_name(site), site.function.cls
+    """Where a wrapper is read behind the wrapping, or in other functions of a script, or, if it is an attribute of its object, in a method of that."""
+    statement, name, klass = site.statement, _name(site), site.function.cls
     if name is not None:
         end = statement.end_lineno or statement.lineno
         yield from ((site.flow, load) for load in site.flow.loads.get(name, ()) if load.lineno > end)
+        for function in _readers_elsewhere(site, name):
+            yield from ((function.flow, load) for load in function.flow.loads[name])
     kept = syntax.own_attribute(site.function, statement.targets[0]) if isinstance(statement, ast.Assign) else None
     if klass is not None and kept is not None:
         uses = syntax.own_uses(klass, kept)
         yield from ((method.flow, use) for method, use in uses if not contains(statement, use))
-
-
-def _is_of_one(flow: Flow, node: ast.expr) -> bool:
-    """Whether a batch is one thing with a dimension in front, here or by a name; what is joined may be more."""
-    values = list(_values(flow, node))
-    parts = [part for value in values if value is not None for part in ast.walk(value) if isinstance(part, ast.Call)]
-    joined = any(last(part.func) in ("cat", "stack", "concatenate", "repeat", "expand") for part in parts)
-    return None not in values and not joined and any(map(_unsqueezes, parts))
-
-
-def _values(flow: Flow, node: ast.expr) -> Iterator[ast.expr | None]:
-    """What a batch is, by names and as the array that it is made of: `torch.from_numpy(picture)`; None where that is not assigned."""
-    todo: list[ast.expr | None] = [node]
-    seen = set[str]()
-    while todo:
-        one = todo.pop()
-        if isinstance(one, ast.Name) and one.id in flow.stores:
-            made = [flow.parents.get(store) for store in flow.stores[one.id]] if one.id not in seen else []
-            todo += [each.value if isinstance(each, ast.Assign) else None for each in made]
-            seen.add(one.id)
-            continue
-        yield one
-        if isinstance(one, ast.Call) and last(one.func) == "from_numpy":
-            todo += one.args[:1]
-
-
-def _unsqueezes(call: ast.Call) -> bool:
-    """`x.unsqueeze(0)`, `np.expand_dims(x, 0)`"""
-    by_numpy = last(call.func) == "expand_dims"
-    place = keyword_of(call, "axis" if by_numpy else "dim") or next(iter(call.args[by_numpy : by_numpy + 1]), None)
-    return last(call.func) in ("unsqueeze", "expand_dims") and isinstance(place, ast.Constant) and place.value == 0
 
 
 _NEAR = 20
@@ -313,12 +286,12 @@ def _taken_off_at(site: Site, name: str) -> ast.stmt | None:
     return None
 
 
-def _is_read_elsewhere(site: Site, name: str) -> bool:
-    return any(
-        name in function.flow.loads and name not in function.flow.stores and name not in function.flow.parameters
-        for function in site.module.functions
-        if function is not site.function
-    )
+def _readers_elsewhere(site: Site, name: str) -> Iterator[Function]:
+    """The other functions of a script that read what it calls by a name at its top."""
+    for function in site.module.functions if site.function is site.module.body else ():
+        flow = function.flow
+        if function is not site.function and name in flow.loads and name not in (*flow.stores, *flow.parameters):
+            yield function
 
 
 def _one_device(call: ast.Call) -> bool:

@@ -1,0 +1,76 @@
+"""Batches that are one thing with a dimension in front: `x.unsqueeze(0)`, `x[None]`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .flow import Flow
+from .names import last
+from .nodes import is_constant, keyword_of, receiver_of
+
+_OF_FIRST = frozenset("from_numpy interpolate normalize pad Variable".split())
+"""What gives as many things as its first argument holds."""
+_AS_MANY = frozenset("clone contiguous cpu cuda detach double float half requires_grad_ to type type_as".split())
+"""Methods that give as many things as their object holds."""
+_JOINS = frozenset(("cat", "stack", "concatenate", "vstack"))
+_REPEATS = frozenset(("repeat", "expand", "tile"))
+
+
+def is_of_one(flow: Flow, node: ast.expr) -> bool:
+    """Whether a batch is one thing with a dimension in front, here or by a name; what is joined may be more."""
+    values = list(_values(flow, node))
+    parts = [part for value in values if value is not None for part in ast.walk(value)]
+    return None not in values and not any(map(_multiplies, parts)) and any(map(_unsqueezes, parts))
+
+
+def _values(flow: Flow, node: ast.expr) -> Iterator[ast.expr | None]:
+    """What a batch is, by names and as what it is made of: `torch.from_numpy(picture)`; None where that is not assigned."""
+    todo: list[ast.expr | None] = [node]
+    seen = set[str]()
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ast.Name) and one.id in flow.stores:
+            made = [flow.parents.get(store) for store in flow.stores[one.id]] if one.id not in seen else []
+            todo += [each.value if isinstance(each, ast.Assign) else None for each in made]
+            seen.add(one.id)
+        elif isinstance(one, ast.IfExp):
+            todo += one.body, one.orelse
+        else:
+            yield one
+            todo += [made_of] if isinstance(one, ast.Call) and (made_of := _made_of(one)) is not None else []
+
+
+def _made_of(call: ast.Call) -> ast.expr | None:
+    """What holds as many things as a call gives."""
+    name = last(call.func)
+    if name in _AS_MANY or name in _REPEATS:
+        return receiver_of(call)
+    return call.args[0] if name in _OF_FIRST and call.args else None
+
+
+def _multiplies(node: ast.AST) -> bool:
+    """`torch.cat([x, x.flip(3)])`, `x.repeat(4, 1, 1, 1)`; not `x.repeat(1, 3, 1, 1)`, `np.repeat(x, 3, axis=2)`."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = last(node.func)
+    if name in _JOINS:
+        return True
+    if name not in _REPEATS:
+        return False
+    axis = keyword_of(node, "axis")
+    if axis is not None:
+        return not isinstance(axis, ast.Constant) or not axis.value
+    return not (node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 1)
+
+
+def _unsqueezes(node: ast.AST) -> bool:
+    """`x.unsqueeze(0)`, `np.expand_dims(x, 0)`, `x[None]`, `x[np.newaxis, ...]`"""
+    if isinstance(node, ast.Subscript):
+        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        return is_constant(first, None) or (isinstance(first, ast.Attribute) and first.attr == "newaxis")
+    if not isinstance(node, ast.Call):
+        return False
+    by_numpy = last(node.func) == "expand_dims"
+    place = keyword_of(node, "axis" if by_numpy else "dim") or next(iter(node.args[by_numpy : by_numpy + 1]), None)
+    return last(node.func) in ("unsqueeze", "expand_dims") and isinstance(place, ast.Constant) and place.value == 0
