@@ -14,6 +14,7 @@ from torchlint.rule.lazy import regex
 _OTHER_WAY = regex(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun")
 _BY_NAME = regex(r"data_?parallel", re.IGNORECASE)
 _DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
+_WITHOUT_FORWARD = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict"))
 _REPLICATE = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 
 
@@ -50,7 +51,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
     A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)`, `x[None]` or `np.expand_dims(x, 0)`
-    alone is not reported, nor is one in a file whose loaders all have `batch_size=1`.
+    alone is not reported, nor is one in a file whose loaders all have `batch_size=1`, nor one around a `ModuleList`, which nothing calls.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
     `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
@@ -87,6 +88,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             return
         if _takes_one(site) or _loads_one(site):
             return
+        if (given := site.argument("module", 0)) is not None and site.value(given).class_name in _WITHOUT_FORWARD:
+            return  # nothing calls a list
         if _one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site):
             return
         if _differentiates(site):
