@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 
 import pytest
@@ -27,6 +28,14 @@ from torchlint.facts.module import Module
         ("mode == 'train'", "mode = 'test'", {("mode", "train", True)}),
         ("train and other", "", {("train", True, True)}),
         ("train or other", "", set()),
+        ("mode == 2", "", {("mode", 2.0, True)}),
+        ("mode != 0.5", "", {("mode", 0.5, False)}),
+        ("mode == math.inf", "", {("mode", math.inf, True)}),
+        ("mode == float('inf')", "", {("mode", math.inf, True)}),
+        ("mode == float('nan')", "", set()),
+        ("mode == limit", "", set()),
+        ("mode > 2", "", set()),
+        ("mode == 1j", "", set()),
     ],
 )
 def test_what_is_left_to_callers(
@@ -52,8 +61,36 @@ def test_what_is_left_to_callers(
         (Said("a", True, True), Said("a", True, False), True),
         (Said("a", None, True), Said("a", True, True), True),
         (Said("a", None, False), Said("a", True, True), False),
+        (Said("a", 2.0, True), Said("a", 2.0, True), False),
+        (Said("a", 2.0, True), Said("a", math.inf, True), True),
+        (Said("a", 1.0, True), Said("a", True, True), False),
     ],
 )
 def test_what_excludes_what(one: Said, other: Said, excluded: bool) -> None:
     assert one.excludes(other) is excluded
     assert other.excludes(one) is excluded
+
+
+@pytest.mark.parametrize(
+    ("call", "body", "given"),
+    [
+        ("f(x)", "pass", 2.0),
+        ("f(x, 3)", "norm_type = float(norm_type)", 3.0),
+        ("f(x, norm_type=1)", "pass", 1.0),
+        ("f(x, k)", "pass", None),
+        ("f(x, **options)", "pass", None),
+        ("f(x)", "norm_type = norm_type + 1", None),
+        ("f(x)", "norm_type = float(x)", None),
+        ("f(x)", "norm_type = int(norm_type)", None),
+    ],
+)
+def test_what_a_call_says_of_a_number_that_a_condition_asks_for(
+    module_of: Callable[[str], Module], call: str, body: str, given: float | None
+) -> None:
+    text = f"def f(x, norm_type=2.0):\n    {body}\n    if norm_type == inf:\n        go()\n\n{call}\n"
+    module = module_of(text)
+    function = module.top_functions["f"]
+    (made,) = module.body.flow.calls_named("f")
+    found = alternatives.given(function, made, alternatives.decisive(function))
+
+    assert ([Said("norm_type", given, True)] if given is not None else []) == list(found)

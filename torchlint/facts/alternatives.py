@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from . import names
 from .flow import Flow, Loop
 from .module import Function
-from .nodes import given_to, none_test, spreads
+from .nodes import given_to, is_constant, none_test, spreads, string
 from .syntax import required
+
+_KINDS = (str, bool, float)
 
 
 class Said(NamedTuple):
-    """That a name is one word or boolean, or None, or that it is not."""
+    """That a name is one word, number or boolean, or None, or that it is not."""
 
     name: str
-    value: str | bool | None
+    value: str | float | bool | None
     equal: bool
 
     def excludes(self, other: Said) -> bool:
@@ -47,10 +50,17 @@ def said(test: ast.expr, true: bool) -> Iterator[Said]:
             if isinstance(none[0], ast.Name):
                 yield Said(none[0].id, None, holds is none[1])
         elif isinstance(part, ast.Compare) and isinstance(part.left, ast.Name) and len(part.ops) == 1:
-            op, other = part.ops[0], part.comparators[0]
-            value = other.value if isinstance(other, ast.Constant) else None
-            if isinstance(value, str | bool) and isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+            op, value = part.ops[0], _constant(part.comparators[0])
+            if value is not None and isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
                 yield Said(part.left.id, value, holds is isinstance(op, ast.Eq | ast.Is))
+
+
+def _constant(node: ast.expr) -> str | float | bool | None:
+    """A word, a number as a float, or a boolean; None for other expressions."""
+    if isinstance(node, ast.Constant):
+        return float(node.value) if type(node.value) is int else node.value if isinstance(node.value, _KINDS) else None
+    by_word = isinstance(node, ast.Call) and names.last(node.func) == "float" and [*map(string, node.args)] == ["inf"]
+    return math.inf if by_word or names.last(node) == "inf" else None
 
 
 def left_to_callers(function: Function, node: ast.AST, loop: Loop) -> Iterator[Said]:
@@ -118,8 +128,16 @@ def _handed(flow: Flow) -> Iterator[ast.Name]:
 def as_given(flow: Flow, name: str, reads: Iterable[ast.expr]) -> bool:
     """Whether some places read a parameter before it is bound anew, if it ever is: `if cache is not None: ...; cache = k, v`."""
     stores = flow.stores.get(name, ())
-    first = min((store.lineno for store in stores), default=None)
+    first = min((store.lineno for store in stores if not _is_cast(flow.parents.get(store), name)), default=None)
     return first is None or all(read.lineno < first and not flow.loops(read) for read in reads)
+
+
+def _is_cast(statement: ast.AST | None, name: str) -> bool:
+    """`norm_type = float(norm_type)`, which leaves a number what it is."""
+    match statement:
+        case ast.Assign(value=ast.Call(func=ast.Name("float"), args=[ast.Name(cast)], keywords=[])):
+            return cast == name
+    return False
 
 
 def given(
@@ -133,8 +151,8 @@ def given(
         node = function.argument(call, name)
         if node is None and not spread:
             node = function.defaults.get(name)
-        if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | bool)):
-            found.append(Said(name, node.value, True))
+        if node is not None and (is_constant(node, None) or _constant(node) is not None):
+            found.append(Said(name, _constant(node), True))
         elif isinstance(node, ast.Name) and node.id in own:
             found.append(Said(name, own[node.id], True))
     return tuple(found)
