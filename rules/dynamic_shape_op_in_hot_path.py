@@ -115,18 +115,8 @@ def _of_tensor(site: Site, node: ast.expr) -> bool:
     """Whether a method is one of a tensor of the device: arrays have some of the name, which no forward is given."""
     if is_sent(site.value(node)):
         return True
-    sure = site.in_forward or any(given.arg == "as_tuple" for given in site.call.keywords) or _gives_tensor(site)
+    sure = site.in_forward or (site.name == ".nonzero()" and syntax.gives_places(site.flow, site.call))
     return reads.is_on_device(site, node, LIKELY if sure else PROVEN)
-
-
-def _gives_tensor(site: Site) -> bool:
-    """Whether what `nonzero()` gives is used as a tensor, `.nonzero().view(-1)`, `.nonzero()[:, 0]`: that of an array is a tuple."""
-    parent = site.flow.parents[site.call]
-    if site.name != ".nonzero()":
-        return False
-    if isinstance(parent, ast.Subscript):
-        return isinstance(parent.slice, ast.Tuple)
-    return isinstance(parent, ast.Attribute) and parent.attr not in ("count", "index")
 
 
 def _of_argument(site: Site, node: ast.expr) -> bool:
@@ -134,7 +124,15 @@ def _of_argument(site: Site, node: ast.expr) -> bool:
     # `labels > 0` compares numbers for all that is known, but nothing of these is given to torch.
     value = site.value(node.left if isinstance(node, ast.Compare) else node)
     unknown = value.kind == "unknown" and not value.proven and not value.on_cpu
-    return reads.is_on_device(site, node, LIKELY) or (unknown and (site.hot is not None or frequency.in_forward(site)))
+    if unknown and (site.hot is not None or frequency.in_forward(site)):
+        return True
+    return reads.is_on_device(site, node, LIKELY) or _is_mask(site, node)
+
+
+def _is_mask(site: Site, node: ast.expr) -> bool:
+    """Whether something of a step or a forward is a mask of what nobody knows: `kept` behind `kept = scores > 0.5`, of which values know a number alone."""
+    is_number = site.value(node).kind == "number" and is_mask(site, node)
+    return is_number and (site.hot is not None or frequency.in_forward(site))
 
 
 def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:

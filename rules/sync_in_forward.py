@@ -20,6 +20,7 @@ _TESTING = (ast.If, ast.While, ast.Assert, ast.IfExp)
         *(f"$x.{name}(...)" for name in _TESTS.split()),
         *(f"torch.{name}(...)" for name in _TESTS.split()),
         *(f"{name}(...)" for name in sorted(_CASTS)),
+        *(f"math.{name}(...)" for name in reads.MATH),
         "if $_: ...",
         "while $_: ...",
         "assert $_",
@@ -36,7 +37,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.item()`, `int(...)` of a tensor, and branches on tensors (`if mask.all():`, `if count > 0:`), in the `forward` of an `nn.Module`, in an attention processor of diffusers, in functions of a query, a key and a value, and in
+    Finds `.item()`, `int(...)` and `math.floor(...)` of a tensor, and branches on tensors (`if mask.all():`, `if count > 0:`), in the `forward` of an `nn.Module`, in an attention processor of diffusers, in functions of a query, a key and a value, and in
     functions that one of them calls; not in a function that keeps its results (`@lru_cache`), unless it is given
     tensors, which are new in each batch. Where a step loop of the project or a compiled region is known to run the
     place, the rules for those report it (TL101 to TL105, TL2xx), and this one is silent. Copies (`.cpu()`, `.tolist()`)

@@ -218,14 +218,17 @@ def _is_likely_fill(site: Site, node: ast.expr) -> bool:
 
 
 def _is_compared_list(site: Site, node: ast.expr) -> bool:
-    """Whether `max` and the like compare the device tensors without dimensions of a list: `max(norms)`, `max(p.grad.norm() for p in parameters)`."""
+    """Whether `max` and the like compare the device tensors of a list: `max(norms)`, `max(p.grad.norm() for p in parameters)`.
+
+    That they have no dimensions goes without saying, since others raise here.
+    """
     if site.name.removesuffix("()") not in _COMPARING or site.call.args != [node] or site.argument("key") is not None:
         return False
     held = site.value(node)
     element = held.element if held.kind == "list" and held.proven and not held.other_kinds else None
     if element is None or element.kind != "tensor" or element.other_kinds:
         return False
-    return element.proven and element.scalar and not (element.on_cpu or element.from_loader)
+    return element.proven and not (element.on_cpu or element.from_loader)
 
 
 def _tensor(site: Site, node: ast.expr) -> bool:

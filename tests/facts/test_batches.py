@@ -92,6 +92,31 @@ def test_what_was_sent_to_the_device(value_of: ValueOf, body: list[str]) -> None
     assert MOVED == value_of(_after(*body))
 
 
+PAIRS = "for x, meta in DataLoader(d):\n"
+MOVE = "    for key, v in meta.items():\n        meta[key] = v.cuda()\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("    meta[0]", HOST),
+        ("    for key in meta:\n        meta[key] = meta[key].cuda()\n    meta[0]", HOST),
+        ("    other.items()\n    meta", HOST),
+        ("    meta.items(3)\n    meta", HOST),
+        ("    x.items()\n    meta", HOST),
+        ("    meta.items()\n    x", HOST),
+        (f"{MOVE}    x", HOST),
+        ("    meta.items()\n    meta['y']", HOST),
+        ("    meta.items()\n    meta", "batch @cpu unpinned batch"),
+        ("    meta['boxes']\n    meta", "batch @cpu unpinned batch"),
+        (f"{MOVE}    meta['y']", MOVED),
+        (f"    if cuda:\n    {MOVE.replace(chr(10) + ' ', chr(10) + '     ', 1)}    meta['y']", MOVED),
+    ],
+)
+def test_a_part_of_a_batch_that_is_a_mapping(value_of: ValueOf, body: str, expected: str) -> None:
+    assert expected == value_of(f"{PAIRS}{body}\n")
+
+
 @pytest.mark.parametrize(
     ("move", "entry", "expected"),
     [

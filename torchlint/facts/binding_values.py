@@ -104,6 +104,8 @@ def _part(values: Evaluator, binding: Part) -> Value:
     ):
         return part
     each = element(values, value, None)
+    if value.kind == "batch" and each.kind == "tensor" and binding.name in values.bindings.mappings:
+        return batches.batch_held(each)
     if value.kind == "tensor" and isinstance(whole, Assigned) and _is_moved(whole.node):
         # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.
         return replace(each, other_kinds=each.other_kinds | {"tuple"})

@@ -26,6 +26,7 @@ MUTATORS = frozenset("to to_device cuda cpu train eval append add insert extend 
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
 _OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))
+_OF_MAPPINGS = frozenset(("items", "keys"))
 _MOST_LEFT = 20
 """How many ways out of an iteration are looked at."""
 _OF_ARRAYS = frozenset(("shape", "max", "min", "sum", "mean", "argmax", "cumsum"))
@@ -78,14 +79,15 @@ class Augmented(Binding):
 
 
 class Part(Binding):
-    """One target of `a, b = whole`; `count` is None where a star takes an unknown number."""
+    """One target of `a, b = whole`, with its name; `count` is None where a star takes an unknown number."""
 
-    __slots__ = ("at", "count", "whole")
+    __slots__ = ("at", "count", "name", "whole")
 
-    def __init__(self, whole: Binding, at: int, count: int | None) -> None:
+    def __init__(self, whole: Binding, at: int, count: int | None, name: str | None) -> None:
         self.whole = whole
         self.at = at
         self.count = count
+        self.name = name
 
 
 class Starred(Binding):
@@ -261,6 +263,8 @@ class Bindings:
         """Names and attributes used as only tensors and arrays can be: `x.shape`, `x.max()`."""
         self.trained: set[str | None] = set()
         """Names and attributes used as only modules can be: `net.parameters()`."""
+        self.mappings: set[str | None] = set()
+        """Names and attributes used as only mappings can be: `meta.items()`, `meta["boxes"]`."""
         node = function.node
         self._defaults(function)
         if not isinstance(node, ast.Module) and node.args.kwarg is not None:
@@ -602,7 +606,7 @@ class Bindings:
         elif isinstance(target, ast.Tuple | ast.List):
             starred = any(isinstance(t, ast.Starred) for t in target.elts)
             for at, inner in enumerate(target.elts):
-                self._bind(inner, self._new(Part(binding, at, None if starred else len(target.elts))))
+                self._bind(inner, self._new(Part(binding, at, None if starred else len(target.elts), key_of(inner))))
         elif isinstance(target, ast.Starred):
             self._bind(target.value, self._new(Starred(binding)))
         elif isinstance(target, ast.Subscript):
@@ -686,6 +690,8 @@ class Bindings:
                 self._uses.add(("used", key))
         elif attribute in _OF_MODULES and not node.args:
             self.trained.add(key_of(function.value))
+        elif attribute in _OF_MAPPINGS and not node.args:
+            self.mappings.add(key_of(function.value))
         elif attribute in MUTATORS:
             key = key_of(function.value)
             if key is not None and (key in self._env or "." in key or key in self._parameters):
@@ -696,6 +702,8 @@ class Bindings:
     def _subscript(self, node: ast.Subscript) -> None:
         if has_slice(node.slice):
             self.sliced.add(key_of(node.value))
+        elif isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            self.mappings.add(key_of(node.value))
         self._read(node.value)
         self._read(node.slice)
 

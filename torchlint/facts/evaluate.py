@@ -17,7 +17,7 @@ from .literals import holds
 from .members import attribute
 from .module import Function
 from .nodes import string
-from .syntax import same
+from .syntax import gives_places, same
 from .values import (
     ACCELERATORS,
     BOOL,
@@ -113,14 +113,14 @@ def _compared_on(sides: list[Value]) -> Device:
 
 
 def _asked_as_tensor(values: Evaluator, node: ast.Compare) -> bool:
-    """`(x >= y).float()`: neither a bool of Python nor an array of them has such a method."""
+    """`(x >= y).float()`, `(x >= y).nonzero().view(-1)`: neither a bool of Python nor an array of them has such a method."""
     around = values.function.flow.parents.get(node)
     if not isinstance(around, ast.Attribute):
         return False
     if around.attr != "nonzero":
         return around.attr in _OF_COMPARED
     call = values.function.flow.parents.get(around)
-    return isinstance(call, ast.Call) and any(given.arg == "as_tuple" for given in call.keywords)
+    return isinstance(call, ast.Call) and gives_places(values.function.flow, call)
 
 
 def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:

@@ -159,6 +159,16 @@ def method_calls(flow: Flow, name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
             yield call, call.func.value
 
 
+def gives_places(flow: Flow, call: ast.Call) -> bool:
+    """Whether what a `nonzero()` gives is used as a tensor, `x.nonzero().view(-1)`, `x.nonzero()[:, 0]`: that of an array is a tuple."""
+    if any(given.arg == "as_tuple" for given in call.keywords):
+        return True
+    parent = flow.parents.get(call)
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.slice, ast.Tuple)
+    return isinstance(parent, ast.Attribute) and parent.attr not in ("count", "index")
+
+
 def appended_to(flow: Flow, call: ast.Call) -> ast.Name | None:
     """The list, by its name, that a call puts its argument into: `outs.append(out)`, alone in its statement."""
     grown = _grown(flow, call)

@@ -48,6 +48,11 @@ _TAKEN = [
     for word in (b"if", b"while", b"assert", b"and", b"or", b"int", b"float", b"bool", b"range", b"randperm")
 ]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; each begins with a word, by which a search is quick"""
+_TAKEN += [
+    regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?[a-z_]\w* [<>=!]=? ([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]" % (word, word))
+    for word in (b"if", b"while", b"assert", b"and", b"or")
+]
+"""`if i < t`, `while step <= lengths[i]`"""
 _BUFFERS = [
     *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in (b"int", b"float", b"bool")),
     *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in (b"if", b"while", b"assert")),
