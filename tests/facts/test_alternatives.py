@@ -36,6 +36,7 @@ from torchlint.facts.module import Module
         ("mode == limit", "", set()),
         ("mode > 2", "", set()),
         ("mode == 1j", "", set()),
+        (f"mode == {10**400}", "", set()),
     ],
 )
 def test_what_is_left_to_callers(

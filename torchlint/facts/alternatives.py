@@ -14,7 +14,8 @@ from .module import Function
 from .nodes import given_to, is_constant, none_test, spreads, string
 from .syntax import required
 
-_KINDS = (str, bool, float)
+_EXACT = 2**53
+"""Below it a float is any integer."""
 
 
 class Said(NamedTuple):
@@ -58,9 +59,12 @@ def said(test: ast.expr, true: bool) -> Iterator[Said]:
 def _constant(node: ast.expr) -> str | float | bool | None:
     """A word, a number as a float, or a boolean; None for other expressions."""
     if isinstance(node, ast.Constant):
-        return float(node.value) if type(node.value) is int else node.value if isinstance(node.value, _KINDS) else None
-    by_word = isinstance(node, ast.Call) and names.last(node.func) == "float" and [*map(string, node.args)] == ["inf"]
-    return math.inf if by_word or names.last(node) == "inf" else None
+        value = node.value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return float(value) if abs(value) < _EXACT else None
+        return value if isinstance(value, str | bool | float) else None
+    named = node.func if isinstance(node, ast.Call) and [string(given) for given in node.args] == ["inf"] else None
+    return math.inf if names.last(node) == "inf" or (named is not None and names.last(named) == "float") else None
 
 
 def left_to_callers(function: Function, node: ast.AST, loop: Loop) -> Iterator[Said]:
