@@ -4,7 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, copies
+from torchlint.facts import arguments, copies, repeated_indices
 from torchlint.facts.legacy_tensors import OF_HOST
 from torchlint.rule import Finding, Site, rule
 
@@ -24,6 +24,7 @@ _DEPTH = 3
         "$x.type(...)",
         "$x.clone(...)",
         *(f"{turned}.contiguous()" for turned in _TURNED),
+        "$x.unsqueeze(...).repeat(...)",
     ],
     set="preview",
     severity="info",
@@ -39,7 +40,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     Finds in training and evaluation loops and in `forward`: `x.to(device).to(dtype)` in either order,
     `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
-    A matrix that is turned and copied only to be multiplied counts as well: `torch.matmul(q, k.transpose(-2, -1).contiguous())`.
+    A matrix that is turned and copied only to be multiplied counts as well: `torch.matmul(q, k.transpose(-2, -1).contiguous())`,
+    and an index that is written out for each feature that it picks: `x.gather(1, places.unsqueeze(-1).repeat(1, 1, n))`.
     In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
     `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`) or picked by a
     tensor of places or a mask (`x[torch.randperm(n)].clone()`), one that is only
@@ -50,7 +52,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     Each `.to()` that changes something writes a tensor; one call with both writes one.
     `torch.LongTensor` is the type of the host: the cast moves the tensor there and waits.
-    Products take their operands with any strides, or copy them once by themselves.
+    Products take their operands with any strides, or copy them once by themselves. So do gather and scatter their index, of
+    eight bytes an element, for which `places.unsqueeze(-1).expand(-1, -1, n)` is a view.
     A cast or a move that changes something is a copy already, and `clone()` makes a second one; with `copy=True` there
     is exactly one, whether something changes or not.
 
@@ -106,7 +109,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     The graph of the result holds other operations, which its printed form names (`grad_fn=<MulBackward0>`): it is unsafe
     where the project looks at graphs (`grad_fn`), unless autograd is off.
     The cast by a type of the host gets no fix: the tensor would stay on the device. Nor does a matrix that is copied to be
-    multiplied: another kernel may round in another order.
+    multiplied: another kernel may round in another order. Nor does an index: `repeat` may add dimensions in front, which
+    `expand(-1, ...)` can't.
 
     ## References
 
@@ -117,6 +121,9 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
         return
     if site.name == ".type()":
         yield from _moved_by_cast(site)
+        return
+    if site.name == ".repeat()":
+        yield from _written_out(site)
         return
     if site.pattern != _TWICE and site.name == ".contiguous()":
         yield from _multiplied(site)
@@ -140,6 +147,14 @@ def _multiplied(site: Site) -> Iterator[Finding]:
         return
     if _runs_often(site) or _is_in_forward(site):
         yield site.finding(f"`{site.short()}` writes a copy that is only multiplied: a product takes the view")
+
+
+def _written_out(site: Site) -> Iterator[Finding]:
+    """`x.gather(1, places.unsqueeze(-1).repeat(1, 1, n))`"""
+    if not repeated_indices.is_written_out(site.flow, site.call, site.resolve):
+        return
+    if site.role != "test" and not site.in_compiled and (_runs_often(site) or _is_in_forward(site)):
+        yield site.finding(f"`{site.short()}` writes out an index that is only read: `expand` gives a view of it")
 
 
 def _is_in_forward(site: Site, depth: int = _DEPTH) -> bool:

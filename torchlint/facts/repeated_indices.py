@@ -1,0 +1,46 @@
+"""Indices that are written out once for each thing that they pick: `x.gather(1, places.unsqueeze(-1).repeat(1, 1, n))`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from . import names
+from .flow import Flow
+from .nodes import argument_of, number, receiver_of
+
+_BY_INDEX = frozenset("gather scatter scatter_ scatter_add scatter_add_".split())
+"""What reads an index of any strides, and writes nothing to it."""
+_FUNCTIONS = frozenset(f"torch.{name}" for name in _BY_INDEX)
+
+
+def is_written_out(flow: Flow, repeat: ast.Call, resolve: Callable[[ast.expr], str | None]) -> bool:
+    """Whether a call repeats the dimension alone that `unsqueeze` has just made, for an index: a view of it, `expand`, does the same."""
+    return _repeats_new(repeat) and _is_index(flow, repeat, resolve)
+
+
+def _repeats_new(repeat: ast.Call) -> bool:
+    """`x.unsqueeze(-1).repeat(1, 1, n)`"""
+    made = receiver_of(repeat)
+    counts = repeat.args
+    if not isinstance(made, ast.Call) or repeat.keywords or any(isinstance(one, ast.Starred) for one in counts):
+        return False
+    dim = number(argument_of(made, "dim", 0))
+    if not isinstance(made.func, ast.Attribute) or made.func.attr != "unsqueeze" or not isinstance(dim, int):
+        return False
+    several = [at for at, count in enumerate(counts) if number(count) != 1]
+    return len(counts) > 1 and several == [dim if dim >= 0 else len(counts) + dim]
+
+
+def _is_index(flow: Flow, node: ast.expr, resolve: Callable[[ast.expr], str | None]) -> bool:
+    """`torch.gather(x, 1, node)`, `x.gather(dim=1, index=node)`"""
+    parent = flow.parents.get(node)
+    call = flow.parents.get(parent) if isinstance(parent, ast.keyword) else parent
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute | ast.Name):
+        return False
+    name = resolve(call.func)
+    if name is not None:
+        return name in _FUNCTIONS and argument_of(call, "index", 2) is node
+    # Other things gather, too, but by no number of a dimension.
+    by_dim = names.last(call.func) in _BY_INDEX and isinstance(number(argument_of(call, "dim", 0)), int)
+    return by_dim and isinstance(call.func, ast.Attribute) and argument_of(call, "index", 1) is node
