@@ -17,7 +17,10 @@ _WRITERS = frozenset(
     """add_scalar add_scalars log_metric log_metrics set_postfix set_postfix_str set_description set_description_str
     track log_scalar log_value""".split()
 )
-_PRINTS = frozenset("print wandb.log mlflow.log_metric mlflow.log_metrics tqdm.tqdm.write tqdm.write".split())
+_PRINTS = frozenset(
+    """print wandb.log mlflow.log_metric mlflow.log_metrics tqdm.tqdm.write tqdm.write
+    tensorboard_logger.log_value""".split()
+)
 _FRAMEWORK_LOGS = frozenset(("log", "log_dict"))
 _FORMATS = frozenset(("str", "repr", "format"))
 
