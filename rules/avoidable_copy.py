@@ -141,19 +141,20 @@ def _runs_often(site: Site) -> bool:
     return bool(site.hot or site.in_forward or site.warm)
 
 
+def _runs_often_behind_calls(site: Site) -> bool:
+    """The same, or in what a `forward` calls; what is compiled is fused, and no test is told of."""
+    return site.role != "test" and not site.in_compiled and (_runs_often(site) or _is_in_forward(site))
+
+
 def _multiplied(site: Site) -> Iterator[Finding]:
     """`torch.matmul(q, k.transpose(-2, -1).contiguous())`"""
-    if not copies.is_multiplied(site.flow, site.call, site.resolve) or site.role == "test" or site.in_compiled:
-        return
-    if _runs_often(site) or _is_in_forward(site):
+    if copies.is_multiplied(site.flow, site.call, site.resolve) and _runs_often_behind_calls(site):
         yield site.finding(f"`{site.short()}` writes a copy that is only multiplied: a product takes the view")
 
 
 def _written_out(site: Site) -> Iterator[Finding]:
     """`x.gather(1, places.unsqueeze(-1).repeat(1, 1, n))`"""
-    if not repeated_indices.is_written_out(site.flow, site.call, site.resolve):
-        return
-    if site.role != "test" and not site.in_compiled and (_runs_often(site) or _is_in_forward(site)):
+    if repeated_indices.is_written_out(site.flow, site.call, site.resolve) and _runs_often_behind_calls(site):
         yield site.finding(f"`{site.short()}` writes out an index that is only read: `expand` gives a view of it")
 
 

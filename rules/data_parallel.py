@@ -88,11 +88,9 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             return
         if _takes_one(site) or _loads_one(site):
             return
-        if (given := site.argument("module", 0)) is not None and site.value(given).class_name in _WITHOUT_FORWARD:
-            return  # nothing calls a list
         if _one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site):
             return
-        if _differentiates(site):
+        if _wraps_list(site) or _differentiates(site):
             return
         beside = _other_way(site)
         if evaluation_mode.is_wrapped_for_it(site):
@@ -116,6 +114,12 @@ def _is_trained(site: Site, name: str) -> bool:
     """Whether a file that runs a backward pass makes an object of a class: it is no wrapper that others may do without."""
     users = class_users.naming(site, name)
     return any(one.holds(b".backward(") and class_users.makes(one, name) for one in users)
+
+
+def _wraps_list(site: Site) -> bool:
+    """Whether a list of modules is wrapped, which nothing can call."""
+    given = site.argument("module", 0)
+    return given is not None and site.value(given).class_name in _WITHOUT_FORWARD
 
 
 def _differentiates(site: Site) -> bool:

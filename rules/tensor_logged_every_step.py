@@ -9,18 +9,13 @@ from torchlint.facts.flow import Guard
 from torchlint.facts.nodes import given_to
 from torchlint.rule import Finding, Site, rule
 
-_METHODS = """info warning error critical exception add_scalar add_scalars log_metric log_metrics set_postfix
-set_postfix_str set_description set_description_str track log_scalar log_value log log_dict"""
-_FUNCTIONS = """print wandb.log mlflow.log_metric mlflow.log_metrics tqdm.tqdm.write logging.info logging.warning
-logging.error logging.critical logging.exception tensorboard_logger.log_value"""
-
 
 @rule(
     "TL104",
     shape=[
         "$x.format(...)",
-        *(f"$x.{name}(...)" for name in _METHODS.split()),
-        *(f"{name}(...)" for name in _FUNCTIONS.split()),
+        *(f"$x.{name}(...)" for name in logging_calls.METHODS),
+        *(f"{name}(...)" for name in logging_calls.FUNCTIONS),
         "$text = $written",
         "$text += $written",
         "$writes(...)",

@@ -155,8 +155,9 @@ def given(
         node = function.argument(call, name)
         if node is None and not spread:
             node = function.defaults.get(name)
-        if node is not None and (is_constant(node, None) or _constant(node) is not None):
-            found.append(Said(name, _constant(node), True))
+        value = _constant(node) if node is not None else None
+        if value is not None or is_constant(node, None):
+            found.append(Said(name, value, True))
         elif isinstance(node, ast.Name) and node.id in own:
             found.append(Said(name, own[node.id], True))
     return tuple(found)

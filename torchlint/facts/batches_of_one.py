@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .flow import Flow
 from .names import last
-from .nodes import is_constant, keyword_of, receiver_of
+from .nodes import argument_of, indices, is_constant, keyword_of, number, receiver_of
 
 _OF_FIRST = frozenset("from_numpy interpolate normalize pad Variable".split())
 """What gives as many things as its first argument holds."""
@@ -38,15 +38,15 @@ def _values(flow: Flow, node: ast.expr) -> Iterator[ast.expr | None]:
             todo += one.body, one.orelse
         else:
             yield one
-            todo += [made_of] if isinstance(one, ast.Call) and (made_of := _made_of(one)) is not None else []
+            todo += _made_of(one) if isinstance(one, ast.Call) else []
 
 
-def _made_of(call: ast.Call) -> ast.expr | None:
-    """What holds as many things as a call gives."""
+def _made_of(call: ast.Call) -> list[ast.expr]:
+    """What holds as many things as a call gives; nothing where that is not known."""
     name = last(call.func)
     if name in _AS_MANY or name in _REPEATS:
-        return receiver_of(call)
-    return call.args[0] if name in _OF_FIRST and call.args else None
+        return [receiver_of(call)]
+    return call.args[:1] if name in _OF_FIRST else []
 
 
 def _multiplies(node: ast.AST) -> bool:
@@ -61,16 +61,15 @@ def _multiplies(node: ast.AST) -> bool:
     axis = keyword_of(node, "axis")
     if axis is not None:
         return not isinstance(axis, ast.Constant) or not axis.value
-    return not (node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 1)
+    return not node.args or number(node.args[0]) != 1
 
 
 def _unsqueezes(node: ast.AST) -> bool:
     """`x.unsqueeze(0)`, `np.expand_dims(x, 0)`, `x[None]`, `x[np.newaxis, ...]`"""
     if isinstance(node, ast.Subscript):
-        first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        return is_constant(first, None) or (isinstance(first, ast.Attribute) and first.attr == "newaxis")
+        return any(is_constant(first, None) or last(first) == "newaxis" for first in indices(node.slice)[:1])
     if not isinstance(node, ast.Call):
         return False
-    by_numpy = last(node.func) == "expand_dims"
-    place = keyword_of(node, "axis" if by_numpy else "dim") or next(iter(node.args[by_numpy : by_numpy + 1]), None)
-    return last(node.func) in ("unsqueeze", "expand_dims") and isinstance(place, ast.Constant) and place.value == 0
+    if last(node.func) == "expand_dims":
+        return number(argument_of(node, "axis", 1)) == 0
+    return last(node.func) == "unsqueeze" and number(argument_of(node, "dim", 0)) == 0

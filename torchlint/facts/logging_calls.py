@@ -12,28 +12,32 @@ from .place import Place
 from .values import Value
 
 # Loggers format at once, except for a level that is mostly off.
-_LOGGERS = frozenset(("info", "warning", "error", "critical", "exception"))
-_WRITERS = frozenset(
-    """add_scalar add_scalars log_metric log_metrics set_postfix set_postfix_str set_description set_description_str
-    track log_scalar log_value""".split()
+_LOGGERS = ("info", "warning", "error", "critical", "exception")
+_WRITERS = (
+    *"add_scalar add_scalars log_metric log_metrics set_postfix set_postfix_str set_description".split(),
+    *"set_description_str track log_scalar log_value".split(),
 )
-_PRINTS = frozenset(
-    """print wandb.log mlflow.log_metric mlflow.log_metrics tqdm.tqdm.write tqdm.write
-    tensorboard_logger.log_value""".split()
+_FRAMEWORK_LOGS = ("log", "log_dict")
+_PRINTS = (
+    *"print wandb.log mlflow.log_metric mlflow.log_metrics tqdm.tqdm.write".split(),
+    "tensorboard_logger.log_value",
 )
-_FRAMEWORK_LOGS = frozenset(("log", "log_dict"))
+METHODS = (*_LOGGERS, *_WRITERS, *_FRAMEWORK_LOGS)
+"""Methods of loggers, progress bars and experiment trackers."""
+FUNCTIONS = (*_PRINTS, *(f"logging.{name}" for name in _LOGGERS))
+"""Functions that print or log."""
 _FORMATS = frozenset(("str", "repr", "format"))
 
 
 def logging_call(place: Place, call: ast.Call) -> bool:
     """`print`, a method of a logger, a progress bar or an experiment tracker."""
     name = place.resolve(call.func)
-    if name in _PRINTS:
+    if name in _PRINTS or name == "tqdm.write":
         return True
     func = call.func
     if not isinstance(func, ast.Attribute) or not (call.args or call.keywords):
         return False
-    if func.attr in _LOGGERS | _WRITERS:
+    if func.attr in _LOGGERS or func.attr in _WRITERS:
         # `metrics.log_scalar(...)` of a module of the project's own: what it is given was read before.
         return name is None or not isinstance(place.project.definition(name, place.function.module), Function)
     if func.attr in _FRAMEWORK_LOGS:
@@ -66,7 +70,7 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
     keys = [place.value(given).entries for given in call.args]
     if (
         isinstance(call.func, ast.Attribute)
-        and call.func.attr in _FRAMEWORK_LOGS | _WRITERS
+        and call.func.attr in (*_FRAMEWORK_LOGS, *_WRITERS)
         and not _is_own(place, call)
     ):
         for given, entries in zip(call.args, keys, strict=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from . import names
 from .flow import Flow
 from .nodes import argument_of, number, receiver_of
 
@@ -34,13 +33,12 @@ def _repeats_new(repeat: ast.Call) -> bool:
 
 def _is_index(flow: Flow, node: ast.expr, resolve: Callable[[ast.expr], str | None]) -> bool:
     """`torch.gather(x, 1, node)`, `x.gather(dim=1, index=node)`"""
-    parent = flow.parents.get(node)
-    call = flow.parents.get(parent) if isinstance(parent, ast.keyword) else parent
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute | ast.Name):
+    call = flow.argument_of(node)
+    if not isinstance(call, ast.Call):
         return False
     name = resolve(call.func)
     if name is not None:
         return name in _FUNCTIONS and argument_of(call, "index", 2) is node
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _BY_INDEX
     # Other things gather, too, but by no number of a dimension.
-    by_dim = names.last(call.func) in _BY_INDEX and isinstance(number(argument_of(call, "dim", 0)), int)
-    return by_dim and isinstance(call.func, ast.Attribute) and argument_of(call, "index", 1) is node
+    return is_method and number(argument_of(call, "dim", 0)) is not None and argument_of(call, "index", 1) is node

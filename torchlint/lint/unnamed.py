@@ -43,16 +43,13 @@ _BY_LIST = regex(
 """`x[[2, 1, 0]]`, `x[:, [0]]`, `x[range(n), labels]`, `x[torch.randperm(n)]`"""
 _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
 """`x[:t]`, `x[i, : lengths[i]]`"""
+_ASKING = (b"if", b"while", b"assert", b"and", b"or")
+_BEHIND = rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?%s([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]"
 _TAKEN = [
-    regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?(?:-?[\d.]+ [<>]=? )?([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]" % (word, word))
-    for word in (b"if", b"while", b"assert", b"and", b"or", b"int", b"float", b"bool", b"range", b"randperm")
-]
-"""`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`; each begins with a word, by which a search is quick"""
-_TAKEN += [
-    regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?[a-z_]\w* [<>=!]=? ([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]" % (word, word))
-    for word in (b"if", b"while", b"assert", b"and", b"or")
-]
-"""`if i < t`, `while step <= lengths[i]`"""
+    regex(_BEHIND % (word, word, rb"(?:-?[\d.]+ [<>]=? )?"))
+    for word in (*_ASKING, b"int", b"float", b"bool", b"range", b"randperm")
+] + [regex(_BEHIND % (word, word, rb"[a-z_]\w* [<>=!]=? ")) for word in _ASKING]
+"""`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`, `if i < t`; each begins with a word, by which a search is quick"""
 _BUFFERS = [
     *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in (b"int", b"float", b"bool")),
     *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in (b"if", b"while", b"assert")),
