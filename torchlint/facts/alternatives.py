@@ -16,6 +16,7 @@ from .syntax import required
 
 _EXACT = 2**53
 """Below it a float is any integer."""
+_INFINITE = frozenset(("inf", "math.inf", "np.inf", "numpy.inf", "torch.inf"))
 
 
 class Said(NamedTuple):
@@ -63,8 +64,11 @@ def _constant(node: ast.expr) -> str | float | bool | None:
         if isinstance(value, int) and not isinstance(value, bool):
             return float(value) if abs(value) < _EXACT else None
         return value if isinstance(value, str | bool | float) else None
-    named = node.func if isinstance(node, ast.Call) and [string(given) for given in node.args] == ["inf"] else None
-    return math.inf if names.last(node) == "inf" or (named is not None and names.last(named) == "float") else None
+    if isinstance(node, ast.Call):
+        is_infinite = names.chain(node.func) == ["float"] and [*map(string, node.args)] == ["inf"]
+    else:
+        is_infinite = ".".join(names.chain(node) or ()) in _INFINITE
+    return math.inf if is_infinite else None
 
 
 def left_to_callers(function: Function, node: ast.AST, loop: Loop) -> Iterator[Said]:
