@@ -32,6 +32,19 @@ def test_the_bad_example_of_a_rule_in_a_test(code: str) -> None:
     assert {"train.py": True, "tests/train.py": False} == found
 
 
+def test_a_speed_test_waits_for_the_device_on_purpose() -> None:
+    text = PRELUDE + (
+        "net = Net().to(device).eval()\nx = torch.randn(1, 3, 8, 8, device=device)\n"
+        "with torch.no_grad():\n    for _ in tqdm(range(1000)):\n        y = net(x)\n        torch.cuda.synchronize()\n"
+    )
+    settings = Settings(codes=frozenset(("TL112",)), fixable=frozenset())
+    names = ("predict.py", "speed_test.py", "inference_speed.py")
+
+    found = {name: bool(lint({name: text.encode()}, settings).findings) for name in names}
+
+    assert {"predict.py": True, "speed_test.py": False, "inference_speed.py": False} == found
+
+
 @pytest.mark.parametrize(
     ("head", "found"),
     [

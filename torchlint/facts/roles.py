@@ -35,7 +35,10 @@ _CALLED = regex(rb"(?m)^(?![ \t]*(?:async )?def )[^#\n]*(?<![\w.])test_\w+\([^)\
 """A call of what is named like a test, with arguments: pytest alone calls tests."""
 _OF_PROGRAM = regex(r"loader|^(?:args|opts?|cfg|config|epoch|dataset|(?:test|valid|val|eval)_?(?:set|data|dataset))$")
 """What a function of a program is given, and a test makes for itself."""
-_BENCHMARK = regex(r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$")
+_BENCHMARK = regex(
+    r"(?:^|/)bench[^/]*(?:/|\.py$)|_bench(?:mark)?\.py$|(?:^|/)profil[^/]*\.py$"
+    r"|(?:^|[/_])(?:speed_?test|(?:test|measure|inference)_(?:speed|fps|latency))\.py$"
+)
 
 _SCORES = (b"DataLoader(", b"load_state_dict(")
 _TIMES = regex(rb"\btime(?:it)?\b|perf_counter|synchronize|Event\(|profil|latency|throughput")
