@@ -9,7 +9,7 @@ from torchlint.facts.arguments import device_of
 from torchlint.facts.common_names import TRAINING_ARGUMENTS
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import is_constant, keyword_of
+from torchlint.facts.nodes import given_to, is_constant, keyword_of
 from torchlint.facts.roles import is_main
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
@@ -226,7 +226,10 @@ def _cost(site: Site) -> str:
 
 
 def _after_another_library(site: Site) -> bool:
-    """Whether the function calls a library whose streams torch knows nothing of: `cupy.fft(x)`, `convert_to_cupy(x)`."""
+    """Whether the function calls a library whose streams torch knows nothing of, `cupy.fft(x)`, `convert_to_cupy(x)`, or has handed it one: `context.execute_async_v3(stream.cuda_stream)`."""
+    before = (call for call in site.flow.calls if call.lineno < site.call.lineno)
+    if any(names.last(given) == "cuda_stream" for call in before for given in given_to(call)):
+        return True
     called = (site.resolve(call.func) or names.last(call.func) for call in site.flow.calls)
     return any(not _OWN_STREAMS.isdisjoint(name.lower().replace("_", ".").split(".")) for name in called)
 

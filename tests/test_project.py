@@ -1124,6 +1124,23 @@ def test_keywords_that_callers_give_beside_the_parameters(calls: str, expected: 
     assert expected == (None if keys is None else {key: given.const for key, given in keys.items()})
 
 
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("def f(x: list[int]):\n    x", "list"),
+        ("def f(x: list[list[str]]):\n    x", "list"),
+        ("def f(x: list):\n    x", "tensor"),
+        ("def f(x: list[Row]):\n    x", "tensor"),
+        ("def f(x):\n    x", "tensor"),
+        ("def f(x: list[int]):\n    if isinstance(x, int): return\n    x", "tensor"),
+    ],
+)
+def test_a_tensor_that_is_given_for_a_list_of_numbers(function: str, expected: str) -> None:
+    files = {"a.py": function, "b.py": f"{TORCH}from a import f\nf(torch.ones(3))"}
+
+    assert expected == value(files, "a.py").kind
+
+
 # Classes
 
 
@@ -1153,9 +1170,14 @@ LAYERS = """
         ({"a.py": TORCH + "class A(dict):" + LAYERS}, False),
         ({"a.py": TORCH + "class A(torch.utils.data.Dataset):" + LAYERS}, False),
         ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS.replace("forward", "run")}, False),
-        ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS.replace("nn.Linear(2, 2)", "3")}, False),
+        ({"a.py": TORCH + "from zoo import Base\nclass A(Base):\n    @staticmethod\n    def forward(): pass"}, False),
         ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS, "zoo.py": "class Base: pass"}, False),
         ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS}, True),
+        ({"a.py": TORCH + "from zoo import Base\nclass A(Base):" + LAYERS.replace("nn.Linear(2, 2)", "3")}, True),
+        (
+            {"a.py": TORCH + "from mmcv.runner import BaseModule\nclass A(BaseModule):\n    def forward(self): pass"},
+            True,
+        ),
         ({"a.py": TORCH + "import zoo\nclass A(zoo.models.Base):" + LAYERS}, True),
         ({"a.py": TORCH + "class A(nn.Module): pass"}, True),
         ({"a.py": TORCH + "class A(nn.Linear): pass"}, True),

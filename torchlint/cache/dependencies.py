@@ -238,11 +238,6 @@ class Recording(Noting):
         ask = super().is_module
         return self._own(lambda: ask(klass))
 
-    def _has_layers(self, klass: Class) -> bool:
-        if (init := klass.methods.get("__init__")) is not None:
-            self._note_unit(init)
-        return super()._has_layers(klass)
-
     def method(self, klass: Class, name: str) -> Function | None:
         self._note_head(klass)
         ask = super().method

@@ -87,7 +87,8 @@ def held(mapping: Value) -> Value:
     if mapping.kind == "batch":
         return batch_tensor(mapping)
     if mapping.kind == "tensor" and (mapping.grad or mapping.from_loader):
-        return mapping  # a model, or a loader, gave a dictionary of tensors
+        # A model, or a loader, gave a dictionary of tensors, and nobody a dictionary of dictionaries.
+        return replace(mapping, other_kinds=mapping.other_kinds - {"dict"})
     if mapping.kind == "dict" and mapping.entries and not mapping.proven:
         return UNKNOWN  # what it had before nobody knows
     if mapping.kind == "dict":

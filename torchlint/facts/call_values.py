@@ -579,7 +579,17 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
         return module_calls.called_by_name(name)
     if not callee.proven and any(module_calls.is_loss(one, args) for one in (name, _said_of(function))):
         return module_calls.likely_loss(args)
-    return UNKNOWN
+    return tensor("cpu") if _is_window(values, function, args) else UNKNOWN
+
+
+def _is_window(values: Evaluator, function: ast.expr, args: Arguments) -> bool:
+    """`getattr(torch, window)(win_length)`: what torch makes of a number alone is a tensor."""
+    match function:
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, _]):
+            given = args.positional
+            only = len(given) == 1 and not args.keywords and not args.open
+            return only and given[0].kind == "number" and values.dotted(owner) == "torch"
+    return False
 
 
 def _said_of(function: ast.expr) -> str:

@@ -7,7 +7,7 @@ import ast
 from . import batches, names, operations
 from .bindings import Binding, Iterated, Joined, Part, Stored
 from .evaluator import Evaluator
-from .loader_calls import handed_on
+from .loader_calls import handed_on, sample_of
 from .module import Class, Function, has_slice, key_of
 from .nodes import given_to, indices, is_constant, none_test
 from .single_values import run_backward
@@ -203,6 +203,8 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
         return NDARRAY if isinstance(node.slice, ast.Slice) or has_slice(node.slice) else ARRAY_OR_NUMBER
     if kind == "str":
         return STR
+    if kind == "instance" and not isinstance(node.slice, ast.Slice):
+        return sample_of(values, base)
     return moved_part(values, base, node.slice)
 
 

@@ -318,7 +318,9 @@ class Evaluator:
                 return replace(annotated, other_kinds=annotated.other_kinds | {"unknown"})
             return annotated
         passed = self.world.parameter(function, name)
-        if passed:
+        is_batch = passed.kind in ("tensor", "batch")
+        # Of a batch it is not known that it is no list: `tokens: list[list[int]]` tells.
+        if passed and not (is_batch and _is_of_numbers(annotated) and not type_tested.is_asked(function, name)):
             return passed
         if annotated:
             return annotated
@@ -349,11 +351,16 @@ class Evaluator:
         return named and function.cls is not None and self.world.is_module(function.cls)
 
     def takes_tensors(self) -> bool:
-        """Whether the arguments are tensors where nothing else is said: the forward of a module, a compiled function."""
+        """Whether the arguments are tensors where nothing else is said: the forward of a module, what a loss is called with, a compiled function."""
         function = self.function
         if "compile" in function.decorator_names:
             return True
-        return function.cls is not None and function.name == "forward" and self.world.is_module(function.cls)
+        klass = function.cls
+        if klass is None:
+            return function.parent is function.module.body and bool(common_names.LOSS_FUNCTION.search(function.name))
+        if function.name == "__call__":
+            return common_names.LOSS_CLASS.search(klass.name) is not None
+        return function.name == "forward" and self.world.is_module(klass)
 
     def default(self, name: str) -> Value | None:
         default = self.function.defaults.get(name)
@@ -408,3 +415,9 @@ class Evaluator:
         kind = ModuleValue if self.world.is_module(klass) else Instance
         made_in = self.function.module if node is not None else None
         return kind(class_name=klass.full_name, class_=klass, made_by=node, made_in=made_in)
+
+
+def _is_of_numbers(value: Value) -> bool:
+    """`list[int]`, `list[list[str]]`"""
+    element = value.element if value.kind == "list" else None
+    return element is not None and (element.kind in ("number", "str") or _is_of_numbers(element))

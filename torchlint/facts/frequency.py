@@ -9,6 +9,7 @@ from typing import Literal
 from ..system.regex import regex
 from . import alternatives, names
 from .alternatives import Said
+from .common_names import LOSS_CLASS, LOSS_FUNCTION
 from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
 from .module import Class, Function
@@ -28,6 +29,8 @@ _OF_PICTURES = regex(
 """What a file is called that draws pictures, which is done on demand."""
 _FOR_EXPORT = regex(r"(?:^|[a-z\d_])O(?:nnx|NNX)(?![a-z])")
 """What modules are called that are there to be exported, and run once for that, while they are traced: `SamOnnxModel`."""
+_OF_LOSSES = regex(r"(?:^|/)(?:[a-z\d]+_)*loss(?:es)?(?:_[a-z\d]+)*(?:\.py$|/)")
+"""Where losses lie: `losses/dice.py`, `utils/loss_tal.py`."""
 _TRACERS = frozenset(
     ("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance", "is_tensor")
 )
@@ -75,7 +78,9 @@ def how_often(place: Place) -> str:
 
 
 def of_calls(place: Place) -> str:
-    """The same of a place that runs in a `forward`, or the `backward` of a function."""
+    """The same of a place that runs in a `forward`, a loss, or the `backward` of a function."""
+    if is_loss(place, place.function):
+        return "on every call of the loss"
     return "in every backward pass" if place.function.name == "backward" else "on every call of the module"
 
 
@@ -141,7 +146,9 @@ def _is_run(call: Place, start: Place, depth: int, seen: dict[Function, tuple[in
 
 def _is_forward(place: Place, function: Function) -> bool:
     if function.cls is None:
-        return _is_attention(place, function)
+        return _is_attention(place, function) or is_loss(place, function)
+    if function.name == "__call__" and is_loss(place, function):
+        return True
     if function.name == "forward" and place.project.is_module(function.cls):
         of_samples = _OF_SAMPLES.search(place.project.home(function.module.path)) is not None
         return not of_samples and not is_for_export(function)
@@ -196,6 +203,24 @@ def _is_attention(place: Place, function: Function) -> bool:
     """
     given = function.positions.keys()
     return any(names <= given for names in _QUERY_KEY_VALUE) and place.role != "test" and not shows(function)
+
+
+def is_loss(place: Place, function: Function) -> bool:
+    """Whether a function computes a loss, by its name or where it lies, and nobody here calls it: who does, does so on each step.
+
+    So does the `__call__` of a class that is called so: `class ComputeLoss`.
+    """
+    klass = function.cls
+    if klass is not None:
+        named = function.name == "__call__" and LOSS_CLASS.search(klass.name) is not None
+    else:
+        named = function.parent is function.module.body and len(function.parameters) > 1
+        named = named and bool(
+            LOSS_FUNCTION.search(function.name) or _OF_LOSSES.search(place.project.home(function.module.path))
+        )
+    if not named or place.role in ("test", "benchmark") or shows(function):
+        return False
+    return place.once(("loss that nobody calls", function), lambda: not any(True for _ in place.callers(function)))
 
 
 def shows(function: Function) -> bool:

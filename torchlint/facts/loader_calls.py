@@ -12,7 +12,7 @@ from .arguments import Arguments
 from .evaluator import Evaluator
 from .module import Class, Function
 from .nodes import keyword_of, spreads
-from .values import UNKNOWN, Device, Loader, Value, constant, replace
+from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value, constant, replace
 
 
 def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loader:
@@ -56,6 +56,18 @@ def where_samples_are(values: Evaluator, loader: Loader, args: Arguments) -> Loa
     return replace(loader, element=replace(loader.element, device=device))
 
 
+def sample_of(values: Evaluator, dataset: Value) -> Value:
+    """What `dataset[i]` is: what the `__getitem__` of its class gives, all of it on the host where that puts nothing on a device."""
+    klass = dataset.class_
+    if klass is None or not any(name.endswith("Dataset") for name in (klass.name, *map(names.last, klass.bases))):
+        return UNKNOWN
+    item = values.world.method(klass, "__getitem__")
+    sample = values.world.returns(item) if item is not None else UNKNOWN
+    if item is None or _on_device(sample) or _is_of_model(sample):
+        return sample
+    return _on_host(sample)
+
+
 def of_tensors(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     """A loader that gives tensors, where each sample of its dataset is one and nobody says how they are put together."""
     dataset = args.keywords.get("dataset", args.first)
@@ -84,6 +96,20 @@ def _on_device(sample: Value) -> bool:
     """Whether a sample, or a part of it, is on a device: what may be an array is one here, where nothing moves it."""
     there = sample.device == "accelerator" and "ndarray" not in sample.other_kinds
     return there or any(map(_on_device, _parts(sample)))
+
+
+def _on_host(sample: Value) -> Value:
+    """The same with all of it on the host of which it is not known where it is."""
+    match sample:
+        case Tuple():
+            items = tuple(map(_on_host, sample.items)) if sample.items is not None else None
+            lengths = tuple(tuple(map(_on_host, items)) for items in sample.by_length)
+            return replace(sample, items=items, by_length=lengths)
+        case Dict(entries=dict() as entries):
+            return replace(sample, entries={key: _on_host(entry) for key, entry in entries.items()})
+        case Unknown(device="") | Tensor(device=""):
+            return replace(sample, device="cpu")
+    return sample
 
 
 def _is_of_model(sample: Value) -> bool:

@@ -57,9 +57,9 @@ def logged(place: Place, call: ast.Call) -> list[ast.expr]:
     """The device tensors that a logging call formats or reads: the first of each line, in source order."""
     found: list[ast.expr] = []
     for given in given_to(call):
-        for node in formatted(place, given):
-            if device_tensor(place, node) is not None and not (node is given and _is_own(place, call)):
-                found.append(node)
+        tensors = [node for node in formatted(place, given) if device_tensor(place, node) is not None]
+        if tensors and not (_is_own(place, call) and place.value(given).kind != "str"):
+            found += tensors  # what the project's own method is given it may keep, unless that is a text already
         found += [part for part in ast.walk(given) if isinstance(part, ast.expr) and _reads(place, part)]
     if found:
         found.sort(

@@ -125,8 +125,9 @@ def mixed(*values: Value) -> Device:
     devices = {v.device for v in values if v.kind in ("tensor", "module", "batch") or (v.device == "cpu" and not v)}
     if "accelerator" in devices:
         return "accelerator"
-    # A tensor of the host that is not known to have dimensions goes along with one of the device.
-    return "cpu" if devices == {"cpu"} else ""
+    # A tensor of the host that is not known to have dimensions goes along with one of the device: what a model gave has some.
+    has_dimensions = any(v.kind == "tensor" and v.on_cpu and v.grad and not v.scalar for v in values)
+    return "cpu" if devices == {"cpu"} or has_dimensions else ""
 
 
 _OF_TENSORS = ("clone", "detach")

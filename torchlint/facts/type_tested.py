@@ -57,6 +57,11 @@ def is_made_one(function: Function, name: str) -> bool:
     ) and any(tested.id == name for _, tested in _tests(function))
 
 
+def is_asked(function: Function, name: str) -> bool:
+    """Whether a function asks of what type a parameter is: `if not isinstance(lengths, list): lengths = lengths.tolist()`."""
+    return any(call.args and _is(call.args[0], name) for call in function.flow.calls_named("isinstance"))
+
+
 def _is(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 

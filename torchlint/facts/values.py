@@ -646,6 +646,9 @@ def join(a: Value, b: Value) -> Value:
             return _beside(other.without_const(), one, PROVEN)
     for one, other in ((a, b), (b, a)):
         if one.kind == "tensor":
+            if other.kind == "dict" and other.element is not None and one.grad and _is_of_tensors(other):
+                # Losses by their names, as they come or summed over processes: what the criterion gave is a dictionary, too.
+                return replace(other, element=join(one, other.element))
             return _beside(one, other, PROVEN if other.kind == "number" else LIKELY)
     for one, other in ((a, b), (b, a)):
         if one.kind == "unknown":
@@ -674,6 +677,16 @@ def _beside(value: _V, other: Common, most: Certainty) -> _V:
     """A value that is of another kind on another path."""
     certainty = min(value.certainty, most, other.certainty if other else PROVEN)
     return replace(value, certainty=certainty, other_kinds=value.other_kinds | other.other_kinds | {other.kind})
+
+
+def _is_of_tensors(mapping: Dict) -> bool:
+    """`{name: loss / count for name, loss in losses.items()}`, of which no single key is known."""
+    return (
+        not mapping.entries
+        and mapping.element is not None
+        and mapping.element.proven
+        and mapping.element.kind == "tensor"
+    )
 
 
 def _device_of_moved(a: Common, b: Common) -> Device:

@@ -16,6 +16,7 @@ from ..facts.nodes import given_to, receiver_of
 from ..facts.promises import promised
 from ..facts.values import BOOL, LIKELY, UNKNOWN, Device, ModuleValue, Tensor, Value, join, join_all, replace
 from ..system.stamp import as_bytes
+from . import mixins
 from .texts import MAX_SITES
 
 _PREPARING = ("Accelerator", "Fabric")
@@ -29,13 +30,21 @@ class Code(Protocol):
     def base_name(self, klass: Class, base: ast.expr) -> str | None: ...
     def value(self, function: Function, node: ast.expr) -> Value: ...
     def inside(self, function: Function, ask: Callable[[Evaluator], Value]) -> Value: ...
-    def attribute(self, klass: Class, name: str) -> Value: ...
+    def inherited(self, klass: Class, name: str) -> Value: ...
     def declared(self, klass: Class, name: str) -> Value: ...
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]: ...
     def method(self, klass: Class, name: str) -> Function | None: ...
     def keywords(self, function: Function) -> Value: ...
     def registering(self, klass: Class, name: str) -> Sequence[tuple[Function, ast.Call]]: ...
     def evaluator_given(self, function: Function, given: Mapping[str, Value]) -> Evaluator: ...
+
+
+class Kin(Code, mixins.Code, Protocol):
+    """What is asked of the project where classes have heirs."""
+
+    def lineage(self, name: str) -> frozenset[str]: ...
+    def subclasses(self, klass: Class) -> list[Class]: ...
+    def writes(self, path: str, text: str) -> bool: ...
 
 
 def stored(code: Code, klass: Class, name: str) -> Value:
@@ -61,12 +70,27 @@ def stored(code: Code, klass: Class, name: str) -> Value:
     if statement is not None:
         return _given_by_name(code, klass, name, _class_level(code, klass, statement))
     for base in code.bases(klass):
-        value = code.attribute(base, name)
+        value = code.inherited(base, name)
         if value:
             return _with_added(code, klass, name, value)
     if name == "bias" and any(code.base_name(klass, base) in layers.FLAGGED_BIAS for base in klass.bases):
         return BOOL
     return UNKNOWN
+
+
+def stored_by_heirs(code: Kin, klass: Class, name: str, value: Value) -> Value:
+    """What objects of subclasses hold as `self.name`, of which the class says nothing, or only None: a base that trains the `self.net` of its heirs.
+
+    `value` is what it says itself.
+    """
+    is_none = value.kind == "none"
+    if not code.heirs(klass.name) or (not is_none and any(name in one.stores for one in code.ancestry(klass))):
+        return value
+    # What heirs store is in their files, or in those of their other bases.
+    may_hold = any(code.writes(path, f"self.{name}") for path in code.lineage(klass.name))
+    heirs = code.subclasses(klass) if may_hold or mixins.joining(code, klass) else []
+    known = [held for heir in heirs if (held := code.inherited(heir, name)) and held.kind != "none"]
+    return join_all([*([value] if is_none else []), *known]) if known else value
 
 
 def _registered(code: Code, klass: Class, calls: Sequence[tuple[Function, ast.Call]]) -> Value:

@@ -299,20 +299,7 @@ class Definitions(Texts):
         if last in table.MODULE_BASES or last == "Module" or last.endswith("PreTrainedModel"):
             return True
         root = name.partition(".")[0]
-        return "." in name and (root == "torchvision" or root not in OUTSIDE) and self._has_layers(klass)
-
-    def _has_layers(self, klass: Class) -> bool:
-        """Whether a class has a `forward`, and its constructor gives it layers of torch, which only a module can have."""
-        init = klass.methods.get("__init__")
-        if init is None or "forward" not in klass.methods:
-            return False
-        made = (
-            node.value
-            for node in init.flow.nodes
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
-        )
-        calls = (one.func for one in made if isinstance(one, ast.Call))
-        return any((self.resolve(init, func) or "").startswith("torch.nn.") for func in calls)
+        return "." in name and (root == "torchvision" or root not in OUTSIDE) and _has_forward(klass)
 
     def of_heirs(self, klass: Class, name: str, most: int = MOST_HEIRS) -> list[Function]:
         """The methods of a name in the subclasses of a class; none where there are more than that."""
@@ -466,3 +453,9 @@ def _is_of_base(method: Function, value: ast.expr) -> bool:
         return all(isinstance(one, ast.Assign) and _is_of_base(method, one.value) for one in made)
     owner = value.value if isinstance(value, ast.Attribute) else value
     return isinstance(owner, ast.Name) and owner.id == method.own_name
+
+
+def _has_forward(klass: Class) -> bool:
+    """Whether a class has a `forward` of its objects, as modules have: with a base from elsewhere it is one."""
+    forward = klass.methods.get("forward")
+    return forward is not None and forward.own_name != ""

@@ -16,7 +16,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import class_names, made_as_pattern, made_for
 from ..torch_api.operators import operator
-from . import handed, supers
+from . import handed, mixins, supers
 from .calling import CallSite, calls_named, passes_messages
 from .definitions import GENERIC, MOST_HEIRS
 from .objects import files_calling, made_as
@@ -63,7 +63,8 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
             guessed = guessed or of_named(project, call.func.attr, names.last(receiver))
             found.update(dict.fromkeys(method for method in guessed if method.takes(call)))
         if not found:
-            found.update(dict.fromkeys(one for one in _of_heirs(project, function, call, call.func) if one.takes(call)))
+            run = (*_of_heirs(project, function, call, call.func), *mixins.run_by(project, function, call))
+            found.update(dict.fromkeys(one for one in run if one.takes(call)))
     if not found:
         called = [method for method in of_named(project, "__call__", names.last(call.func)) if method.takes(call)]
         if called and project.may_be_own(function, call) and not project.value(function, call.func):
@@ -91,7 +92,11 @@ def _of_heirs(project: Project, function: Function, call: ast.Call, method: ast.
 
 def callers(project: Project, function: Function) -> list[CallSite]:
     """Where a function may be called: by its name, as the method of a base class, and where nobody knows the object of its kind."""
-    sites = [*(project.call_sites(function) or ()), *supers.calls(project, function)]
+    sites = [
+        *(project.call_sites(function) or ()),
+        *supers.calls(project, function),
+        *mixins.calls(project, function),
+    ]
     for method in project.overridden(function):
         sites += (site for site in project.call_sites(method) or () if _may_stand_in(project, function, site))
     if all(map(_hands_on, sites)):
@@ -220,6 +225,7 @@ def calls_of(project: Project, function: Function) -> Iterator[CallSite]:
             yield from _calls_of_objects(project, one, one.cls)
             yield from handed.calls_of_made(project, one)
     yield from supers.calls(project, function)
+    yield from mixins.calls(project, function)
 
 
 def _is_unknown(project: Project, function: Function, call: ast.Call, receiver: ast.expr) -> bool:

@@ -19,6 +19,7 @@ class Code(attributes.Code, Asking, Protocol):
     """What is asked of the project."""
 
     def calls_near(self, function: Function, path: str) -> Iterable[CallSite]: ...
+    def attribute(self, klass: Class, name: str) -> Value: ...
     def passed(self, sites: Iterable[CallSite], function: Function, name: str) -> Value | None: ...
 
 
@@ -50,7 +51,7 @@ class _OfObject:
             values = self._evaluators[function] = self._code.evaluator_given(function, given)
         return values.value(node)
 
-    def attribute(self, klass: Class, name: str) -> Value:
+    def inherited(self, klass: Class, name: str) -> Value:
         """What the methods of a base assign to `self.name`."""
         return attributes.stored(self, klass, name)
 
@@ -98,4 +99,4 @@ def attribute(code: Code, owner: Value, name: str) -> Value:
 @question("attribute of object", UNKNOWN)
 def _attribute(code: Code, maker: Function, call: ast.expr, klass: Class, name: str) -> Value:
     owner = code.inside(maker, lambda values: values.instance(klass, call if isinstance(call, ast.Call) else None))
-    return _OfObject(code, owner, maker).attribute(klass, name)
+    return _OfObject(code, owner, maker).inherited(klass, name)

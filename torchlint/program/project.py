@@ -34,7 +34,7 @@ from ..facts.values import (
 )
 from ..query.question import question
 from ..settings.home import Home
-from . import applied, attributes, handed, hooks, objects, of_object, results, supers
+from . import applied, attributes, handed, hooks, mixins, objects, of_object, results, supers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions, knows_heirs
 from .definitions import GENERIC, Definitions
@@ -290,10 +290,10 @@ class Project(Definitions):
         return UNKNOWN if given is None else given
 
     def _given_by_heirs(self, function: Function, name: str) -> Value:
-        """What methods of subclasses pass to the method that they stand in place of: `super().update(batch)`."""
+        """What methods of subclasses pass to the method that they stand in place of, `super().update(batch)`, and what those of classes beside its own pass."""
         given = [
             (site, value)
-            for site in supers.calls(self, function)
+            for site in (*supers.calls(self, function), *mixins.calls(self, function))
             if not self._tries(site) and (value := self._passed(site, function, name)) is not None
         ]
         return self._joined(given) if given and len(given) <= MAX_GIVERS else UNKNOWN
@@ -410,6 +410,12 @@ class Project(Definitions):
 
     @question("attribute", UNKNOWN, by="_ask")
     def attribute(self, klass: Class, name: str) -> Value:
+        """What the methods of a class or of its bases assign to `self.name`, or, where none does, those of its heirs."""
+        value = self.inherited(klass, name)
+        return value if value and value.kind != "none" else attributes.stored_by_heirs(self, klass, name, value)
+
+    @question("inherited", UNKNOWN, by="_ask")
+    def inherited(self, klass: Class, name: str) -> Value:
         """What the methods of a class, or of its bases, assign to `self.name`."""
         return self._attribute(klass, name)
 
