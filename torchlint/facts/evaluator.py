@@ -327,7 +327,7 @@ class Evaluator:
         if self.is_given_batches() and function.parameters[1].arg == name:
             return Batch(LIKELY, device="accelerator", managed=True)
         named = operations.by_name(name)
-        if named.kind != "device" and self.takes_tensors():
+        if (named.kind != "device" and self.takes_tensors()) or (not named and self.is_loss()):
             default = self.default(name)
             return LIKELY_TENSOR if default is None or default.kind == "none" else default
         found = named or self.by_default(name)
@@ -351,16 +351,18 @@ class Evaluator:
         return named and function.cls is not None and self.world.is_module(function.cls)
 
     def takes_tensors(self) -> bool:
-        """Whether the arguments are tensors where nothing else is said: the forward of a module, what a loss is called with, a compiled function."""
+        """Whether the arguments are tensors where nothing else is said: the forward of a module, a compiled function."""
         function = self.function
         if "compile" in function.decorator_names:
             return True
-        klass = function.cls
-        if klass is None:
-            return function.parent is function.module.body and bool(common_names.LOSS_FUNCTION.search(function.name))
-        if function.name == "__call__":
-            return common_names.LOSS_CLASS.search(klass.name) is not None
-        return function.name == "forward" and self.world.is_module(klass)
+        return function.cls is not None and function.name == "forward" and self.world.is_module(function.cls)
+
+    def is_loss(self) -> bool:
+        """Whether the function computes a loss, by its name, or that of the class whose objects are called."""
+        function, klass = self.function, self.function.cls
+        if klass is not None:
+            return function.name == "__call__" and common_names.LOSS_CLASS.search(klass.name) is not None
+        return function.parent is function.module.body and bool(common_names.LOSS_FUNCTION.search(function.name))
 
     def default(self, name: str) -> Value | None:
         default = self.function.defaults.get(name)

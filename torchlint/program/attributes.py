@@ -84,7 +84,11 @@ def stored_by_heirs(code: Kin, klass: Class, name: str, value: Value) -> Value:
     `value` is what it says itself.
     """
     is_none = value.kind == "none"
-    if not code.heirs(klass.name) or (not is_none and any(name in one.stores for one in code.ancestry(klass))):
+    if (
+        code.method(klass, name) is not None
+        or not 0 < len(code.heirs(klass.name)) <= MAX_SITES
+        or (not is_none and any(name in one.stores for one in code.ancestry(klass)))
+    ):
         return value
     # What heirs store is in their files, or in those of their other bases.
     may_hold = any(code.writes(path, f"self.{name}") for path in code.lineage(klass.name))

@@ -10,7 +10,7 @@ from ..facts import syntax
 from ..facts.module import Class, Function, Module
 from ..query.question import Asking, question
 from .calling import CallSite
-from .definitions import MOST_HEIRS
+from .texts import MAX_SITES
 
 
 class Code(Asking, Protocol):
@@ -63,7 +63,7 @@ def joining(code: Code, klass: Class) -> list[Class]:
     """The classes with several bases, of which a class is one; none where it has too many heirs."""
     heirs = code.heirs(klass.name)
     found: dict[Class, None] = {}
-    for path, name in heirs if len(heirs) <= MOST_HEIRS else ():
+    for path, name in heirs if len(heirs) <= MAX_SITES else ():
         module = code.module(path)
         for heir in module.classes if module is not None else ():
             if heir.name == name and len(heir.bases) > 1 and klass in code.bases(heir):
