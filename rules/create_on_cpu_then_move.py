@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, moved_elsewhere, operator_results
+from torchlint.facts import frequency, gathered, moved_elsewhere, operator_results
 from torchlint.facts.host_constants import kept_on_host, taken_from_host
 from torchlint.facts.host_filled import (
     NUMPY_FILLS,
@@ -246,8 +246,12 @@ def _often(site: Site, target: ast.expr | None) -> str:
         return "on every iteration" if frequency.on_most_iterations(site, site.warm) else ""
     if site.warm_caller and not site.rare:
         return frequency.how_often(site)
-    if site.function.name == "__init__" or site.role == "benchmark":
+    klass, makes = site.function.cls, site.function.name == "__init__"
+    # Modules stay; other objects may be made in a forward: a mask, a cache.
+    if site.role == "benchmark" or (makes and (klass is None or site.project.is_module(klass))):
         return ""
+    if gathered.is_buffer(site):
+        return "" if site.rare else "on every call"
     if not site.rare and not precedes_runs(site) and frequency.in_forward(site):
         return frequency.in_passes(site)
-    return "on every call" if target is not None and on_call(site, target) else ""
+    return "on every call" if target is not None and not makes and on_call(site, target) else ""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import empties, frequency, syntax
+from torchlint.facts import empties, frequency, gathered, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned, Narrowed
 from torchlint.facts.first_time import missed_for
@@ -462,6 +462,8 @@ def _on_call(site: Site) -> bool:
     if any(guard.block is not None for guard in site.flow.guards(site.target)):
         return False
     call = _move(site)
+    if call is not None and gathered.is_buffer(site.at(site.function, call)):
+        return True
     target = site.argument("device") or (target_of(call) if call is not None else None)
     if target is None or site.function.name == "__init__" or frequency.behind_type_test(site):
         return False

@@ -13,13 +13,14 @@ from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Iterated, Stored
 from .host_constants import always_kept_array
 from .host_reads import device_tensor
+from .host_results import gives_on_host
 from .indices import gets_number, is_number_put, is_of_device, tells_shape, written
 from .legacy_tensors import OF_HOST
 from .module import Function
 from .nodes import argument_of, given_to, is_constant, keyword_of, root_of
 from .place import Place
 from .sending import casts, move_of
-from .uses import assigned, assigned_on_all_ways, readers
+from .uses import assigned, assigned_on_all_ways, fellows, readers
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
 _FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
@@ -46,6 +47,10 @@ _NUMPY_RANDOM = frozenset(
 )
 _NUMPY_OF_ELEMENTS = frozenset(
     f"numpy.{name}" for name in "abs ceil cos cosh exp floor log log2 power sin sinh sqrt square tan tanh".split()
+)
+_NUMPY_TYPES = frozenset(
+    f"numpy.{name}"
+    for name in "bool_ uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 )
 _OF_NUMBERS = _NUMPY_OF_ELEMENTS | {"abs", "float", "int", "max", "min", "pow", "round"}
 _NUMPY_AGAIN = frozenset(("numpy.repeat", "numpy.tile"))
@@ -338,7 +343,19 @@ def _given_by_function(place: Place, made: ast.Call, steps: int) -> bool:
         return False
     if _is_given_numbers(place, made, found) and (value.on_cpu or not _is_given_device(made, found)):
         return True
+    if _is_read_back(place, made, found):
+        return True
     return value.device == "cpu" and all(_fills(place, function, steps - 1) for function in found)
+
+
+def _is_read_back(place: Place, made: ast.Call, found: list[Function]) -> bool:
+    """Whether a call gives tensors of the device to functions that look at nothing else, and calculate on the host: `make_pad_mask(lengths)`."""
+    if any(isinstance(one, ast.Starred) for one in made.args) or any(one.arg is None for one in made.keywords):
+        return False
+    others = [one for one in given_to(made) if not _is_single(place, one)]
+    if not others or not all(device_tensor(place, one) is not None for one in others):
+        return False
+    return gives_on_host(place, made, found) and all(closed.is_closed(place, one) for one in found)
 
 
 def _is_given_device(made: ast.Call, found: list[Function]) -> bool:
@@ -429,6 +446,8 @@ def _is_number(place: Place, node: ast.expr) -> bool:
         return all(one is not None and one.kind == "number" for one in value.items or (value.element,))
     if value.kind in _NO_TENSORS:
         return value.other_kinds <= _NO_TENSORS
+    if value.kind == "name":
+        return place.resolve(node) in _NUMPY_TYPES
     return not value and _is_scalar(place, node, _STEPS)
 
 
@@ -611,12 +630,22 @@ def _made_for(place: Place, name: ast.Name) -> ast.expr | None:
     loops = place.flow.loops
     for read in readers(place.function, name.id, bound.node):
         put = gets_number(place, read) and loops(read) == loops(name)
-        if not (read is name or put or tells_shape(place, read)):
+        if not (read is name or put or tells_shape(place, read) or _becomes_tensor(place, read)):
             return None
     part, around, within = place.flow.parents[name], loops(bound.node), loops(name)
     if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice) and place.hot is not None:
         within = within[len(within) - len(around) :]
     return bound.node if within == around else None
+
+
+def _becomes_tensor(place: Place, read: ast.Name) -> bool:
+    """Whether what is calculated of an array there is made a tensor, too: `torch.from_numpy(np.where(window > 0)[0])`."""
+    for parent in place.flow.ancestors(read):
+        if isinstance(parent, ast.Call) and place.resolve(parent.func) in _OF_ARRAYS:
+            return place.flow.loops(parent) == place.flow.loops(place.target)
+        if not isinstance(parent, ast.Call | ast.Compare | ast.Subscript | ast.BinOp):
+            return False
+    return False
 
 
 def _counts(place: Place, call: ast.Call) -> bool:
@@ -698,8 +727,9 @@ def _writes(method: ast.Attribute) -> bool:
 
 def _is_fed(place: Place, name: ast.Name, steps: int) -> bool:
     """Whether something is written into a tensor before the place, or it is given to what may do so."""
-    loads = place.flow.loads.get(name.id, ())
-    for load in loads:
+    if len(place.flow.loads.get(name.id, ())) > MOST_USES:
+        return True
+    for load in fellows(place.function, name):
         if load is name or load.lineno > place.statement.lineno:
             continue
         part, parent = _part(place, load)
@@ -712,7 +742,7 @@ def _is_fed(place: Place, name: ast.Name, steps: int) -> bool:
             return True
         if isinstance(parent, ast.Call) and not _is_of_torch(place, parent):
             return True
-    return len(loads) > MOST_USES
+    return False
 
 
 def _has_host_beside(place: Place, name: ast.Name) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from ..system.regex import regex
 from . import arguments, names
+from .bindings import Assigned
 from .flow import Flow
 from .legacy_tensors import makes_on_device
 from .nodes import argument_of, keyword_of, root_of
@@ -114,15 +115,14 @@ def moved_next(place: Place, made: ast.expr) -> ast.Call | None:
     if call is None or not isinstance(again, ast.Assign) or flow.loops(call) != flow.loops(made):
         return None
     names_again = [each.id if isinstance(each, ast.Name) else "" for each in again.targets]
-    alone = names_again == [target.id] and _is_nothing_else(flow, target.id, statement, again)
+    alone = first is not None and names_again == [target.id] and _is_found_there(place, statement, first)
     return call if alone and _stands_below(flow, statement, again) else None
 
 
-def _is_nothing_else(flow: Flow, name: str, made: ast.Assign, moved: ast.Assign) -> bool:
-    """Whether a name is given nothing but what is made and moved, twice perhaps: another branch may give it what is calculated there."""
-    shown = {ast.dump(made.value), ast.dump(moved.value)}
-    stores = (flow.parents.get(store) for store in flow.stores.get(name, ()))
-    return all(isinstance(store, ast.Assign) and ast.dump(store.value) in shown for store in stores)
+def _is_found_there(place: Place, made: ast.Assign, read: ast.expr) -> bool:
+    """Whether a read of a name finds what a statement assigned, and nothing else: another branch may give it what is calculated there."""
+    bound = place.function.bindings.reach.get(read)
+    return isinstance(bound, Assigned) and bound.node is made.value
 
 
 def _stands_below(flow: Flow, statement: ast.AST, later: ast.Assign) -> bool:
