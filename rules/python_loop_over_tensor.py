@@ -19,6 +19,7 @@ _FILLS = frozenset(("append", "extend"))
 _BUILTINS = frozenset(("float", "int", "len", "range", "list", "tuple"))
 _RAGGED = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
 """What gives as many elements as a row has of a kind."""
+_KINDS = frozenset(("unique", "unique_consecutive"))
 _SIZED = frozenset(
     f"torch.{name}" for name in "ones zeros empty full eye arange linspace logspace rand randn randint randperm".split()
 )
@@ -43,7 +44,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row or writes it into another tensor (`losses[n] = loss[i]`), and `torch.stack([x[i] for i in rows])`, which picks them one by one: in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, which picks them one by one: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -321,15 +322,15 @@ def _ragged_lists(flow: Flow) -> frozenset[str]:
     return frozenset(name for name, value in (*appended, *made) if _is_found(flow, value, set()))
 
 
-def _is_found(flow: Flow, value: ast.expr, seen: set[str]) -> bool:
+def _is_found(flow: Flow, value: ast.expr, seen: set[str], by: frozenset[str] = _RAGGED) -> bool:
     """`mask.nonzero()[:, 0]`, `torch.where(mask)[0]`, and names for it; `torch.where(mask, a, b)` is as long as its mask."""
     for part in steps(value):
-        if isinstance(part, ast.Call) and last(part.func) in _RAGGED:
+        if isinstance(part, ast.Call) and last(part.func) in by:
             return last(part.func) != "where" or len(part.args) + len(part.keywords) == 1
         if isinstance(part, ast.Name) and part.id not in seen:
             seen.add(part.id)
             given = (syntax.given_to_target(flow, store) for store in flow.stores.get(part.id, ()))
-            return any(one is not None and _is_found(flow, one, seen) for one in given)
+            return any(one is not None and _is_found(flow, one, seen, by) for one in given)
     return False
 
 
@@ -347,6 +348,12 @@ def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
     """Whether the body computes with a row, and no turn needs the result of the one before but for a sum."""
     nodes = [node for statement in loop.body for node in ast.walk(statement)]
     computed = any(ast.unparse(one) in rows for node in nodes for one in _operands(site, node))
+    # `labels == label` asks who belongs to a class, of two rows each element is compared.
+    compared = (node for node in nodes if isinstance(node, ast.Compare))
+    computed = computed or any(all(ast.unparse(side) in rows for side in _sides(one)) for one in compared)
+    if not computed:
+        placed = any(ast.unparse(one) in rows for node in nodes for one in _places(site, node))
+        computed = placed and not _are_kinds(site.flow, loop)
     return computed and not _carried(loop)
 
 
@@ -407,13 +414,39 @@ def _summed(statement: ast.stmt) -> set[str]:
     return set()
 
 
+def _places(site: Site, node: ast.AST) -> list[ast.expr]:
+    """By what a statement says where to write in a tensor: `kept[i]` of `mask[i, kept[i]] = 0`, `row` of `x[row[0], row[1]] = 0`."""
+    written = node.targets[0] if isinstance(node, ast.Assign) else None
+    if not isinstance(written, ast.Subscript):
+        return []
+    parts = [one for one in indices(written.slice) if isinstance(one, ast.Name | ast.Subscript)]
+    rows = [one.value for one in parts if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)]
+    return [*parts, *rows] if parts and site.value(written.value).is_tensor else []
+
+
+def _sides(comparison: ast.Compare) -> list[ast.expr]:
+    return [comparison.left, *comparison.comparators]
+
+
+def _picks(site: Site, index: ast.expr) -> bool:
+    """Whether elements are picked by the numbers of a tensor, `x[i, places]`: as many of each row, which a mask may not give."""
+    value = site.value(index)
+    return value.kind == "tensor" and value.integer
+
+
+def _are_kinds(flow: Flow, loop: ast.For) -> bool:
+    """Whether a loop goes through the kinds that there are, of which each is written for by itself: `for label in torch.unique(labels)`."""
+    given = [loop.iter, *(loop.iter.args if isinstance(loop.iter, ast.Call) else ())]
+    return any(_is_found(flow, one, set(), _KINDS) for one in given)
+
+
 def _operands(site: Site, node: ast.AST) -> list[ast.expr]:
     """What an operator, a comparison, a method of a tensor, an index by a tensor or a function of torch computes with."""
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.Compare):
         # `found[i] == right[i]`; `labels == label` asks who belongs to a class, and classes have sizes of their own.
-        sides = [node.left, *node.comparators]
+        sides = _sides(node)
         asked = any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
         return [] if asked or not all(isinstance(side, ast.Subscript) for side in sides) else sides
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
@@ -425,7 +458,10 @@ def _operands(site: Site, node: ast.AST) -> list[ast.expr]:
             return [node.slice]  # waits for the device
         return [node.value] if site.value(node.slice).is_tensor else []
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
-        return [one for one in node.slice.elts if isinstance(one, ast.Subscript) and _is_mask(site.value(one))]
+        masks: list[ast.expr] = [
+            one for one in node.slice.elts if isinstance(one, ast.Subscript) and _is_mask(site.value(one))
+        ]
+        return [*masks, node] if any(_picks(site, one) for one in node.slice.elts[1:]) else masks
     if not isinstance(node, ast.Call):
         return []
     if isinstance(node.func, ast.Attribute) and node.func.attr not in _TAKES and site.resolve(node.func) is None:

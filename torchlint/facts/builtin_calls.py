@@ -10,6 +10,7 @@ from .elements import element
 from .evaluator import Evaluator
 from .values import (
     BOOL,
+    EXTENT,
     INTEGER,
     LIST,
     NONE,
@@ -55,6 +56,8 @@ def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
     first = args.first
     if name in ("abs", "pow") and first.kind in ("tensor", "ndarray"):
         return first
+    if name == "len" and first.is_tensor:
+        return EXTENT
     if name in _GIVES:
         return _GIVES[name]
     if name == "enumerate":

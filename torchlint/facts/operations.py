@@ -14,6 +14,7 @@ from .values import (
     ARRAY_OR_NUMBER,
     CONTEXT,
     DTYPE,
+    EXTENT,
     INTEGER,
     LIKELY,
     LIKELY_DEVICE,
@@ -32,6 +33,7 @@ from .values import (
     DeviceValue,
     Loader,
     ModuleValue,
+    Number,
     Optimizer,
     Scheduler,
     Tensor,
@@ -80,6 +82,8 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         folded = _fold(left, right, op)
         if folded is not None:
             return folded
+        if isinstance(left, Number) and left.extent and right.integer and isinstance(op, ast.FloorDiv):
+            return EXTENT  # half of the rows, where a batch holds pairs
         number = INTEGER if left.integer and right.integer and not isinstance(op, ast.Div | ast.Pow) else NUMBER
         if "unknown" in left.other_kinds | right.other_kinds:
             # `loss = 0` and `loss += unknown` in a loop: what is divided afterwards is no surer a number.
