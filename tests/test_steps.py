@@ -1420,7 +1420,7 @@ def test_what_has_to_hold_is_no_throttle() -> None:
         "    if i % heads == 0:\n        y = 1  # hot\n    else:\n        raise ValueError\n"
         "    n = x.size(0)  # hot\n    if x.shape[1] % heads == 0 and n % heads == 0:\n        y = 1  # hot\n"
         "    if x.shape[1] % heads:\n        y = 1  # hot\n    if n % heads:\n        return y  # hot\n"
-        "    if len(x) % heads != 0:\n        return x  # hot\n    return y\n"
+        "    if len(x) % heads != 0:\n        return x  # hot\n    return y  # hot\n"
         "for i, batch in enumerate(loader):\n    split(batch, 16)  # hot\n" + STEP
     )
 
