@@ -353,7 +353,8 @@ def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
     computed = computed or any(all(ast.unparse(side) in rows for side in _sides(one)) for one in compared)
     if not computed:
         placed = any(ast.unparse(one) in rows for node in nodes for one in _places(site, node))
-        computed = placed and not _are_kinds(site.flow, loop)
+        # A loader may give pairs of numbers in lists: `for i, j in swaps`.
+        computed = placed and not site.value(loop.iter).from_loader and not _are_kinds(site.flow, loop)
     return computed and not _carried(loop)
 
 

@@ -28,6 +28,8 @@ _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _NEEDS_HOST |= {"convert_to_tensor"}  # TensorFlow's, which takes arrays
 _SEARCHES = frozenset(("search", "search_knn"))
 """What an index of FAISS is asked by, which takes arrays."""
+_INFERS = frozenset(("run",))
+"""What a session of ONNX Runtime is run by, which takes arrays."""
 _PLOTS = regex(rb"matplotlib|pyplot|\bplt\b|\baxe?s?\b|\bfig\b|seaborn|plotly")
 """What a file holds that draws charts: elsewhere `scatter` is the method of a tensor, which takes an index."""
 _RECORDS = regex(rb"wavfile|soundfile|VideoWriter")
@@ -47,6 +49,8 @@ def host_needs(place: Place, node: ast.expr) -> bool:
     words = _NEEDS_HOST | {"write"} if source.holds(_RECORDS) else _NEEDS_HOST
     if source.holds(b"faiss"):
         words |= _SEARCHES
+    if source.holds(b"onnxruntime"):
+        words |= _INFERS
     if _saves_models_alone(place):
         words -= {"save"}
     if not source.holds(_PLOTS):

@@ -86,7 +86,7 @@ def stored_by_heirs(code: Kin, klass: Class, name: str, value: Value) -> Value:
     is_none = value.kind == "none"
     if (
         code.method(klass, name) is not None
-        or not 0 < len(code.heirs(klass.name)) <= MAX_SITES
+        or not 0 < len(code.heirs(klass.name)) <= mixins.MOST
         or (not is_none and any(name in one.stores for one in code.ancestry(klass)))
     ):
         return value

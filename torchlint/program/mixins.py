@@ -12,6 +12,9 @@ from ..query.question import Asking, question
 from .calling import CallSite
 from .texts import MAX_SITES
 
+MOST = 2 * MAX_SITES
+"""Of so many subclasses it is looked up what they get from elsewhere, or store: each has to be parsed."""
+
 
 class Code(Asking, Protocol):
     """What is asked of the project."""
@@ -63,7 +66,7 @@ def joining(code: Code, klass: Class) -> list[Class]:
     """The classes with several bases, of which a class is one; none where it has too many heirs."""
     heirs = code.heirs(klass.name)
     found: dict[Class, None] = {}
-    for path, name in heirs if len(heirs) <= MAX_SITES else ():
+    for path, name in heirs if len(heirs) <= MOST else ():
         module = code.module(path)
         for heir in module.classes if module is not None else ():
             if heir.name == name and len(heir.bases) > 1 and klass in code.bases(heir):
