@@ -47,7 +47,7 @@ FOLLOWED = 20
 
 _WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _THROTTLES = frozenset(
-    """log logs logging logger print printing eval evaluate evaluation save saving saved interval freq frequency every
+    """log logs logging logger print printing eval evaluate evaluation save saving saved backup backups interval freq frequency every
     verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
     profile profiling validate validation check checks safe sanity summary disp monitor watch snapshot steps sample sampling""".split()
 )
