@@ -55,7 +55,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
     `torch.from_numpy(...).to(device)`), or next by its name (`x = x.to(device)`), and lists given to a type of the device (`torch.cuda.LongTensor([0, 1])`), in step loops, in what they call, in evaluation and generation loops and in
     what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
-    that it was given, whoever calls it, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
+    that it was given, whoever calls it, or makes for each process that `all_gather` hears from, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
     tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first,
     and what a `DataLoader(range(n))` counts for that;
