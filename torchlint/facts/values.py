@@ -681,12 +681,8 @@ def _beside(value: _V, other: Common, most: Certainty) -> _V:
 
 def _is_of_tensors(mapping: Dict) -> bool:
     """`{name: loss / count for name, loss in losses.items()}`, of which no single key is known."""
-    return (
-        not mapping.entries
-        and mapping.element is not None
-        and mapping.element.proven
-        and mapping.element.kind == "tensor"
-    )
+    element = mapping.element
+    return not mapping.entries and element is not None and element.proven and element.kind == "tensor"
 
 
 def _device_of_moved(a: Common, b: Common) -> Device:
