@@ -195,7 +195,8 @@ def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
         return []
     index = loop.target.id
     parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]
-    if any(_is_beside(node.slice, index) for node in parts):
+    others = _other_places(loop, index)
+    if any(_is_beside(node.slice, index) or _is_named(node.slice, others) for node in parts):
         return []  # `x[i - 1]`: a turn needs the one before
     found = {ast.unparse(node): node.value for node in parts if _is_at(node.slice, index)}
     rows = [written for written, tensor in found.items() if _is_device_tensor(site, tensor)]
@@ -232,6 +233,18 @@ def _is_beside(part: ast.expr, index: str) -> bool:
         and not _is_one(first, index)
         and any(isinstance(node, ast.Name) and node.id == index for node in ast.walk(first))
     )
+
+
+def _other_places(loop: ast.For, index: str) -> set[str]:
+    """The names of what is calculated of a turn's number: `j = n - i - 1`."""
+    made = (node for node in loop.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp))
+    named = ((node.targets[0], node.value) for node in made)
+    return {target.id for target, value in named if isinstance(target, ast.Name) and index in names_in(value)}
+
+
+def _is_named(part: ast.expr, names: set[str]) -> bool:
+    first = _first(part)
+    return isinstance(first, ast.Name) and first.id in names
 
 
 def _called(loop: ast.For, rows: list[str]) -> list[str]:
@@ -352,9 +365,17 @@ def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
     compared = (node for node in nodes if isinstance(node, ast.Compare))
     computed = computed or any(all(ast.unparse(side) in rows for side in _sides(one)) for one in compared)
     if not computed:
-        placed = any(ast.unparse(one) in rows for node in nodes for one in _places(site, node))
-        computed = placed and not _are_kinds(site.flow, loop)
+        computed = _places_rows(site, loop, rows, nodes)
     return computed and not _carried(loop)
+
+
+def _places_rows(site: Site, loop: ast.For, rows: list[str], nodes: list[ast.AST]) -> bool:
+    """Whether the rows tell where to write in another tensor: one index writes all of it."""
+    if isinstance(loop.target, ast.Tuple) and site.resolve(getattr(loop.iter, "func", loop.iter)) != "enumerate":
+        return False  # pairs, as lists hold them
+    written = (target for node in nodes if (target := _written(node)) is not None)
+    placed = [one for one in written if any(ast.unparse(part) in rows for part in _places(site, one))]
+    return bool(placed) and not _are_kinds(site.flow, loop) and _may_be_placed_at_once(loop, nodes, placed)
 
 
 def _carried(loop: ast.For) -> set[str]:
@@ -414,14 +435,39 @@ def _summed(statement: ast.stmt) -> set[str]:
     return set()
 
 
-def _places(site: Site, node: ast.AST) -> list[ast.expr]:
+def _written(node: ast.AST) -> ast.Subscript | None:
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    return target if isinstance(target, ast.Subscript) else None
+
+
+def _places(site: Site, written: ast.Subscript) -> list[ast.expr]:
     """By what a statement says where to write in a tensor: `kept[i]` of `mask[i, kept[i]] = 0`, `row` of `x[row[0], row[1]] = 0`."""
-    written = node.targets[0] if isinstance(node, ast.Assign) else None
-    if not isinstance(written, ast.Subscript):
-        return []
     parts = [one for one in indices(written.slice) if isinstance(one, ast.Name | ast.Subscript)]
     rows = [one.value for one in parts if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)]
-    return [*parts, *rows] if parts and site.value(written.value).is_tensor else []
+    return [*parts, *rows] if parts and _is_device_tensor(site, written.value) else []
+
+
+def _may_be_placed_at_once(loop: ast.For, nodes: list[ast.AST], placed: list[ast.Subscript]) -> bool:
+    """Whether no turn reads what another has written, and no write takes what its turn has made by itself."""
+    made = _bound_in(loop.body)
+    if any(
+        _written(node) is not None and names_in(node.value) & made for node in nodes if isinstance(node, ast.Assign)
+    ):
+        return False
+    return not any(_reads(nodes, ast.unparse(one.value)) for one in placed)
+
+
+def _bound_in(block: list[ast.stmt]) -> set[str]:
+    """The names that statements bind."""
+    parts = (part for one in block for part in ast.walk(one) if isinstance(part, ast.Name))
+    return {part.id for part in parts if isinstance(part.ctx, ast.Store)}
+
+
+def _reads(nodes: list[ast.AST], written: str) -> bool:
+    """Whether something reads what is written to: by itself, or a part of it."""
+    stores = [node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
+    parts = (node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and node not in stores)
+    return any(isinstance(node.ctx, ast.Load) and ast.unparse(node) == written for node in parts)
 
 
 def _sides(comparison: ast.Compare) -> list[ast.expr]:
