@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..torch_api.operators import operator
 from . import names
+from .nodes import receiver_of
 from .place import Place
 from .uses import assigned
 
@@ -15,6 +16,8 @@ _SIZE_METHODS = frozenset(("size", "dim", "numel"))
 _LIBRARIES = ("torch.", "numpy.", "math.", "itertools.", "random.")
 _CALLERS = 4
 """Through how many functions it is followed from where a script comes to a call."""
+_NAMES = 3
+"""Through how many names a parameter is followed."""
 _OF_LISTS = frozenset(("append", "extend", "insert", "pop", "items", "keys", "values", "get"))
 
 
@@ -92,9 +95,20 @@ def _is_given(place: Place, node: ast.expr) -> bool:
     value = place.value(node)
     if not (value.kind == "tensor" or is_tensor_by_use(place, node)) or value.parameter or value.on_cpu:
         return False
-    given = place.function.positions.keys()
     root = names.chain(node)
-    return root is not None and root[0] in given and (len(root) == 1 or root[0] == "self")
+    if root is None or (len(root) > 1 and root[0] != "self"):
+        return False
+    return root[0] in place.function.positions or _is_of_given(place, node, _NAMES)
+
+
+def _is_of_given(place: Place, node: ast.expr, steps: int) -> bool:
+    """Whether a name stands for a part or another shape of a parameter: `w` behind `x = x.view(-1, 6)`, `w = x[:, :3]`."""
+    made = assigned(place.function, node) if steps and isinstance(node, ast.Name) else None
+    while isinstance(made, ast.Subscript) or (isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute)):
+        made = made.value if isinstance(made, ast.Subscript) else receiver_of(made)
+    if not isinstance(made, ast.Name):
+        return False
+    return made.id in place.function.positions or _is_of_given(place, made, steps - 1)
 
 
 def _is_kept(place: Place) -> bool:
