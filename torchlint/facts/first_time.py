@@ -20,6 +20,8 @@ _EXTENTS = regex(r"(?:^|_)(?:len|length|size|shape|width|height|resolution|devic
 _FOLLOWED = 20
 """How many names, each looked up in the next, a container is followed through."""
 _LOOKS_UP = frozenset(("get", "getattr"))
+_OWN = frozenset(("self", "cls"))
+"""What methods call their object, or its class."""
 _PUTS = ("setdefault", "add", "update")
 _JOINS = frozenset("append cat concat concatenate hstack vstack".split())
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
@@ -270,7 +272,15 @@ def fills(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     `if self.n == n and self.mask is not None: return self.mask`; `if key not in cache: cache[key] = ...`,
     `if len(state) == 0: state["average"] = ...`, `if not hasattr(self, "table"): self.table = ...`.
     """
-    return any(_is_filled(found, guard, flow, loop) for found in _all_missing(guard))
+    return any(_is_state(found, flow) or _is_filled(found, guard, flow, loop) for found in _all_missing(guard))
+
+
+def _is_state(missing: _Missing, flow: Flow) -> bool:
+    """Whether it is what an optimizer keeps of a parameter, `state = self.state[p]`, which its first step fills, in another method perhaps."""
+    stores = flow.stores.get(missing.thing.id, ()) if missing.inside and isinstance(missing.thing, ast.Name) else ()
+    made = [statement.value for store in stores if isinstance(statement := flow.parents.get(store), ast.Assign)]
+    held = [names.chain(one.value) for one in made if isinstance(one, ast.Subscript)]
+    return 0 < len(stores) == len(held) and all(one == ["self", "state"] for one in held)
 
 
 def given(guard: Guard, flow: Flow) -> Iterator[str]:
@@ -544,7 +554,7 @@ def missed_for(guard: Guard, flow: Flow) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _asks_for_other(name: list[str] | None, key: ast.expr | None, guard: Guard, flow: Flow) -> bool:
     """`if n not in tables: tables[str(n) + device] = ...`: every key that is put into the container is longer than the one asked for."""
-    if name is None or key is None or guard.block is None or (name[0] != "self" and name[0] in flow.parameters):
+    if name is None or key is None or guard.block is None or (name[0] not in _OWN and name[0] in flow.parameters):
         return False
     put = _stored_in(name, flow)
     if not _is_behind(put, guard) or not all(_is_longer(one, key, flow) for one in put):
@@ -649,7 +659,7 @@ def outlives(container: ast.expr, flow: Flow, loop: Loop | None, of: frozenset[s
     stores = [store for store in flow.stores.get(root.id, ()) if loop is None or contains(loop, store)]
     if not stores:
         # What a caller gives may be made for this call; the object itself and the module's names are not.
-        return loop is not None or root.id == "self" or root.id not in flow.parameters
+        return loop is not None or root.id in _OWN or root.id not in flow.parameters
     if root is not container:
         return False
     sources = [_source(store, flow) for store in stores]
