@@ -66,6 +66,9 @@ _OF_LOGARITHMS = frozenset(
     pdf sumexp linear""".split()
 )
 """Words beside these that speak of logarithms."""
+_BACKUPS = frozenset(("backup", "backups"))
+_OF_BACKUPS = frozenset("do should need needs make now is time to".split())
+"""Words beside these that ask for one: `max_target_backup`, `backup_entropy` are what Q-learning takes over."""
 # A flag that names a tracker says where it is logged to.
 _TRACKERS = frozenset("wandb tensorboard tensorboardx mlflow comet neptune clearml swanlab".split())
 _TOLD = frozenset("log logs logging logger report reporting to use with enable enabled on".split())
@@ -811,6 +814,8 @@ def _throttle_word(node: ast.expr) -> bool:
     hits = words & _THROTTLES
     if hits <= _SAMPLES and not words.isdisjoint(_KINDS_OF_SAMPLING):
         return False  # `per_sample_mode`, `do_sample`
+    if hits <= _BACKUPS and not words <= _BACKUPS | _OF_BACKUPS:
+        return False
     if hits <= _LOGS and not words.isdisjoint(_OF_LOGARITHMS):
         return False  # `self.log_space`, `return_log_probs`
     return bool(hits - _NOT_ALONE) or (bool(hits) and len(words) > 1)
