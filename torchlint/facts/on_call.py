@@ -108,7 +108,10 @@ def _is_of_given(place: Place, node: ast.expr, steps: int) -> bool:
         made = made.value if isinstance(made, ast.Subscript) else receiver_of(made)
     if not isinstance(made, ast.Name):
         return False
-    return made.id in place.function.positions or _is_of_given(place, made, steps - 1)
+    if made.id in place.function.positions:
+        # An element of a list of pictures may be anywhere, and is on the host as a rule.
+        return place.value(made).kind in ("tensor", "unknown")
+    return _is_of_given(place, made, steps - 1)
 
 
 def _is_kept(place: Place) -> bool:
