@@ -380,10 +380,7 @@ def _places_rows(site: Site, loop: ast.For, rows: list[str], nodes: list[ast.AST
 
 def _carried(loop: ast.For) -> set[str]:
     """The names that a turn reads before it binds them, but for sums: what the turn before has left."""
-    stored = {
-        n.id for one in loop.body for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    return _read_first(loop.body, stored, set()) - _counted(loop)
+    return _read_first(loop.body, _bound_in(loop.body), set()) - _counted(loop)
 
 
 def _counted(loop: ast.For) -> set[str]:

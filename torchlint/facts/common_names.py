@@ -22,13 +22,6 @@ MODEL_NAME = regex(
     r"|net[B-G]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
     re.IGNORECASE,
 )
-LOSS_FUNCTION = regex(
-    r"^(?!_*(?:get|build|make|create|load|save|set|log|print|show|plot|draw|report|register|parse|update|check|test|init|add)_)"
-    r"(?:\w*_)?(?:loss|losses|criterion)$|^(?:compute_|calc_|calculate_)?loss(?:_|$)"
-)
-"""What functions are called that compute losses: `focal_loss`, `compute_loss`, `loss_fn`."""
-LOSS_CLASS = regex(r"Loss(?:es)?(?:[A-Z]\w*)?$|Criterion$")
-"""What classes are called that compute losses: `ComputeLoss`, `SetCriterion`."""
 LOSS_NAME = regex(r"(?:^|_)(?:loss|losses|criterion|criterions|criteria|objective|objectives)\d*$", re.IGNORECASE)
 LOADER_NAME = regex(
     r"(?:^|_)(?:data)?loaders?\d*$|(?:^|_)dataloaders?\d*(?:_|$)|(?:^|_)(?:train|val|valid|test|eval)_?(?:dl|loader|iter|iterator)$",

@@ -13,6 +13,7 @@ from . import torch_table as table
 from .arguments import Arguments
 from .bindings import Binding, Narrowed, Parameter
 from .chosen import Choice, may_return
+from .loss_names import is_named_as_loss
 from .module import Class, Function, Module, key_of
 from .nodes import number, root_of
 from .promises import promised
@@ -327,7 +328,7 @@ class Evaluator:
         if self.is_given_batches() and function.parameters[1].arg == name:
             return Batch(LIKELY, device="accelerator", managed=True)
         named = operations.by_name(name)
-        if (named.kind != "device" and self.takes_tensors()) or (not named and self.is_loss()):
+        if (named.kind != "device" and self.takes_tensors()) or (not named and is_named_as_loss(function)):
             default = self.default(name)
             return LIKELY_TENSOR if default is None or default.kind == "none" else default
         found = named or self.by_default(name)
@@ -356,13 +357,6 @@ class Evaluator:
         if "compile" in function.decorator_names:
             return True
         return function.cls is not None and function.name == "forward" and self.world.is_module(function.cls)
-
-    def is_loss(self) -> bool:
-        """Whether the function computes a loss, by its name, or that of the class whose objects are called."""
-        function, klass = self.function, self.function.cls
-        if klass is not None:
-            return function.name == "__call__" and common_names.LOSS_CLASS.search(klass.name) is not None
-        return function.parent is function.module.body and bool(common_names.LOSS_FUNCTION.search(function.name))
 
     def default(self, name: str) -> Value | None:
         default = self.function.defaults.get(name)

@@ -9,9 +9,9 @@ from typing import Literal
 from ..system.regex import regex
 from . import alternatives, names
 from .alternatives import Said
-from .common_names import LOSS_CLASS, LOSS_FUNCTION
 from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
+from .loss_names import is_named_as_loss
 from .module import Class, Function
 from .nodes import names_in, none_test
 from .place import Place
@@ -210,17 +210,18 @@ def is_loss(place: Place, function: Function) -> bool:
 
     So does the `__call__` of a class that is called so: `class ComputeLoss`.
     """
-    klass = function.cls
-    if klass is not None:
-        named = function.name == "__call__" and LOSS_CLASS.search(klass.name) is not None
-    else:
-        named = function.parent is function.module.body and len(function.parameters) > 1
-        named = named and bool(
-            LOSS_FUNCTION.search(function.name) or _OF_LOSSES.search(place.project.home(function.module.path))
-        )
-    if not named or place.role in ("test", "benchmark") or shows(function):
+    if function.cls is None and len(function.parameters) < 2:
+        return False
+    if not (is_named_as_loss(function) or _lies_among_losses(place, function)):
+        return False
+    if place.role in ("test", "benchmark") or shows(function):
         return False
     return place.once(("loss that nobody calls", function), lambda: not any(True for _ in place.callers(function)))
+
+
+def _lies_among_losses(place: Place, function: Function) -> bool:
+    at_top = function.cls is None and function.parent is function.module.body
+    return at_top and _OF_LOSSES.search(place.project.home(function.module.path)) is not None
 
 
 def shows(function: Function) -> bool:

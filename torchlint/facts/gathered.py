@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from . import syntax
+from .flow import Flow
 from .place import Place
 
 _GATHERS = "torch.distributed.all_gather"
@@ -11,26 +13,20 @@ _GATHERS = "torch.distributed.all_gather"
 
 def is_buffer(place: Place) -> bool:
     """Whether the place makes one tensor of a list, in a comprehension or a loop, that another one of each process is written into."""
-    held = _list_of(place)
-    if held is None:
-        return False
     calls = (call for call in place.flow.calls_named("all_gather") if place.resolve(call.func) == _GATHERS)
-    return any(call.args and (call.args[0] is held or _is_named(call.args[0], held)) for call in calls)
+    given = [call.args[0] for call in calls if call.args]
+    if not given or not isinstance(place.target, ast.expr):
+        return False
+    around = place.flow.parents.get(place.target)
+    held = _list_of(place.flow, place.target, around)
+    return around in given or any(isinstance(one, ast.Name) and one.id == held for one in given)
 
 
-def _list_of(place: Place) -> ast.expr | None:
-    """The comprehension whose elements the place makes, or its name, or that of the list that it is added to in a loop."""
-    target = place.target
-    assert isinstance(target, ast.expr)
-    around = place.flow.parents.get(target)
+def _list_of(flow: Flow, made: ast.expr, around: ast.AST | None) -> str:
+    """The name of the list that a comprehension makes of such tensors, or that a loop adds one to; "" where there is none."""
+    held = None
     if isinstance(around, ast.ListComp):
-        statement = place.flow.parents.get(around)
-        named = isinstance(statement, ast.Assign) and len(statement.targets) == 1
-        return statement.targets[0] if named and isinstance(statement, ast.Assign) else around
-    func = around.func if isinstance(around, ast.Call) and around.args == [target] else None
-    adds = isinstance(func, ast.Attribute) and func.attr == "append" and bool(place.flow.loops(target))
-    return func.value if adds and isinstance(func, ast.Attribute) else None
-
-
-def _is_named(given: ast.expr, held: ast.expr) -> bool:
-    return isinstance(given, ast.Name) and isinstance(held, ast.Name) and given.id == held.id
+        held = syntax.target(flow, around)
+    elif isinstance(around, ast.Call) and around.args == [made] and flow.loops(made):
+        held = syntax.appended_to(flow, around)
+    return held.id if isinstance(held, ast.Name) else ""

@@ -17,7 +17,7 @@ from .host_results import gives_on_host
 from .indices import gets_number, is_number_put, is_of_device, tells_shape, written
 from .legacy_tensors import OF_HOST
 from .module import Function
-from .nodes import argument_of, given_to, is_constant, keyword_of, root_of
+from .nodes import argument_of, given_to, is_constant, keyword_of, root_of, spreads
 from .place import Place
 from .sending import casts, move_of
 from .uses import assigned, assigned_on_all_ways, fellows, readers
@@ -350,7 +350,7 @@ def _given_by_function(place: Place, made: ast.Call, steps: int) -> bool:
 
 def _is_read_back(place: Place, made: ast.Call, found: list[Function]) -> bool:
     """Whether a call gives tensors of the device to functions that look at nothing else, and calculate on the host: `make_pad_mask(lengths)`."""
-    if any(isinstance(one, ast.Starred) for one in made.args) or any(one.arg is None for one in made.keywords):
+    if spreads(made):
         return False
     others = [one for one in given_to(made) if not _is_single(place, one)]
     if not others or not all(device_tensor(place, one) is not None for one in others):

@@ -44,7 +44,7 @@ def where_samples_are(values: Evaluator, loader: Loader, args: Arguments) -> Loa
     if loader.element is None or loader.pinned:
         return loader
     dataset = args.keywords.get("dataset", args.first)
-    item = values.world.method(dataset.class_, "__getitem__") if dataset.class_ is not None else None
+    item = _item_of(values, dataset)
     walk = values.world.method(dataset.class_, "__iter__") if dataset.class_ is not None and item is None else None
     if walk is not None:
         sample = _walked(values, dataset, walk).element or UNKNOWN
@@ -61,17 +61,22 @@ def sample_of(values: Evaluator, dataset: Value) -> Value:
     klass = dataset.class_
     if klass is None or not any(name.endswith("Dataset") for name in (klass.name, *map(names.last, klass.bases))):
         return UNKNOWN
-    item = values.world.method(klass, "__getitem__")
+    item = _item_of(values, dataset)
     sample = values.world.returns(item) if item is not None else UNKNOWN
     if item is None or _on_device(sample) or _is_of_model(sample):
         return sample
     return _on_host(sample)
 
 
+def _item_of(values: Evaluator, dataset: Value) -> Function | None:
+    """The method by which a dataset of the project gives one sample."""
+    return values.world.method(dataset.class_, "__getitem__") if dataset.class_ is not None else None
+
+
 def of_tensors(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     """A loader that gives tensors, where each sample of its dataset is one and nobody says how they are put together."""
     dataset = args.keywords.get("dataset", args.first)
-    item = values.world.method(dataset.class_, "__getitem__") if dataset.class_ is not None else None
+    item = _item_of(values, dataset)
     batch = loader.element
     if item is None or batch is None or batch.kind != "batch" or args.open:
         return loader
