@@ -8,7 +8,7 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.arguments import device_of
 from torchlint.facts.common_names import TRAINING_ARGUMENTS
 from torchlint.facts.flow import Flow, is_elif
-from torchlint.facts.module import Function
+from torchlint.facts.module import BASES_OF_PYTHON, Function
 from torchlint.facts.nodes import given_to, is_constant, keyword_of
 from torchlint.facts.roles import is_main
 from torchlint.rule import Finding, Site, chain, plain, rule
@@ -183,8 +183,6 @@ def _branch(flow: Flow, call: ast.Call) -> tuple[ast.If | None, int]:
     return parent, line
 
 
-_OF_PYTHON = frozenset(("object", "ABC"))
-"""Bases that are nobody's library."""
 _PIPELINE = regex(r"Pipeline|Trainer|Callback|Module|Mixin|Dataset|Model$")
 _ONCE = regex(
     r"^__|(?:^|_)(?:init|load|reset|close|finish|release|clear|free|unload|offload|train|fit|run|main|test|warmup)"
@@ -196,7 +194,7 @@ def _behind_model(site: Site) -> bool:
     function, klass = site.function, site.function.cls
     if klass is None or _ONCE.search(function.name) or site.flow.loops(site.target) or site.rare:
         return False
-    bases = [name for base in klass.bases if (name := names.last(base)) not in _OF_PYTHON]
+    bases = [name for base in klass.bases if (name := names.last(base)) not in BASES_OF_PYTHON]
     foreign = bool(bases) and not site.project.bases(klass) and not any(map(_PIPELINE.search, bases))
     # `if nothing: return` before it leaves the rest of the method as it is.
     plain = all(guard.block is None for guard in site.flow.guards(site.target))

@@ -1136,9 +1136,16 @@ def test_keywords_that_callers_give_beside_the_parameters(calls: str, expected: 
     ],
 )
 def test_a_tensor_that_is_given_for_a_list_of_numbers(function: str, expected: str) -> None:
-    files = {"a.py": function, "b.py": f"{TORCH}from a import f\nf(torch.ones(3))"}
+    batches = "for x, y in torch.utils.data.DataLoader(rows):\n    f(x)"
+    files = {"a.py": function, "b.py": f"{TORCH}from a import f\n{batches}"}
 
     assert expected == value(files, "a.py").kind
+
+
+def test_a_tensor_that_shows_that_an_annotation_is_wrong() -> None:
+    files = {"a.py": "def f(x: list[int]):\n    x", "b.py": f"{TORCH}from a import f\nf(torch.ones(3))"}
+
+    assert "tensor" == value(files, "a.py").kind
 
 
 # Classes

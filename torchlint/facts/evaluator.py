@@ -319,9 +319,9 @@ class Evaluator:
                 return replace(annotated, other_kinds=annotated.other_kinds | {"unknown"})
             return annotated
         passed = self.world.parameter(function, name)
-        is_batch = passed.kind in ("tensor", "batch")
-        # Of a batch it is not known that it is no list: `tokens: list[list[int]]` tells.
-        if passed and not (is_batch and _is_of_numbers(annotated) and not type_tested.is_asked(function, name)):
+        # What a loader gives for `tokens: list[list[int]]` may be a list; another tensor shows that the annotation is wrong.
+        of_batch = passed.from_loader or (passed.kind in ("tensor", "batch") and function.name == "forward")
+        if passed and not (of_batch and _is_of_numbers(annotated) and not type_tested.is_asked(function, name)):
             return passed
         if annotated:
             return annotated

@@ -31,6 +31,9 @@ _BLOCKS = frozenset(
 _REGISTERS = ("register_buffer", "register_parameter")
 _SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign))
 
+BASES_OF_PYTHON = frozenset(("object", "ABC"))
+"""Bases of classes that are nobody's library."""
+
 
 def key_of(node: ast.expr) -> str | None:
     """The name that stands for an assignable expression: `x`, `self.x`."""

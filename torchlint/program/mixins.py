@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Protocol
 
-from ..facts import syntax
-from ..facts.module import Class, Function, Module
+from ..facts import names, syntax
+from ..facts.module import BASES_OF_PYTHON, Class, Function, Module
 from ..query.question import Asking, question
 from .calling import CallSite
 from .texts import MAX_SITES
@@ -76,8 +76,7 @@ def joining(code: Code, klass: Class) -> list[Class]:
 
 def _is_known(code: Code, klass: Class) -> bool:
     """Whether all that a class is made of is in the project."""
-    return all(len(code.bases(one)) == sum(not _is_object(base) for base in one.bases) for one in code.ancestry(klass))
-
-
-def _is_object(base: ast.expr) -> bool:
-    return isinstance(base, ast.Name) and base.id in ("object", "ABC")
+    return all(
+        len(code.bases(one)) == sum(names.last(base) not in BASES_OF_PYTHON for base in one.bases)
+        for one in code.ancestry(klass)
+    )
