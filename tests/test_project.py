@@ -1142,10 +1142,17 @@ def test_a_tensor_that_is_given_for_a_list_of_numbers(function: str, expected: s
     assert expected == value(files, "a.py").kind
 
 
-def test_a_tensor_that_shows_that_an_annotation_is_wrong() -> None:
-    files = {"a.py": "def f(x: list[int]):\n    x", "b.py": f"{TORCH}from a import f\nf(torch.ones(3))"}
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("f(torch.ones(3))", "tensor"),
+        ("class Net(nn.Module):\n    def forward(self, keys):\n        f(keys)", "list"),
+    ],
+)
+def test_a_tensor_that_shows_that_an_annotation_is_wrong(given: str, expected: str) -> None:
+    files = {"a.py": "def f(x: list[int]):\n    x", "b.py": f"{TORCH}from a import f\n{given}"}
 
-    assert "tensor" == value(files, "a.py").kind
+    assert expected == value(files, "a.py").kind
 
 
 # Classes

@@ -319,9 +319,11 @@ class Evaluator:
                 return replace(annotated, other_kinds=annotated.other_kinds | {"unknown"})
             return annotated
         passed = self.world.parameter(function, name)
-        # What a loader gives for `tokens: list[list[int]]` may be a list; another tensor shows that the annotation is wrong.
-        of_batch = passed.from_loader or (passed.kind in ("tensor", "batch") and function.name == "forward")
-        if passed and not (of_batch and _is_of_numbers(annotated) and not type_tested.is_asked(function, name)):
+        # What a loader gives, or only likely is a tensor, may be a list: `tokens: list[list[int]]`. What surely is one shows
+        # that the annotation is wrong.
+        may_be_list = passed.from_loader or not passed.proven or function.name == "forward"
+        is_list = may_be_list and passed.kind in ("tensor", "batch") and _is_of_numbers(annotated)
+        if passed and not (is_list and not type_tested.is_asked(function, name)):
             return passed
         if annotated:
             return annotated
