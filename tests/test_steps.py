@@ -676,6 +676,15 @@ def test_methods_of_one_of_two_classes() -> None:
     check_one(f"{classes}kind = A if flag else B\npolicy = kind()\nfor x in loader:\n    policy.pick(x)  # hot\n{STEP}")
 
 
+def test_methods_of_what_a_dictionary_holds_objects_of_three_classes() -> None:
+    check_one(
+        "class A:\n    def pick(self, x):\n        return x  # hot\nclass B:\n    def pick(self, x):\n        return x  # hot\n"
+        "class C:\n    def pick(self, x):\n        return x  # hot\nclass D:\n    def pick(self, x):\n        return x\n"
+        "found = {}\nfor k, x in loader:\n    if k not in found:\n        found[k] = A()\n        found[k + 'b'] = B()\n"
+        f"        if k:\n            found[k + 'c'] = C()\n    found[k].pick(x)  # hot\n{STEP}"
+    )
+
+
 def test_overrides() -> None:
     classes = (
         "class Base:\n    def pick(self, x):\n        raise NotImplementedError\n"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from ..query.database import Database
-from . import common_names, fixed_options, names, operations, operator_results
+from . import batches, common_names, fixed_options, names, operations, operator_results
 from . import torch_table as table
 from .binding_values import BINDINGS, tested
 from .call_values import CASTS, call
@@ -167,6 +167,8 @@ def _dict(values: Evaluator, node: ast.Dict) -> Value:
         value = values.expr(value_node)
         if key is None:
             keys.update(value.entries or {})
+            given = batches.held(value)
+            elem = given if elem is None else join(elem, given)
             continue
         name = string(key)
         if name is not None:
