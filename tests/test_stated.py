@@ -39,7 +39,6 @@ def project(tmp_path: Path) -> Path:
             "# pip install torch==1.9.1\npip install torch\npip install torch-scatter==2.0.9 torchaudio==0.9\n",
         ),
         ("install.sh", "echo torch==1.9.1\npip install numpy; echo torch==1.9\n"),
-        ("INSTALL.md", "PyTorch 1.7+, for example:\n\n    pip install torch==1.9.1\n"),
         ("INSTALL.md", "Built in PyTorch 1.8.1.\n"),
         ("INSTALL_WIN.md", "pip install torch==1.9.1\n"),
         ("docs/INSTALL_OLD.md", "pip install torch==1.9.1\n"),
@@ -47,12 +46,11 @@ def project(tmp_path: Path) -> Path:
         ("train.md", "* PyTorch 1.9\n"),
         ("guides/INSTALL.md", "pip install torch==1.9.1\n"),
         ("README.md", "pip install torch torchvision\nTested with PyTorch 1.9.1.\n"),
-        ("README.md", "- PyTorch 1.9+\n- PyTorch 1.9 or newer\n- PyTorch Lightning 1.9\n- PyTorch 1.81\n"),
+        ("README.md", "- PyTorch Lightning 1.9\n- PyTorch 1.81\n"),
         (
             "README.md",
             "- PyTorch 1.9 (tested)\n- PyTorch 1.9, or so\n- PyTorch 1.9 and newer\n- PyTorch 1.9 made it faster\n",
         ),
-        ("README.md", "- PyTorch 1.9\n- CPU: PyTorch 1.7+\n"),
         (
             "README.md",
             "- PyTorch before 1.5 is not supported\n- PyTorch < 1.5, which has no such thing\nPyTorch < 1.5\n",
@@ -70,9 +68,6 @@ def project(tmp_path: Path) -> Path:
             "README.md",
             "- torch.1.9\n- PyTorch 1.9 / 21\n- PyTorch 1.x\n- PyTorch 1.9.x.1\n- PyTorch 1.9 or Python 2.0\n- PyTorch==1.9 or later\n- torch_geometric 1.9\n",
         ),
-        ("README.md", "PyTorch >= 1.9, for example:\n\n    pip install torch==1.11.0+cu113\n"),
-        ("README.md", "- [PyTorch](https://pytorch.org) 1.9+\n\n    conda install pytorch==1.11.0\n"),
-        ("README.rst", "pytorch (1.9 or higher)\n\n    conda install pytorch==1.11.0\n"),
         ("docs/README.md", "pip install torch==1.9.1\n"),
         ("README.zh.md", "pip install torch==1.9.1\n"),
         ("setup.py", "setup(python_requires='>=3.6', classifiers=['Programming Language :: Python :: 3.7'])\n"),
@@ -354,7 +349,6 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
         "conda install pytorch cudatoolkit=10.2 -c pytorch\npip install torch --index-url https://download.pytorch.org/whl/cu130\n",
         "conda install tensorflow cudatoolkit=10.0\npip install torch\n",
         "conda install pytorch-lightning cudatoolkit=10.0\n",
-        "Needs PyTorch >= 1.10.\n\n    conda install pytorch cudatoolkit=11.3 -c pytorch\n",
     ],
 )
 def test_a_cuda_that_any_torch_is_built_for_says_nothing(project: Path, text: str) -> None:
@@ -392,7 +386,7 @@ def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Pat
 
     (project / "README.md").write_text("Needs PyTorch 1.8 or newer.\n")
 
-    assert project_torch(project) is None
+    assert Range(low=(1, 8)) == project_torch(project)
 
     (project / "requirements.txt").write_text("torch==2.1\n")
 
@@ -400,23 +394,48 @@ def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Pat
 
 
 @pytest.mark.parametrize(
-    ("text", "high"),
+    ("text", "whole"),
     [
-        ("Sparse inference needs `PyTorch >= 2.1`.\n", (1, 11)),
-        ("Needs PyTorch 1.12+ for the demo.\n", (1, 11)),
-        ("Needs PyTorch 1.10+.\n", None),
-        ("Needs PyTorch >= 1.8.\n", None),
-        ("Needs PyTorch >= 1.8; the demo PyTorch 2.0 or newer.\n", None),
+        ("Sparse inference needs `PyTorch >= 2.1`.\n", Range(high=(1, 11))),
+        ("Needs PyTorch 1.12+ for the demo.\n", Range(high=(1, 11))),
+        ("Needs PyTorch 1.10+.\n", Range((1, 10))),
+        ("Needs PyTorch >= 1.8.\n", Range((1, 8))),
+        ("Needs PyTorch >= 1.8; the demo PyTorch 2.0 or newer.\n", Range((1, 8))),
+        ("Needs PyTorch >= 1.8.\nThe demo needs PyTorch 2.0 or newer.\n", None),
         ("Needs PyTorch >=, see below.\n", None),
     ],
 )
 def test_a_torch_newer_than_what_is_installed_is_for_a_part_alone(
-    project: Path, text: str, high: tuple[int, int] | None
+    project: Path, text: str, whole: Range | None
 ) -> None:
     (project / "README.md").write_text(text)
     (project / "INSTALL.md").write_text("    conda install pytorch==1.10.1 -c pytorch\n")
 
-    assert (Range(high=high) if high is not None else None) == project_torch(project)
+    assert whole == project_torch(project)
+
+
+@pytest.mark.parametrize("name", ["README.md", "get_started.md", "docs/getting-started.md", "GETTING_STARTED.md"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PyTorch >= 1.9, for example:\n\n    pip install torch==1.11.0+cu113\n",
+        "- [PyTorch](https://pytorch.org) 1.9+\n\n    conda install pytorch==1.11.0\n",
+        "pytorch (1.9 or higher)\n\n    conda install pytorch==1.11.0\n",
+        "- PyTorch 2.0\n- CPU: PyTorch 1.9+\n",
+        "Needs PyTorch >= 1.9.\n\n    conda install pytorch cudatoolkit=11.3 -c pytorch\n",
+        "- PyTorch 1.9+\n- PyTorch 1.9 or newer\n- PyTorch Lightning 1.8\n- PyTorch 1.81\n",
+        "Install `PyTorch>=1.9.0` and `torchvision>=0.10.0`:\n\n    conda install pytorch==1.9.0 torchvision==0.10.0\n",
+    ],
+)
+def test_the_oldest_torch_that_a_page_says_is_enough(project: Path, name: str, text: str) -> None:
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).write_text(text)
+
+    assert Range((1, 9)) == project_torch(project)
+
+    (project / "requirements.txt").write_text("torch==2.1\n")
+
+    assert Range((2, 1), (2, 2)) == project_torch(project)
 
 
 @pytest.mark.parametrize(

@@ -327,8 +327,9 @@ def _installed(text: str) -> Iterator[str]:
 def _told(text: str) -> Iterator[str]:
     """The newest torch that a README, a page on installing or both tell their readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`,
     or an item of what is needed, `* PyTorch 1.5.1`, `* PyTorch before 0.4`; or the one behind `pip install torchvision==0.8.2`.
+    And the oldest that is enough for any part, by `PyTorch >= 1.10` or `PyTorch 1.7+`.
 
-    They may have an older one. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example, unless it is older than that:
+    They may have an older one than the newest. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example, unless it is older than that:
     then a part of the project alone needs the newer one.
     """
     text = text.replace("\\\n", " ")
@@ -343,6 +344,9 @@ def _told(text: str) -> Iterator[str]:
         yield from _either(
             [*(f"<={version}" for version in filter(None, found)), *(f"<{version}" for version in older)]
         )
+    enough = [match[1] or match[2] for match in least]
+    if enough and all(enough) and not any(_is_older(found, one) for one in enough):
+        yield f">={min(enough, key=_minor)}"
 
 
 def _built_for(lines: Iterable[str]) -> list[str]:
@@ -513,7 +517,7 @@ _READERS: dict[str, Reader] = {
     r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|(?:requirements?|cog)\.ya?ml": _environment,
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
-    r"(?i:(?:README|(?:docs?/|readme/)?install(?:ation)?|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
+    r"(?i:(?:README|(?:docs?/|readme/)?(?:install(?:ation)?|get(?:ting)?[-_]?started)|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
     r"Dockerfile": _nothing,
 }
 _PINNING = (_requirements, _environment)

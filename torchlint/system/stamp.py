@@ -32,7 +32,7 @@ _ROOT_SIGNS = tuple(
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
 _MANIFESTS = tuple(
-    "pyproject.toml requirement constraints setup env install dockerfile readme training tutorial usage __init__.py "
+    "pyproject.toml requirement constraints setup env install get dockerfile readme training tutorial usage __init__.py "
     "pipfile uv.lock poetry.lock pdm.lock".split()
 )
 _ENVIRONMENTS = (".yml", ".yaml")
@@ -130,7 +130,7 @@ def manifests(directory: str) -> list[str]:
         found += [f"requirements/{name}" for name in _listed(os.path.join(directory, "requirements"))]
     for folder in _PAGES.intersection(listed):
         names = _listed(os.path.join(directory, folder))
-        found += [f"{folder}/{name}" for name in names if name.lower().startswith("install")]
+        found += [f"{folder}/{name}" for name in names if name.lower().startswith(("install", "get"))]
     for folder in _ASIDE.intersection(listed):
         names = _listed(os.path.join(directory, folder))
         found += [f"{folder}/{name}" for name in names if name.endswith(_ENVIRONMENTS)]
