@@ -358,6 +358,7 @@ _UPDATE = (
     "        loss.backward(){mark}\n        optimizer.step(){mark}\n    return loss{mark}\n"
 )
 _THROUGH = "def run(x, train):\n    update(x, training=train){mark}\n"
+_NEGATED = "def run(x, test):\n    update(x, training=not test){mark}\n"
 
 
 @pytest.mark.parametrize(
@@ -372,6 +373,7 @@ _THROUGH = "def run(x, train):\n    update(x, training=train){mark}\n"
         # So does what a function between them hands on, or asks for by itself.
         ("", _THROUGH, "run(x, False)", False),
         ("", _THROUGH, "run(x, train=False)", False),
+        ("", _NEGATED, "run(x, True)", False),
         ("", "def run(x, mode='test'):\n    if mode == 'train':\n        update(x){mark}\n", "run(x)", False),
         ("", "def run(x, train=False):\n    update(x, train){mark}\n", "run(x)", False),
         # It steps where the call says so, or where nobody knows what it gives.
@@ -384,6 +386,8 @@ _THROUGH = "def run(x, train):\n    update(x, training=train){mark}\n"
         ("    training = training or x.train{mark}\n", "", "update(x, training=False)", True),
         ("", _THROUGH, "run(x, True)", True),
         ("", _THROUGH, "run(x, args.train)", True),
+        ("", _NEGATED, "run(x, False)", True),
+        ("", _NEGATED, "run(x, args.test)", True),
         (
             "",
             "def run(x, train):\n    train = train or x.train{mark}\n    update(x, train){mark}\n",
@@ -661,6 +665,19 @@ def test_handlers_and_callbacks() -> None:
 
 
 # Through classes
+
+
+@pytest.mark.parametrize(
+    ("given", "mark"),
+    [("not train", ""), ("train", "  # hot"), ("not args.train", "  # hot"), ("not other", "  # hot")],
+)
+def test_what_is_measured_where_nobody_trains(given: str, mark: str) -> None:
+    check_one(
+        f"def measure(x, slowly=False):\n    y = x.sum()  # hot\n    if slowly:\n        y = align(x){mark}\n    return y  # hot\n"
+        f"def align(x):\n    return x.mean(){mark}\n"
+        f"def log(x, train=True):\n    measure(x, slowly=({given}))  # hot\n"
+        f"for x in loader:\n    log(x)  # hot\n{STEP}for x in other:\n    log(x, train=False)\n"
+    )
 
 
 def test_methods_of_one_of_two_classes() -> None:
@@ -2342,6 +2359,14 @@ def run(loader):
     cam = Cam(net)
     for x in loader:
         save(cam(x))
+def maps(net, x):
+    net.zero_grad()
+    net(x)[:, 1].sum().backward()
+    grads = net.attention.get_attn_gradients()
+    return grads * net.attention.get_attention_map()
+def answer(loader):
+    for x in loader:
+        save(maps(net, x))
 """
 
 
@@ -2360,6 +2385,8 @@ def test_gradients_that_are_looked_at_train_nothing() -> None:
         ("x.requires_grad_()", "x.requires_grad_(wanted)", "field(x)"),
         ("net.layer.register_full_backward_hook(self.keep)", "self.optimizer = make(net)", "cam(x)"),
         ("return show(self.kept)", "self.optimizer.step()", "cam(x)"),
+        ("grads = net.attention.get_attn_gradients()", "sync_gradients()", "save(maps(net, x))"),
+        ("grads = net.attention.get_attn_gradients()", "grads = net.clip_gradients(1.0)", "save(maps(net, x))"),
     ],
 )
 def test_gradients_that_may_train_something(old: str, new: str, line: str) -> None:

@@ -130,7 +130,17 @@ def _tested(flow: Flow) -> Iterator[ast.Name]:
 
 
 def _handed(flow: Flow) -> Iterator[ast.Name]:
-    return (value for call in flow.calls for value in given_to(call) if isinstance(value, ast.Name))
+    for call in flow.calls:
+        for value in given_to(call):
+            handed = value if isinstance(value, ast.Name) else negated(value)
+            if handed is not None:
+                yield handed
+
+
+def negated(node: ast.expr) -> ast.Name | None:
+    """`train` of `not train`."""
+    operand = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else None
+    return operand if isinstance(operand, ast.Name) else None
 
 
 def as_given(flow: Flow, name: str, reads: Iterable[ast.expr]) -> bool:
@@ -164,6 +174,8 @@ def given(
             found.append(Said(name, value, True))
         elif isinstance(node, ast.Name) and node.id in own:
             found.append(Said(name, own[node.id], True))
+        elif node is not None and (flag := negated(node)) is not None and isinstance(own.get(flag.id), bool):
+            found.append(Said(name, not own[flag.id], True))
     return tuple(found)
 
 

@@ -14,16 +14,32 @@ _HOOKS = ("register_backward_hook", "register_full_backward_hook")
 def looked_at(function: Function, backward: ast.Call) -> bool:
     """Whether a backward pass is for a saliency map or normals: `x.requires_grad_(); ...; normals = -x.grad`.
 
-    So is that of a class whose methods hook into gradients (Grad-CAM). Where something steps beside it, or a tensor is
-    moved along its own gradient, something may be trained.
+    So is that of a class whose methods hook into gradients (Grad-CAM), and one behind which gradients that were kept are
+    taken: `grads = attention.get_attn_gradients()`. Where something steps beside it, or a tensor is moved along its own
+    gradient, something may be trained.
     """
     if function.flow.calls_named("step"):
         return False
+    if _takes_kept(function.flow, backward):
+        return True
     methods = function.cls.methods.values() if function.cls is not None else ()
     hooked = any(method.flow.calls_named(name) for method in methods for name in _HOOKS)
     if hooked and not any(method.flow.calls_named("step") for method in methods):
         return True
     return any(_is_read_alone(function.flow, name) for name in _asking(function.flow, backward))
+
+
+def _takes_kept(flow: Flow, backward: ast.Call) -> bool:
+    """Whether what was kept of gradients is taken behind a backward pass: `grads = self.gradients`, `cam.get_gradients()`."""
+    for node in flow.nodes:
+        if isinstance(node, ast.Assign) and node.lineno > backward.lineno:
+            taken = node.value
+            if isinstance(taken, ast.Call) and (taken.args or taken.keywords):
+                continue
+            owner = taken.func if isinstance(taken, ast.Call) else taken
+            if isinstance(owner, ast.Attribute) and owner.attr.endswith("gradients"):
+                return True
+    return False
 
 
 def _asking(flow: Flow, backward: ast.Call) -> set[str]:

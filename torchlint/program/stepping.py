@@ -162,6 +162,9 @@ def _asked_through(function: Function, asked: tuple[Said, ...], site: CallSite) 
     flow, positions = site.function.flow, site.function.positions
     for one in asked:
         node = function.argument(site.given or site.call, one.name)
+        flag = alternatives.negated(node) if node is not None and isinstance(one.value, bool) else None
+        if flag is not None:
+            node, one = flag, one._replace(value=not one.value)
         if isinstance(node, ast.Name) and node.id in positions and not flow.stores.get(node.id):
             found[one._replace(name=node.id)] = None
     return tuple(found)
