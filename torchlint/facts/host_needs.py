@@ -223,11 +223,34 @@ def _is_of_environment(function: Function, call: ast.Call) -> bool:
 
 
 def comes_back(place: Place, call: ast.Call) -> bool:
-    """Whether what a copy gives is sent to the device again."""
-    if place.consumed_by(_BACK, call):
-        return True
-    chain = [a for a in place.flow.expressions(call) if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)]
-    return any(a.func.attr in _SENDS for a in chain if isinstance(a.func, ast.Attribute) and _receives(a.func, call))
+    """Whether what a copy gives is sent to the device again: `torch.tensor(scores)` of it stays where it is."""
+    taken = place.consumed_by(_BACK, call) and any(_sends_back(place, made) for made in _made_again(place, call))
+    return taken or _is_sent(place, call)
+
+
+def _is_sent(place: Place, call: ast.Call) -> bool:
+    """Whether a method is called of what a call gives that sends it: `x.cpu().float().to(device)`."""
+    chain = (a.func for a in place.flow.expressions(call) if isinstance(a, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr in _SENDS and _receives(func, call) for func in chain)
+
+
+def _made_again(place: Place, call: ast.Call) -> list[ast.Call]:
+    """The calls of a function that make tensors of what is on the host: of the copy, or of its name, if there are such."""
+    found = [made for name in sorted(_BACK) for made in place.flow.calls_named(name)]
+    bound = set(assigned_in(place.statement))
+    of_it = [
+        made
+        for made in found
+        if any(part is call or (isinstance(part, ast.Name) and part.id in bound) for part in ast.walk(made))
+    ]
+    return of_it or found
+
+
+def _sends_back(place: Place, made: ast.Call) -> bool:
+    """Whether a tensor is made on the device, or sent there, or given to who may."""
+    there = place.at(place.function, made)
+    sent = _is_sent(there, made) or there.consumed_by(_SENDS, made)
+    return sent or not place.value(made).on_cpu or _is_given_back(there)
 
 
 def _receives(func: ast.Attribute, call: ast.Call) -> bool:
