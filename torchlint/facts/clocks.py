@@ -17,7 +17,7 @@ from .common_names import MODEL_NAME
 from .flow import Flow, is_elif
 from .library_models import runs_model
 from .module import Function
-from .nodes import is_constant, keyword_of, leaves
+from .nodes import given_to, is_constant, keyword_of, leaves
 from .syntax import nearby
 from .values import Value
 
@@ -291,9 +291,11 @@ def is_part_of_step(span: Span, passes: list[ast.Call]) -> bool:
 def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
     """Whether a call queues work for the device: it runs a module, or computes a tensor there.
 
-    A copy to the device is none: it is waited for, unless it says otherwise.
+    A copy to the device is none: it is waited for, unless it says otherwise. Nor is what is given tensors of the host alone.
     """
     called = value_of(call.func)
+    if _is_of_host(value_of, call, called):
+        return False
     if called.kind == "module":
         return True
     if called.kind == "unknown" and isinstance(call.func, ast.Name) and MODEL_NAME.search(call.func.id):
@@ -302,6 +304,14 @@ def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
         return True
     made = value_of(call)
     return made.is_tensor and made.device == "accelerator" and names.last(call.func) not in _COPIES
+
+
+def _is_of_host(value_of: Callable[[ast.expr], Value], call: ast.Call, called: Value) -> bool:
+    """Whether a call is given tensors that were made on the host, and what it runs was sent nowhere else."""
+    tensors = [value for value in map(value_of, given_to(call)) if value.is_tensor]
+    if called.kind == "module" and called.device == "accelerator":
+        return False
+    return bool(tensors) and all(one.proven and one.on_cpu and not one.from_loader for one in tensors)
 
 
 def _subtracted(function: Function, end: ast.Call) -> str | None:
