@@ -1244,7 +1244,9 @@ def test_bias_of_recurrent_layers_is_a_switch(value_of: ValueOf, code: str, expe
     ("code", "expected"),
     [
         ("def _f(x: torch.Tensor):\n    x\n_f(torch.zeros(3).cpu())", "tensor @cpu"),
-        ("def f(x: torch.Tensor):\n    x\nf(torch.zeros(3).cpu())", "tensor"),
+        ("def f(x: torch.Tensor):\n    x\nf(torch.zeros(3).cpu())", "tensor @cpu"),
+        ("def f(x: torch.Tensor):\n    x\nd = {}\nfor k in ks:\n    d[k] = unknown(k)[0].cpu()\n    f(d[k])", "tensor @cpu"),
+        ("def f(x: torch.Tensor):\n    x\nf(unknown(k)[0])", "tensor"),
         ("def _f(x: torch.Tensor):\n    x\n_f(y)", "tensor"),
         ("def _f(x: torch.Tensor):\n    x\nfor batch in DataLoader(d): _f(batch['x'])", "tensor"),
         ("def _f(x: torch.Tensor):\n    x\n_f(y)\n_f(torch.zeros(3))", "tensor"),
@@ -1252,7 +1254,7 @@ def test_bias_of_recurrent_layers_is_a_switch(value_of: ValueOf, code: str, expe
         ("def _f(x: torch.Tensor):\n    x", "tensor"),
     ],
 )
-def test_what_is_private_lives_where_its_callers_have_it(value_of: ValueOf, code: str, expected: str) -> None:
+def test_what_is_annotated_lives_where_its_callers_have_it(value_of: ValueOf, code: str, expected: str) -> None:
     lines = code.splitlines()
 
     assert expected == value_of("\n".join([*lines[2:], *lines[:2]]))

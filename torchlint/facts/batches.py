@@ -93,5 +93,5 @@ def held(mapping: Value) -> Value:
         return UNKNOWN  # what it had before nobody knows
     if mapping.kind == "dict":
         each = list((mapping.entries or {}).values())
-        return mapping.element or (join_all(each) if each else UNKNOWN)
+        return mapping.element if mapping.element is not None else join_all(each) if each else UNKNOWN
     return UNKNOWN

@@ -189,7 +189,7 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
         if ends is not None and ((fitting := _fitting(base, ends)) or base.element is None):
             return fitting
         if base.entries is not None and isinstance(index, str):
-            return base.entries.get(index, base.element or UNKNOWN)
+            return base.entries.get(index, UNKNOWN if base.element is None else base.element)
         return batches.held(base)
     if kind == "size":
         return SIZE if isinstance(node.slice, ast.Slice) else EXTENT

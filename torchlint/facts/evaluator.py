@@ -294,6 +294,12 @@ class Evaluator:
                 return self.world.final(owner.body, name.rpartition(".")[2]) or UNKNOWN
         return ImportedName(class_name=name)
 
+    def _is_given_host(self, name: str) -> bool:
+        """Whether all calls that are known give a parameter what was put into host memory."""
+        passed = self.world.parameter(self.function, name)
+        is_put = passed.kind == "unknown" or (passed.kind == "tensor" and passed.proven and not passed.from_loader)
+        return is_put and passed.device == "cpu"
+
     def parameter(self, name: str) -> Value:
         if name in self.given:
             return self.given[name]
@@ -310,11 +316,8 @@ class Evaluator:
             # `flag: torch.Tensor | None = False`: the default knows better.
             if default is not None and default.kind == "number" and default.boolean:
                 return replace(annotated, certainty=LIKELY)
-            if annotated.kind == "tensor" and function.name.startswith("_") and not annotated.device:
-                # All calls of what is private are seen.
-                passed = self.world.parameter(function, name)
-                if passed.kind == "tensor" and passed.proven and passed.device == "cpu" and not passed.from_loader:
-                    return replace(annotated, device="cpu")
+            if annotated.kind == "tensor" and not annotated.device and self._is_given_host(name):
+                return replace(annotated, device="cpu")
             if annotated.kind == "tensor" and not annotated.device and type_tested.is_made_one(function, name):
                 return replace(annotated, other_kinds=annotated.other_kinds | {"unknown"})
             return annotated

@@ -238,7 +238,7 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
             return batches.view_of_mapping(base, attr, STR if base.entries else UNKNOWN)
         if attr in ("get", "pop", "setdefault"):
             if base.entries and isinstance(args.first.const, str):
-                return base.entries.get(args.first.const, base.element or UNKNOWN)
+                return base.entries.get(args.first.const, UNKNOWN if base.element is None else base.element)
             return batches.held(base)
         if attr == "update":
             return NONE
@@ -248,7 +248,7 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
         if attr in ("append", "add", "insert", "extend", "appendleft"):
             return NONE
         if attr in ("pop", "popleft", "__getitem__"):
-            return base.element or UNKNOWN
+            return UNKNOWN if base.element is None else base.element
         if attr == "copy":
             return base
         if attr in ("index", "count"):
