@@ -163,6 +163,7 @@ def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
     return not project.attribute_stores(function.cls, node.attr) and project.value(function, node).kind == "none"
 
 
+@question("always given", False)
 def _is_always_given(project: Project, function: Function, name: str) -> bool:
     """Whether all calls outside of tests give a parameter something that is not None."""
     sites = project.own_sites(function)
@@ -175,7 +176,8 @@ def _is_something(project: Project, function: Function, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return False
     if isinstance(node, ast.Name) and _is_none_by_default(function, node.id):
-        return False  # an annotation says nothing of that: `order: tuple = None`
+        # An annotation says nothing of that, `order: tuple = None`; those who call the function do.
+        return node.id not in function.flow.stores and _is_always_given(project, function, node.id)
     value = project.value(function, node)
     if value:
         return value.kind != "none" and "none" not in value.other_kinds
