@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import frequency, handed_reads, host_needs, logging_calls, loop_ends, names, type_tested
 from torchlint.facts import host_reads as reads
 from torchlint.facts.syntax import same
+from torchlint.facts.values import LIKELY, PROVEN, Value
 from torchlint.rule import Finding, Site, rule
 
 _STACK = 3
@@ -217,9 +218,14 @@ def _read_by_callee(site: Site) -> Iterator[Finding]:
 
 
 def _holds_tensor(site: Site, given: ast.expr) -> bool:
-    """Whether something is a tensor of the device, or a dictionary of such."""
+    """Whether something is a tensor of the device, or a dictionary of such; what a model or a criterion gave is one."""
     value = site.value(given)
     if value.kind != "dict":
-        return reads.device_tensor(site, given) is not None
+        return reads.device_tensor(site, given, LIKELY if _is_calculated(value) else PROVEN) is not None
     held = [one for one in (value.element, *(value.entries or {}).values()) if one is not None]
-    return any(one.is_tensor and one.proven and not one.on_cpu and not one.from_loader for one in held)
+    return any((one.is_tensor or _is_calculated(one)) and not one.on_cpu and not one.from_loader for one in held)
+
+
+def _is_calculated(value: Value) -> bool:
+    """Whether a tensor has a graph: a model, or a criterion, gave it."""
+    return value.kind == "tensor" and value.grad

@@ -115,6 +115,7 @@ def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, te
         ("environment.yaml", "dependencies:\n  - pip:\n    - 'torch>=2.4,<2.9'\n"),
         ("conda_env.yml", "dependencies:\n  - pytorch>=2.4,<2.9\n"),
         ("linux_cuda10.yaml", "dependencies:\n  - pytorch>=2.4,<2.9\n"),
+        ("pytorch24.yml", "dependencies:\n  - pytorch>=2.4,<2.9\n"),
         ("cog.yaml", "build:\n  python_version: '3.8'\n  python_packages:\n    - \"torch>=2.4,<2.9\"\n"),
     ],
 )

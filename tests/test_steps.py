@@ -632,6 +632,7 @@ def test_gradients_that_are_part_of_a_loss() -> None:
         "def saliency(model, x):\n    return torch.autograd.grad(model(x), x)[0]\n"
         "def plain(model, x):\n    return torch.autograd.grad(model(x), x, create_graph=False)[0]\n"
         "def test_penalty(critic, x):\n    return torch.autograd.grad(critic(x), x, create_graph=True)\n"
+        "def show(critic, x):\n    with torch.no_grad():\n        return torch.autograd.grad(critic(x), x, create_graph=True)\n"
     )
 
 

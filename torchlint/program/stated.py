@@ -514,7 +514,7 @@ _READERS: dict[str, Reader] = {
     r"Pipfile": _pipfile,
     r"(?:uv|poetry|pdm)\.lock": of_lock,
     r"Pipfile\.lock": of_pipenv,
-    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu)[^/]*\.ya?ml|(?:requirements?|cog)\.ya?ml": _environment,
+    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu|torch)[^/]*\.ya?ml|(?:requirements?|cog)\.ya?ml": _environment,
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
     r"(?i:(?:README|(?:docs?/|readme/)?(?:install(?:ation)?|get(?:ting)?[-_]?started)|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
