@@ -265,7 +265,15 @@ def _is_held(site: Site, dataset: Value) -> bool:
         return True
     if dataset.class_name.startswith("torchmeta.toy."):
         return True  # which counts its samples
-    return dataset.class_ is not None and _only_indexes(site, dataset.class_)
+    klass = dataset.class_
+    return klass is not None and (_has_one(site, klass) or _only_indexes(site, klass))
+
+
+def _has_one(site: Site, dataset: Class) -> bool:
+    """Whether a dataset has one item, `def __len__(self): return 1`: workers would begin anew for each."""
+    length = site.project.method(dataset, "__len__")
+    returned = length.node.body[-1] if length is not None else None
+    return isinstance(returned, ast.Return) and is_constant(returned.value, 1)
 
 
 def _only_indexes(site: Site, dataset: Class) -> bool:

@@ -8,9 +8,6 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.operator_calls import is_sent
 from torchlint.rule import Finding, Site, rule
 
-_ONE_HOT = frozenset(("input", "tensor", "num_classes"))
-"""The arguments of `one_hot` by their names."""
-
 
 @rule(
     "TL109",
@@ -84,8 +81,6 @@ def _one_hot(site: Site) -> str | None:
     labels = site.argument("tensor", 0) or site.argument("input")
     if given is not None and site.value(given).const != -1:
         return None
-    if any(keyword.arg not in _ONE_HOT for keyword in site.call.keywords):
-        return None  # TensorFlow's `depth=`, which torch refuses
     # A guess is enough: one_hot takes nothing but tensors.
     return "num_classes" if labels is not None and _on_device(site, labels) else None
 
