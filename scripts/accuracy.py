@@ -107,7 +107,7 @@ def by_set() -> Iterable[str]:
             pooled = [one + two for one, two in zip(pooled, [*first["bad"], *first["traps"]], strict=True)]
         later = both(about["unread"]["bad"], bad) if "unread" in about else ""
         opened = both(about["opened"]["bad"], bad) if "opened" in about else ""
-        mark = "" if about["by"] == "a reader" else " (by a rule writer)"
+        mark = "" if about["by"] == "a reader" else f" (by {about['by']})"
         yield f"| {name}{mark} | {files} | {bad} | {both(first['bad'], bad)} | {both(first['traps'], trap)} | {later} | {opened} |"
     yield f"| **labelled by readers, each at its first reading** | | {bads:,} | **{both(pooled[:2], bads)}** | **{both(pooled[2:], traps)}** | | |"
 
