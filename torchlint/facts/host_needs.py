@@ -250,7 +250,7 @@ def _sends_back(place: Place, made: ast.Call) -> bool:
     """Whether a tensor is made on the device, or sent there, or given to who may."""
     there = place.at(place.function, made)
     sent = _is_sent(there, made) or there.consumed_by(_SENDS, made)
-    return sent or not place.value(made).on_cpu or _is_given_back(there)
+    return sent or not place.value(made).on_cpu or (_is_given_back(there) and _is_given_itself(there))
 
 
 def _receives(func: ast.Attribute, call: ast.Call) -> bool:
