@@ -295,7 +295,10 @@ class Evaluator:
         return ImportedName(class_name=name)
 
     def _is_given_host(self, name: str) -> bool:
-        """Whether all calls that are known give a parameter what was put into host memory."""
+        """Whether all calls that are known give a parameter what was put into host memory; methods of models are not asked."""
+        klass = self.function.cls
+        if klass is not None and not self.function.name.startswith("_") and self.world.is_module(klass):
+            return False
         passed = self.world.parameter(self.function, name)
         is_put = passed.kind == "unknown" or (passed.kind == "tensor" and passed.proven and not passed.from_loader)
         return is_put and passed.device == "cpu"
