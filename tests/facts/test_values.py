@@ -1245,7 +1245,10 @@ def test_bias_of_recurrent_layers_is_a_switch(value_of: ValueOf, code: str, expe
     [
         ("def _f(x: torch.Tensor):\n    x\n_f(torch.zeros(3).cpu())", "tensor @cpu"),
         ("def f(x: torch.Tensor):\n    x\nf(torch.zeros(3).cpu())", "tensor @cpu"),
-        ("def f(x: torch.Tensor):\n    x\nd = {}\nfor k in ks:\n    d[k] = unknown(k)[0].cpu()\n    f(d[k])", "tensor @cpu"),
+        (
+            "def f(x: torch.Tensor):\n    x\nd = {}\nfor k in ks:\n    d[k] = unknown(k)[0].cpu()\n    f(d[k])",
+            "tensor @cpu",
+        ),
         ("def f(x: torch.Tensor):\n    x\nf(unknown(k)[0])", "tensor"),
         ("def _f(x: torch.Tensor):\n    x\n_f(y)", "tensor"),
         ("def _f(x: torch.Tensor):\n    x\nfor batch in DataLoader(d): _f(batch['x'])", "tensor"),

@@ -311,7 +311,7 @@ def _is_of_host(value_of: Callable[[ast.expr], Value], call: ast.Call, called: V
     tensors = [value for value in map(value_of, given_to(call)) if value.is_tensor]
     if called.kind == "module" and called.device == "accelerator":
         return False
-    return bool(tensors) and all(one.proven and one.on_cpu and not one.from_loader for one in tensors)
+    return bool(tensors) and all(one.on_cpu and not one.from_loader for one in tensors)
 
 
 def _subtracted(function: Function, end: ast.Call) -> str | None:

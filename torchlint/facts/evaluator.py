@@ -300,7 +300,7 @@ class Evaluator:
         if klass is not None and not self.function.name.startswith("_") and self.world.is_module(klass):
             return False
         passed = self.world.parameter(self.function, name)
-        is_put = passed.kind == "unknown" or (passed.kind == "tensor" and passed.proven and not passed.from_loader)
+        is_put = passed.kind == "unknown" or (passed.is_tensor and not passed.from_loader)
         return is_put and passed.device == "cpu"
 
     def parameter(self, name: str) -> Value:

@@ -920,7 +920,9 @@ def _definitions(name: ast.Name, flow: Flow) -> list[ast.expr]:
     """The expressions that a flag is assigned from, besides False: one in each of a few branches, `if rank == 0: due = step % 10 == 0`."""
     stores = flow.stores.get(name.id, ()) if name.id not in flow.parameters else ()
     made = [flow.parents.get(store) for store in stores]
-    plain = [one for one in made if isinstance(one, ast.AnnAssign) or (isinstance(one, ast.Assign) and len(one.targets) == 1)]
+    plain = [
+        one for one in made if isinstance(one, ast.AnnAssign) or (isinstance(one, ast.Assign) and len(one.targets) == 1)
+    ]
     values = [one.value for one in plain if one.value is not None]
     defined = [one for one in values if not is_constant(one, False)]
     if len(values) < len(stores) or len(stores) > MOST_BRANCHES or (len(defined) < len(values) == 1):

@@ -125,6 +125,9 @@ NO_MODULE_SUFFIXES = tuple(
     "Tokenizer TokenizerFast Processor Scheduler Config FeatureExtractor Pipeline ImageProcessor Adapter".split()
 )
 
+# What switches autograd off, as a context or a decorator.
+OFF = frozenset(("no_grad", "inference_mode"))
+
 # Methods that Lightning, and the trainers made like it, call on each batch of an evaluation or a prediction, without gradients.
 EVALUATION_STEPS = frozenset(("validation_step", "test_step", "predict_step"))
 

@@ -11,7 +11,7 @@ from ..facts.flow import Loop, contains
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import callee, is_constant, keyword_of
 from ..facts.roles import Role, role_of
-from ..facts.torch_table import EVALUATION_STEPS
+from ..facts.torch_table import EVALUATION_STEPS, OFF
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
@@ -247,7 +247,7 @@ class Context:
             own = function.module.top_functions.get(target.id)
             if own is not None and _mentions_off(own):
                 return False
-        if isinstance(target, ast.Attribute) and target.attr in ("no_grad", "inference_mode"):
+        if isinstance(target, ast.Attribute) and target.attr in OFF:
             return False
         # `ctx = torch.no_grad()` entered by name, `torch.no_grad() if frozen else nullcontext()`
         if isinstance(node, ast.Name) and _named_off(function, node):
@@ -495,7 +495,7 @@ def _mode_argument(node: ast.expr) -> ast.expr | None:
 
 def _mentions_off(function: Function) -> bool:
     nodes = ast.walk(function.node)
-    return any(isinstance(node, ast.Attribute) and node.attr in ("no_grad", "inference_mode") for node in nodes)
+    return any(isinstance(node, ast.Attribute) and node.attr in OFF for node in nodes)
 
 
 def _named_off(function: Function, node: ast.Name) -> bool:
@@ -504,10 +504,7 @@ def _named_off(function: Function, node: ast.Name) -> bool:
         return _named_off(function.parent, node)
     made = (function.flow.parents.get(store) for store in stores)
     parts = (part for one in made if isinstance(one, ast.Assign) for part in ast.walk(one.value))
-    return any(
-        isinstance(part, ast.Attribute) and part.attr in ("no_grad", "inference_mode") and names.chain(part) is not None
-        for part in parts
-    )
+    return any(isinstance(part, ast.Attribute) and part.attr in OFF and names.chain(part) is not None for part in parts)
 
 
 def _said_by(function: Function, call: ast.Call, said: Iterable[alternatives.Said]) -> list[alternatives.Said]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from ..facts import names
 from ..facts.module import Class, Function
 from ..facts.nodes import callee, is_constant
-from ..facts.torch_table import EVALUATION_STEPS, TOKEN_CALLS
+from ..facts.torch_table import EVALUATION_STEPS, OFF, TOKEN_CALLS
 from ..system.regex import regex
 from ..text.declared import defined_in
 from ..text.source import Source
@@ -58,7 +58,6 @@ _BATCHES: Mapping[str, frozenset[str]] = {
 }
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
-_OFF = frozenset(("no_grad", "inference_mode"))
 _OF_OPTIMIZERS = frozenset(("step", "zero_grad"))
 """What a class defines that stands in for an optimizer, whatever its bases."""
 
@@ -145,7 +144,7 @@ def _differentiates_gradients(function: Function) -> bool:
     for call in function.flow.calls_named("grad"):
         if not backward.isdisjoint(function.flow.loops(call)):
             continue
-        if any(names.last(callee(one)) in _OFF for one in function.flow.contexts(call)):
+        if any(names.last(callee(one)) in OFF for one in function.flow.contexts(call)):
             continue  # no loss is made of it there: it is shown
         if any(keyword.arg == "create_graph" and is_constant(keyword.value, True) for keyword in call.keywords):
             return True

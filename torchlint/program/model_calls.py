@@ -9,6 +9,7 @@ from functools import partial
 from ..facts import common_names, library_models, names
 from ..facts.module import Function
 from ..facts.nodes import callee, given_to, receiver_of
+from ..facts.torch_table import OFF
 from ..facts.values import Value
 from ..query.question import question
 from ..system.regex import regex
@@ -22,7 +23,6 @@ _PREDICTS = frozenset(("predict", "infer", "inference", "recommend"))
 _NOT_ONE = regex(r"batch|s$|^(?:obs|state|observation)")
 """What a loop over batches, or an environment that wants an action, gives."""
 _INFERS = regex(r"(?:^|_)(?:infer|inference|inferer|predictor)$")
-_OFF = frozenset(("no_grad", "inference_mode"))
 _MAKES = regex(
     r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
 )
@@ -134,7 +134,7 @@ def _runs_alone(project: Project, one: Function) -> bool:
 def _keeps_no_gradients(function: Function, call: ast.Call) -> bool:
     """Whether a function turns gradients off around a call, or altogether."""
     around = (*function.flow.contexts(call), *function.decorators)
-    return any(names.last(callee(one)) in _OFF for one in around)
+    return any(names.last(callee(one)) in OFF for one in around)
 
 
 def predicts(project: Project, function: Function, call: ast.Call) -> bool:

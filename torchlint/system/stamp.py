@@ -32,14 +32,16 @@ _ROOT_SIGNS = tuple(
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
 _MANIFESTS = tuple(
-    "pyproject.toml requirement constraints setup env install get dockerfile readme training tutorial usage __init__.py "
-    "pipfile uv.lock poetry.lock pdm.lock".split()
+    "pyproject.toml requirement constraints setup env install dockerfile readme training tutorial usage __init__.py "
+    "pipfile uv.lock poetry.lock pdm.lock get_started get-started getstarted getting".split()
 )
 _ENVIRONMENTS = (".yml", ".yaml")
 _IMPORTED = (".py", ".pyi", ".pyx", ".so", ".pyd")
 _COMPILED = "__pycache__"
 _PAGES = frozenset(("doc", "docs", "readme"))
 """The folders that a page on installing may lie in."""
+_ON_INSTALLING = ("install", "get_started", "get-started", "getstarted", "getting")
+"""How the name of such a page begins there."""
 _ASIDE = frozenset(("conda", "env", "envs", "environment", "environments", "scripts", "setup"))
 """The folders that an environment may lie in."""
 SIZE = 16
@@ -130,7 +132,7 @@ def manifests(directory: str) -> list[str]:
         found += [f"requirements/{name}" for name in _listed(os.path.join(directory, "requirements"))]
     for folder in _PAGES.intersection(listed):
         names = _listed(os.path.join(directory, folder))
-        found += [f"{folder}/{name}" for name in names if name.lower().startswith(("install", "get"))]
+        found += [f"{folder}/{name}" for name in names if name.lower().startswith(_ON_INSTALLING)]
     for folder in _ASIDE.intersection(listed):
         names = _listed(os.path.join(directory, folder))
         found += [f"{folder}/{name}" for name in names if name.endswith(_ENVIRONMENTS)]
