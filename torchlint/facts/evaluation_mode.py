@@ -130,8 +130,17 @@ def _is_run_outside(place: Place, function: Function, call: ast.Call, model: Mod
 
 
 def _may_record(place: Place, function: Function, run: ast.Call) -> bool:
-    """Whether autograd may be on at a call, which does not run in training alone."""
+    """Whether autograd may be on at a call, which does not run in training alone, and leaves it to no flag."""
+    if any(_is_by_flag(context) for context in function.flow.contexts(run)):
+        return False
     return not place.analysis.context.off_where_called(function, run) and not training.only_trains(function, run)
+
+
+def _is_by_flag(context: ast.expr) -> bool:
+    """`torch.set_grad_enabled(not validation)`"""
+    if not isinstance(context, ast.Call) or last(context.func) != "set_grad_enabled":
+        return False
+    return not any(is_constant(one, True) for one in given_to(context))
 
 
 def runs_of_given(place: Place, call: ast.Call, model: Model) -> Iterator[tuple[Function, ast.Call]]:
