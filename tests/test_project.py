@@ -846,6 +846,20 @@ def test_argument_of_a_parameter(call: str, expected: dict[str, str | None]) -> 
     assert expected == {name: given and ast.unparse(given) for name, given in told.items()}
 
 
+@pytest.mark.parametrize(
+    ("call", "shape"), [("f(1, 2, 3)", None), ("f(1, 2, shape=3)", "3"), ("f(1, *x, shape=4)", "4"), ("f(1)", None)]
+)
+def test_what_stands_behind_a_rest_is_given_by_its_name_alone(call: str, shape: str | None) -> None:
+    function = module(project_of({"a.py": "def f(a, *rest, shape=None, **more): pass"}), "a.py").functions[1]
+    node = ast.parse(call, mode="eval").body
+    assert isinstance(node, ast.Call)
+
+    given = function.argument(node, "shape")
+
+    assert shape == (given and ast.unparse(given))
+    assert "1" == ast.unparse(function.argument(node, "a") or node)
+
+
 def test_argument_of_a_method() -> None:
     function = module(project_of({"a.py": "class A:\n    def f(self, a): pass"}), "a.py").functions[1]
     node = ast.parse("x.f(1)", mode="eval").body

@@ -265,9 +265,18 @@ class Function:
         return generators.handed_on(self.node, {parameter.arg for parameter in self.parameters})
 
     def argument(self, call: ast.Call, name: str) -> ast.expr | None:
-        """The expression that a call of the function passes for a parameter; None where it passes none."""
-        position = self.positions.get(name)
+        """The expression that a call of the function passes for a parameter; None where it passes none.
+
+        Behind `*args` no place gives one: `def __call__(self, *args, shape=None)`.
+        """
+        position = self.positions.get(name) if name not in self._behind_rest else None
         return argument_of(call, name, position - self.brings_own(call) if position is not None else -1)
+
+    @cached_property
+    def _behind_rest(self) -> frozenset[str]:
+        """The parameters that are given by their names alone, where there are `*args` that take what stands at their places."""
+        given = self.node.args if not isinstance(self.node, ast.Module) else None
+        return frozenset(one.arg for one in given.kwonlyargs) if given is not None and given.vararg else frozenset()
 
     @property
     def keywords(self) -> str:
