@@ -11,7 +11,7 @@ from typing import NamedTuple
 from . import names
 from .flow import Flow, Loop
 from .module import Function
-from .nodes import given_to, is_constant, none_test, spreads, string
+from .nodes import given_to, is_constant, none_test, spreads, string, without_not
 from .syntax import required
 
 _EXACT = 2**53
@@ -130,17 +130,8 @@ def _tested(flow: Flow) -> Iterator[ast.Name]:
 
 
 def _handed(flow: Flow) -> Iterator[ast.Name]:
-    for call in flow.calls:
-        for value in given_to(call):
-            handed = value if isinstance(value, ast.Name) else negated(value)
-            if handed is not None:
-                yield handed
-
-
-def negated(node: ast.expr) -> ast.Name | None:
-    """`train` of `not train`."""
-    operand = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else None
-    return operand if isinstance(operand, ast.Name) else None
+    handed = (without_not(value, True)[0] for call in flow.calls for value in given_to(call))
+    return (value for value in handed if isinstance(value, ast.Name))
 
 
 def as_given(flow: Flow, name: str, reads: Iterable[ast.expr]) -> bool:
@@ -172,10 +163,13 @@ def given(
         value = _constant(node) if node is not None else None
         if value is not None or is_constant(node, None):
             found.append(Said(name, value, True))
-        elif isinstance(node, ast.Name) and node.id in own:
-            found.append(Said(name, own[node.id], True))
-        elif node is not None and (flag := negated(node)) is not None and isinstance(own.get(flag.id), bool):
-            found.append(Said(name, not own[flag.id], True))
+        elif node is not None:
+            flag, as_it_is = without_not(node, True)
+            told = own.get(flag.id) if isinstance(flag, ast.Name) else None
+            if isinstance(told, bool):
+                found.append(Said(name, told is as_it_is, True))
+            elif isinstance(node, ast.Name) and node.id in own:
+                found.append(Said(name, told, True))
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from .arguments import Arguments
-from .values import LIKELY, STR, UNKNOWN, Batch, Loader, Tensor, Tuple, Value, join_all, replace, sequence
+from .values import LIKELY, STR, UNKNOWN, Batch, Dict, Loader, Tensor, Tuple, Value, join_all, replace, sequence
 
 VIEWS = frozenset(("items", "popitem", "values", "keys"))
 """Methods that show what a mapping holds."""
@@ -80,6 +80,13 @@ def view_of_mapping(mapping: Value, attr: str, key: Value = STR) -> Value:
         return sequence(held(mapping))
     pair = Tuple(items=(key, held(mapping)))
     return sequence(pair) if attr == "items" else pair
+
+
+def entry(mapping: Dict, key: object) -> Value:
+    """What a dictionary has under a key, as far as that is known."""
+    if mapping.entries and isinstance(key, str):
+        return mapping.entries.get(key, UNKNOWN if mapping.element is None else mapping.element)
+    return held(mapping)
 
 
 def held(mapping: Value) -> Value:

@@ -294,14 +294,19 @@ def is_work(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
     A copy to the device is none: it is waited for, unless it says otherwise. Nor is what is given tensors of the host alone.
     """
     called = value_of(call.func)
-    if _is_of_host(value_of, call, called):
-        return False
-    if called.kind == "module":
-        return True
-    if called.kind == "unknown" and isinstance(call.func, ast.Name) and MODEL_NAME.search(call.func.id):
-        return True
-    if called.kind == "unknown" and runs_model(value_of, call):
-        return True
+    return (
+        called.kind == "module" or _is_model(value_of, call, called) or _is_made_there(value_of, call)
+    ) and not _is_of_host(value_of, call, called)
+
+
+def _is_model(value_of: Callable[[ast.expr], Value], call: ast.Call, called: Value) -> bool:
+    """Whether what nobody knows runs a model, by its name or as a library's does."""
+    named = isinstance(call.func, ast.Name) and MODEL_NAME.search(call.func.id) is not None
+    return called.kind == "unknown" and (named or runs_model(value_of, call))
+
+
+def _is_made_there(value_of: Callable[[ast.expr], Value], call: ast.Call) -> bool:
+    """Whether a call computes a tensor of the device, and does more than to copy it there."""
     made = value_of(call)
     return made.is_tensor and made.device == "accelerator" and names.last(call.func) not in _COPIES
 

@@ -184,13 +184,11 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
         return base if isinstance(node.slice, ast.Slice) else base.element
     if kind == "tuple":
         return base if isinstance(node.slice, ast.Slice) else element(values, base, None)
-    if kind == "dict":
+    if base.kind == "dict":
         ends = _ends(values, node.slice) if base.entries and index not in base.entries else None
         if ends is not None and ((fitting := _fitting(base, ends)) or base.element is None):
             return fitting
-        if base.entries is not None and isinstance(index, str):
-            return base.entries.get(index, UNKNOWN if base.element is None else base.element)
-        return batches.held(base)
+        return batches.entry(base, index)
     if kind == "size":
         return SIZE if isinstance(node.slice, ast.Slice) else EXTENT
     if kind == "module":

@@ -237,9 +237,7 @@ def container_method(base: Value, attr: str, args: Arguments) -> Value:
         if attr in batches.VIEWS:
             return batches.view_of_mapping(base, attr, STR if base.entries else UNKNOWN)
         if attr in ("get", "pop", "setdefault"):
-            if base.entries and isinstance(args.first.const, str):
-                return base.entries.get(args.first.const, UNKNOWN if base.element is None else base.element)
-            return batches.held(base)
+            return batches.entry(base, args.first.const)
         if attr == "update":
             return NONE
         if attr == "copy":

@@ -12,7 +12,7 @@ from ..facts.alternatives import Said
 from ..facts.first_time import keeps_results
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
-from ..facts.nodes import advanced, keyword_of, names_in, receiver_of
+from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_not
 from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
@@ -162,9 +162,9 @@ def _asked_through(function: Function, asked: tuple[Said, ...], site: CallSite) 
     flow, positions = site.function.flow, site.function.positions
     for one in asked:
         node = function.argument(site.given or site.call, one.name)
-        flag = alternatives.negated(node) if node is not None and isinstance(one.value, bool) else None
-        if flag is not None:
-            node, one = flag, one._replace(value=not one.value)
+        if node is not None and isinstance(one.value, bool):
+            node, as_it_is = without_not(node, True)
+            one = one._replace(value=one.value is as_it_is)
         if isinstance(node, ast.Name) and node.id in positions and not flow.stores.get(node.id):
             found[one._replace(name=node.id)] = None
     return tuple(found)

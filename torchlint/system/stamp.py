@@ -31,17 +31,18 @@ _ROOT_SIGNS = tuple(
 """What mostly stands in the directory of a project, and in some below it."""
 YOUNG = 2_000_000_000
 """How many nanoseconds after the last change a stamp is trusted: longer than any file system's clock ticks."""
-_MANIFESTS = tuple(
-    "pyproject.toml requirement constraints setup env install dockerfile readme training tutorial usage __init__.py "
-    "pipfile uv.lock poetry.lock pdm.lock get_started get-started getstarted getting".split()
+_ON_INSTALLING = ("install", "get_started", "get-started", "getstarted", "getting")
+"""How the name of a page on installing begins."""
+_MANIFESTS = (
+    *_ON_INSTALLING,
+    *"pyproject.toml requirement constraints setup env dockerfile readme training tutorial usage __init__.py".split(),
+    *"pipfile uv.lock poetry.lock pdm.lock".split(),
 )
 _ENVIRONMENTS = (".yml", ".yaml")
 _IMPORTED = (".py", ".pyi", ".pyx", ".so", ".pyd")
 _COMPILED = "__pycache__"
 _PAGES = frozenset(("doc", "docs", "readme"))
 """The folders that a page on installing may lie in."""
-_ON_INSTALLING = ("install", "get_started", "get-started", "getstarted", "getting")
-"""How the name of such a page begins there."""
 _ASIDE = frozenset(("conda", "env", "envs", "environment", "environments", "scripts", "setup"))
 """The folders that an environment may lie in."""
 SIZE = 16
