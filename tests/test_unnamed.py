@@ -112,11 +112,21 @@ def test_what_the_line_itself_shows(line: str) -> None:
         ("t = x.sum()", "if i < t:"),
         ("t = x.sum()", "while i != t:"),
         ("t = x.sum()", "n = int(t)"),
+        ("t = x.max()\nrest = n - self.k - t", "y = x[:rest]"),
+        ("n, t = pair[0], pair[1]\nlast = self.start + 1 + t", "if last > self.size:"),
+        ("for t in torch.unique(x):", "if t == 0:"),
+        ("for i, t in enumerate(steps):", "assert not t < -1"),
     ],
 )
 def test_what_an_assignment_shows(assigned: str, line: str) -> None:
     assert line in found(f"{assigned}\n{line}\n    pass\n")
     assert line not in found(f"{line}\n    pass\n")
+
+
+def test_a_sum_that_calls_something() -> None:
+    assert [] == found("t = x.size(0)\nrest = n - t\ny = x[:rest]\n")
+    assert "y = x[:rest]" not in found("t = x.sum()\nrest = f(t)\ny = x[:rest]\n")
+    assert "y = x[:a]" not in found("a = b + 1\nb = a + 1\ny = x[:a]\n")
 
 
 def test_a_name_that_ends_like_another() -> None:

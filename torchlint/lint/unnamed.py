@@ -50,6 +50,8 @@ _TAKEN = [
     for word in (*_ASKING, b"int", b"float", b"bool", b"range", b"randperm")
 ] + [regex(_BEHIND % (word, word, rb"[a-z_]\w* [<>=!]=? ")) for word in _ASKING]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`, `if i < t`; each begins with a word, by which a search is quick"""
+_COMPARED_NAME = [regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?([a-z_]\w*) [<>=!]=? -?[\d.]" % (word, word)) for word in _ASKING]
+"""`if t == 0`"""
 _BUFFERS = [
     *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in (b"int", b"float", b"bool")),
     *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in (b"if", b"while", b"assert")),
@@ -67,6 +69,8 @@ _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 _EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
 """`for token in tokens if`: the condition of a comprehension"""
 _NAME = regex(rb"[a-z_]\w*(\[)?")
+_ATTRIBUTES = regex(rb"[A-Za-z_]\w*(?![\w.])")
+"""The names of a sum, of dotted ones the last."""
 _ASSIGNED = regex(rb" = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 """What is assigned: the rest of the line, with the next one where a call begins at its end."""
 _TARGET = regex(rb"[ \t]*(?:[\w.]+, )*(?:\w*\.)*(\w+)")
@@ -84,8 +88,10 @@ _KEPT = regex(
 """`kept.unsqueeze(2).expand_as(x)`: what is a mask in another shape"""
 _ROW = regex(rb"([a-z_]\w{0,60})\[[^\[\]\n]{1,40}\][ \t\r]*$")
 """`kept[i]`, and nothing else: a row of a mask"""
-_SHAPES = 3
-"""Through how many names such a mask is followed."""
+_SUM = regex(rb"[\w.]{1,60}(?: [-+*/%]{1,2} [\w.]{1,60}){1,8}(?=[ \t\r]*$)")
+"""`total - length - 1`, and nothing else"""
+_NAMES = 3
+"""Through how many names such a mask, or an element in such a sum, is followed."""
 _ELEMENT = regex(
     rb"\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\][ \t\r]*$"
 )
@@ -117,6 +123,7 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
         found += [start + at for at in (*part.tested, *part.to_host, *part.over, *part.options)]
         found += [start + at for at, value in part.taken if text.has_element(value)]
+        found += [start + at for at, name in part.compared_names if name in text.targets]
         found += [start + at for at in part.typed]
         found += [start + at for at, name in part.attributes if name in text.buffers]
         found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
@@ -139,6 +146,7 @@ class _Part:
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
+        self.compared_names = [(match.start(1), match[1]) for one in _COMPARED_NAME for match in one.finditer(data)]
         self.attributes = [(match.start(1), match[1]) for some in _BUFFERS for match in some.finditer(data)]
         self.tested = [match.start() for match in _REDUCED.finditer(data) if self._is_tested(match.start())]
         self.to_host = [match.start() for match in _TO_HOST.finditer(data)]
@@ -197,7 +205,7 @@ class _Text:
     def may_be_mask(self, name: bytes) -> bool:
         """Whether a name says that it is a mask, is turned round, or is assigned what a comparison gives, in whatever shape."""
         if name not in self._masks:
-            self._masks[name] = self._is_mask(name, _SHAPES)
+            self._masks[name] = self._is_mask(name, _NAMES)
         return self._masks[name]
 
     def _is_mask(self, name: bytes, steps: int) -> bool:
@@ -211,11 +219,19 @@ class _Text:
         """Whether an expression holds an element of something, a name that is assigned one or a sum, or a loss."""
         if _CALLED_SCALAR.search(text) is not None:
             return True
-        return any(match[1] or self._is_assigned(match[0], False) for match in _NAME.finditer(text))
+        return any(match[1] or self._is_element(match[0], _NAMES) for match in _NAME.finditer(text))
+
+    def _is_element(self, name: bytes, steps: int) -> bool:
+        """Whether a name is assigned an element or a sum, or adds one to other numbers."""
+        if self._is_assigned(name, False):
+            return True
+        made = self._assignments.get(name, ()) if steps else ()
+        sums = [match[0] for value in made if (match := _SUM.match(value)) is not None]
+        return any(self._is_element(one, steps - 1) for text in sums for one in _ATTRIBUTES.findall(text))
 
     def has_target(self, text: bytes) -> bool:
         """Whether an expression holds what a loop takes out of something one by one."""
-        return any(match[0] in self._targets for match in _NAME.finditer(text))
+        return any(match[0] in self.targets for match in _NAME.finditer(text))
 
     def typed(self) -> Iterator[int]:
         """Where a name is called that stands for a type of the device: `FT = torch.cuda.FloatTensor if cuda else torch.FloatTensor`."""
@@ -244,7 +260,7 @@ class _Text:
         return frozenset(name for part in self._parts for name in part.buffers)
 
     @cached_property
-    def _targets(self) -> frozenset[bytes]:
+    def targets(self) -> frozenset[bytes]:
         return frozenset(match[0] for part in self._parts for names in part.targets for match in _NAME.finditer(names))
 
     @cached_property
