@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchlint.facts.frequency import in_forward
+from torchlint.facts.frequency import in_forward, is_loss
 from torchlint.program.project import Project
 from torchlint.rule import load
 from torchlint.rule.analysis import Analysis
@@ -37,3 +37,24 @@ def test_modules_that_a_dataset_applies_to_samples_are_no_part_of_a_model(path: 
     first = Site(analysis, function, function.node.body[0], next(iter(load().values())))
 
     assert in_forward(first) is forward
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "loss"),
+    [
+        ("utils/dice_loss.py", "return x", True),
+        ("losses/dice.py", "return x", True),
+        ("dice.py", "return x", False),
+        ("plot_loss.py", "loss = net(x)\n    loss.backward()", False),
+        ("best_loss.py", "for y in x:\n        optimizer.zero_grad()", False),
+    ],
+)
+def test_functions_that_lie_among_losses(path: str, body: str, loss: bool) -> None:
+    project = Project({path: lambda: f"import torch\ndef f(x, net):\n    {body}\n".encode()})
+    module = project.module(path)
+    assert module is not None
+    function = next(one for one in module.functions if one.name == "f")
+    analysis = Analysis(project, Settings(frozenset(), frozenset()))
+    first = Site(analysis, function, function.node.body[0], next(iter(load().values())))
+
+    assert is_loss(first, function) is loss

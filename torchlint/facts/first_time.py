@@ -48,7 +48,7 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     That may come behind it: `if not self.ready: ...`, and then `self.ready = True`. A flag that is a buffer is written in place.
     What is asked behind a flag may set it: `if full or queue.all(): full = True`.
     """
-    test, true = without_not(guard.test, guard.true)
+    test, true = asked_flag(guard.test, guard.true)
     name = names.chain(test)
     if name is None:
         return False
@@ -97,10 +97,36 @@ def _takers(name: list[str], true: bool, flow: Flow, loop: Loop | None) -> list[
 
 def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:
     """Whether a function only ever gives a flag the other value: `not self.fresh`, where `self.fresh = False` follows."""
-    test, true = without_not(test, true)
+    test, true = asked_flag(test, true)
     name = names.chain(test)
-    stores = flow.targets.get(".".join(name), ()) if name is not None and len(name) > 1 else ()
-    return bool(stores) and all(_takes_back(flow.parents[store], name or [], true) for store in stores)
+    if name is None or len(name) < 2:
+        return False
+    stores = [*flow.targets.get(".".join(name), ()), *_fills(name, flow)]
+    return bool(stores) and all(_takes_back(flow.parents[store], name, true) for store in stores)
+
+
+def _fills(name: list[str], flow: Flow) -> Iterator[ast.Call]:
+    """The calls that write in a flag that is a buffer: `self.ready.fill_(True)`, `self.ready.data.copy_(torch.tensor([True]))`."""
+    for call in (*flow.calls_named("copy_"), *flow.calls_named("fill_")):
+        if [part for part in (names.chain(call.func) or [])[:-1] if part != "data"] == name:
+            yield call
+
+
+def asked_flag(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
+    """The flag that a condition asks for, and what it is where the whole is `true`: `self.ready` of `not self.ready`, `self.ready.item() == 0`."""
+    test, true = without_not(test, true)
+    match test:
+        case ast.Compare(
+            left=flag, ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value=0 | 1 as number)]
+        ):
+            test, true = flag, bool(number) is (true is isinstance(op, ast.Eq))
+    match test:
+        case (
+            ast.Call(func=ast.Attribute(value=flag, attr="item"), args=[])
+            | ast.Call(func=ast.Name(id="bool" | "int"), args=[flag])
+        ):
+            return flag, true
+    return test, true
 
 
 def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:

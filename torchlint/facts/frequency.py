@@ -221,7 +221,9 @@ def is_loss(place: Place, function: Function) -> bool:
 
 def _lies_among_losses(place: Place, function: Function) -> bool:
     at_top = function.cls is None and function.parent is function.module.body
-    return at_top and _OF_LOSSES.search(place.project.home(function.module.path)) is not None
+    if not at_top or _OF_LOSSES.search(place.project.home(function.module.path)) is None:
+        return False
+    return not any(function.flow.calls_named(one) for one in ("backward", "zero_grad"))  # a training of its own
 
 
 def shows(function: Function) -> bool:

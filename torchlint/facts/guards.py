@@ -151,22 +151,44 @@ def _says_numbers(call: ast.Call) -> bool:
 
 
 def _begins_again(guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
-    """`self.seen += 1; if self.seen >= self.period: self.seen = 0; ...`: once a period."""
+    """`self.seen += 1; if self.seen >= self.period: self.seen = 0; ...`, or a list that is emptied when it is full: once a period."""
     test = guard.test
     if not (guard.true and guard.block and isinstance(test, ast.Compare) and len(test.ops) == 1):
         return False
     if not isinstance(test.ops[0], ast.GtE | ast.Gt | ast.Eq) or _small(test.comparators[0], value_of):
         return False
+    filled = measured(test.left)
+    if filled is not None:
+        return _is_emptied(names.chain(filled) or [], guard.block, test, flow)
     counter = names.chain(test.left)
     stores = flow.targets.get(".".join(counter), ()) if counter is not None else ()
     counted = any(isinstance(flow.parents.get(store), ast.AugAssign) and store.lineno < test.lineno for store in stores)
-    return counted and any(
-        isinstance(made := flow.parents.get(store), ast.Assign)
-        and made in guard.block
-        and isinstance(made.value, ast.Constant)
-        and made.value.value == 0
-        for store in stores
-    )
+    return counted and any(is_constant(_written(store, guard.block, flow), 0) for store in stores)
+
+
+def _is_emptied(name: list[str], block: tuple[ast.stmt, ...], test: ast.expr, flow: Flow) -> bool:
+    """Whether a list that was added to in front of a condition is emptied behind it: `kept.append(x); if len(kept) == n: ...; kept = []`."""
+    called = [
+        call for one in ("append", "clear") for call in flow.calls_named(one) if names.chain(call.func) == [*name, one]
+    ]
+    if not any(names.last(call.func) == "append" and call.lineno < test.lineno for call in called):
+        return False
+    if any(names.last(call.func) == "clear" and flow.statement(call) in block for call in called):
+        return True
+    begun = (_written(store, block, flow) for store in flow.targets.get(".".join(name), ()))
+    return any(isinstance(one, ast.List) and not one.elts for one in begun)
+
+
+def _written(store: ast.AST, block: tuple[ast.stmt, ...], flow: Flow) -> ast.expr | None:
+    """What a statement of a block assigns to a target: `0` of `seen = 0` and of `seen, total = 0, None`."""
+    parent = flow.parents.get(store)
+    made = flow.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
+    if not isinstance(made, ast.Assign) or made not in block:
+        return None
+    if isinstance(parent, ast.Tuple):
+        both = isinstance(made.value, ast.Tuple) and len(made.value.elts) == len(parent.elts)
+        return made.value.elts[parent.elts.index(store)] if both else None
+    return made.value
 
 
 def evaluates(test: ast.expr, true: bool) -> bool:
@@ -884,13 +906,18 @@ def _named(test: ast.expr, true: bool) -> Meaning:
     if isinstance(test, ast.Call):
         if isinstance(test.func, ast.Attribute) and test.func.attr in ("is_compiling", "is_scripting", "is_tracing"):
             return ""
-        return "throttled" if true and _throttle_word(test) else ""
+        return "throttled" if true and (_throttle_word(test) or _asks_for_debugging(test)) else ""
     parts = names.chain(test)
-    if parts is None:
+    if parts is None or parts == ["__debug__"]:
         return ""
     if parts[-1] in _WEAK:
         return "weak" if true else ""
     return "throttled" if true and _throttle_word(test) else ""
+
+
+def _asks_for_debugging(call: ast.Call) -> bool:
+    """`logger.isEnabledFor(logging.DEBUG)`"""
+    return names.last(call.func) == "isEnabledFor" and bool(call.args) and names.last(call.args[0]) == "DEBUG"
 
 
 def _iterated(name: ast.Name, flow: Flow) -> ast.expr | None:

@@ -50,7 +50,9 @@ _TAKEN = [
     for word in (*_ASKING, b"int", b"float", b"bool", b"range", b"randperm")
 ] + [regex(_BEHIND % (word, word, rb"[a-z_]\w* [<>=!]=? ")) for word in _ASKING]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`, `if i < t`; each begins with a word, by which a search is quick"""
-_COMPARED_NAME = [regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?([a-z_]\w*) [<>=!]=? -?[\d.]" % (word, word)) for word in _ASKING]
+_COMPARED_NAME = [
+    regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?([a-z_]\w*) [<>=!]=? -?[\d.]" % (word, word)) for word in _ASKING
+]
 """`if t == 0`"""
 _BUFFERS = [
     *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in (b"int", b"float", b"bool")),
