@@ -38,16 +38,16 @@ _OF_ROW = regex(rb"\[([a-z_]\w{0,60})\[\w{1,60}\]\]")
 _INVERTED = regex(rb"""~([a-z_]\w{0,60}(?:\.\w{1,60}){0,4}(?:\[["']\w{1,60}["']\])?)""")
 """`~kept`, `~batch["kept"]`"""
 _BY_LIST = regex(
-    rb"\[(?<=[\w)\]]\[)(?:[:.]{1,3}, ?){0,4}(?:\[[\w, -]{1,60}\]|(?:range|(?:np|numpy|torch)\.(?:arange|randperm))\()"
+    rb"\[(?<=[\w)\]]\[)(?:(?:[:.]{1,3}|None), ?){0,4}(?:\[[\w, -]{1,60}\]|(?:range|(?:np|numpy|torch)\.(?:arange|randperm))\()"
 )
-"""`x[[2, 1, 0]]`, `x[:, [0]]`, `x[range(n), labels]`, `x[torch.randperm(n)]`"""
+"""`x[[2, 1, 0]]`, `x[None, :, [0]]`, `x[range(n), labels]`, `x[torch.randperm(n)]`"""
 _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
 """`x[:t]`, `x[i, : lengths[i]]`"""
 _ASKING = (b"if", b"while", b"assert", b"and", b"or")
 _BEHIND = rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?%s([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]"
 _TAKEN = [
     regex(_BEHIND % (word, word, rb"(?:-?[\d.]+ [<>]=? )?"))
-    for word in (*_ASKING, b"int", b"float", b"bool", b"range", b"randperm")
+    for word in (*_ASKING, b"int", b"float", b"bool", b"range", b"randperm", b"max", b"min")
 ] + [regex(_BEHIND % (word, word, rb"[a-z_]\w* [<>=!]=? ")) for word in _ASKING]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`, `if i < t`; each begins with a word, by which a search is quick"""
 _COMPARED_NAME = [
@@ -75,11 +75,13 @@ _ATTRIBUTES = regex(rb"[A-Za-z_]\w*(?![\w.])")
 """The names of a sum, of dotted ones the last."""
 _ASSIGNED = regex(rb" = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 """What is assigned: the rest of the line, with the next one where a call begins at its end."""
-_TARGET = regex(rb"[ \t]*(?:[\w.]+, )*(?:\w*\.)*(\w+)")
+_TARGET = regex(rb"[ \t]*(?:[\w.]+, )*[\w.]+")
+_BOUND_NAMES = regex(rb"(\w+)(?:, |$)")
+"""The names, or attributes, of one or several targets."""
 _CALLED_MASK = regex(rb"mask|valid|keep|kept|inlier|flag")
 _CALLED_SCALAR = regex(rb"loss|entropy|perplexity")
 _BOOLEAN = regex(
-    rb"[=!]= |[<>]=? |~|&|\||\.bool\(|\.byte\(|torch\.bool|uint8|logical_|is(?:in|nan|inf|finite)\(|\.(?:eq|ne|gt|lt|ge|le)\("
+    rb"[=!]=|[<>]=?|~|&|\||\.bool\(|\.byte\(|torch\.bool|uint8|logical_|is(?:in|nan|inf|finite)\(|\.(?:eq|ne|gt|lt|ge|le)\("
 )
 _TYPE = regex(rb"cuda\.[A-Z]\w{2,8}Tensor")
 """`torch.cuda.FloatTensor([0])`, and `FT([0])` of a name for it"""
@@ -95,7 +97,7 @@ _SUM = regex(rb"[\w.]{1,60}(?: [-+*/%]{1,2} [\w.]{1,60}){1,8}(?=[ \t\r]*$)")
 _NAMES = 3
 """Through how many names such a mask, or an element in such a sum, is followed."""
 _ELEMENT = regex(
-    rb"\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\][ \t\r]*$"
+    rb"\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\](?: [-+*/%]{1,2} [\w.]{1,60})?[ \t\r]*$"
 )
 _TO_HOST = regex(rb"to_?(?:np|numpy|array|host|cpu)\((?!\))")
 """`to_np(model(x))`: a helper that takes a tensor to the host by its name"""
@@ -181,7 +183,7 @@ class _Part:
             start = data.rfind(b"\n", 0, match.start()) + 1
             target = _TARGET.fullmatch(data, start, match.start()) if start else None
             if target is not None:
-                found.append((target[1], match[1]))
+                found += [(name, match[1]) for name in _BOUND_NAMES.findall(target[0])]
         return found
 
 
