@@ -5,13 +5,18 @@ from collections.abc import Iterator
 
 from torchlint.facts import names, updates
 from torchlint.facts.module import Class
-from torchlint.facts.nodes import keyword_of, names_in
+from torchlint.facts.nodes import conjuncts, keyword_of, names_in, steps
+from torchlint.facts.syntax import same
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
 _OF_PARAMETERS = frozenset(("parameters", "named_parameters"))
 _NAMED = frozenset(("named_buffers",))
+_KEEPING = frozenset(("clone", "detach", "double", "float", "half", "pow", "square", "to", "type_as"))
+"""Methods that give a tensor of the size of the parameter, where it is."""
+_OF_KIND = frozenset(("torch", "isinstance"))
+"""What a condition asks with, which kind a parameter is of: `torch.is_floating_point(p)`."""
 _PARAMETERS = regex(r"(?:^|_)param(?:eter)?s$")
 
 
@@ -72,7 +77,8 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     names = names_in(loop.target)
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
-    if len(loop.body) <= 3 and any(_is_small(statement, names) for statement in loop.body):
+    body = [statement for statement in loop.body if not isinstance(statement, ast.Assert)]
+    if len(body) <= 3 and (any(_is_small(site, statement, names) for statement in body) or _remakes(site, loop, names)):
         yield site.finding(
             f"`for ... in {site.short(loop.iter)}` launches kernels for each parameter by itself on every step",
             related=site.why_hot(),
@@ -213,21 +219,68 @@ def _is_dictionary(site: Site, node: ast.expr) -> bool:
     )
 
 
-def _is_small(statement: ast.stmt, names: set[str]) -> bool:
+def _remakes(site: Site, loop: ast.For, names: set[str]) -> bool:
+    """Whether the body makes the entry of each parameter anew of what it was and of the parameter."""
+    blocks = [loop.body]
+    while blocks:
+        block = blocks.pop()
+        if any(_is_of_parameter(site, part, names) for parts in updates.remade(block, names) for part in parts):
+            return True
+        for inner in block:
+            if isinstance(inner, ast.With) or (isinstance(inner, ast.If) and _is_for_all(site, inner, names)):
+                blocks.append(inner.body)
+    return False
+
+
+def _is_of_parameter(site: Site, node: ast.expr, names: set[str]) -> bool:
+    """`p`, `p.data`, `p.detach().float()`, `state[key]`: neither a number nor a copy on the host."""
+    for part in steps(node):
+        if isinstance(part, ast.Call):
+            if not isinstance(part.func, ast.Attribute) or part.func.attr not in _KEEPING:
+                return False
+        elif isinstance(part, ast.Subscript):
+            return _root(part) in names and site.value(part).is_tensor
+        elif isinstance(part, ast.Name):
+            return part.id in names and site.value(node).is_tensor
+    return False
+
+
+def _is_for_all(site: Site, statement: ast.If, names: set[str]) -> bool:
+    """Whether a condition is about the parameter alone, such as `p.grad is not None`, or the same for all of them."""
+    test = statement.test
+    if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(test)):
+        return False  # a way for few of them
+    asked = [part for part in conjuncts(test) if not _has_entry(part, statement.body, names)]
+    read = (node for part in asked for node in ast.walk(part) if isinstance(node, ast.Name))
+    asks = {node.id for node in read if site.resolve(node) not in _OF_KIND}
+    # `if scale < 1:` asks the same for all of them.
+    once = asks.isdisjoint(names) and isinstance(test, ast.Compare) and _is_order(test)
+    return asks <= names or once
+
+
+def _has_entry(test: ast.expr, body: list[ast.stmt], names: set[str]) -> bool:
+    """`name in self.shadow`, where the body changes `self.shadow[name]`: whoever keeps a copy of a parameter has an entry."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In) or _root(test.left) not in names:
+        return False
+    return any(
+        isinstance(part, ast.Subscript) and same(part.slice, test.left) and same(part.value, test.comparators[0])
+        for statement in body
+        for part in updates.written(statement)
+    )
+
+
+def _is_small(site: Site, statement: ast.stmt, names: set[str]) -> bool:
     """An operation in place on the parameter, its data or gradient, or its norm; behind `if p.grad is not None` too."""
     if updates.from_gradient(statement) is not None:
         return False  # an optimizer written by hand, which TL706 reports
+    if isinstance(statement, ast.With):
+        return any(_is_small(site, inner, names) for inner in statement.body)
     if isinstance(statement, ast.If):
-        if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(statement.test)):
-            return False  # a way for few of them
-        asks = names_in(statement.test)
         # `name = names[key]`: what is looked up by the name is a parameter too.
         found = names | {_root(s.targets[0]) for s in statement.body if isinstance(s, ast.Assign)}
-        # `if scale < 1:` asks the same for all of them.
-        once = asks.isdisjoint(names) and isinstance(statement.test, ast.Compare) and _is_order(statement.test)
-        return (asks <= names or once) and any(_is_small(inner, found) for inner in statement.body)
+        return _is_for_all(site, statement, names) and any(_is_small(site, inner, found) for inner in statement.body)
     if isinstance(statement, ast.AugAssign):
-        return _root(statement.target) in names
+        return _root(statement.target) in names and not _counts(site, statement)
     value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
     if isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp):
         stored = statement.targets[0]  # `average.data = decay * average.data + ...`
@@ -247,6 +300,12 @@ def _is_small(statement: ast.stmt, names: set[str]) -> bool:
             break
         holder = holder.func.value  # `average.detach().mul_(decay).add_(...)`
     return ((in_place and method != "requires_grad_") or norm) and _root(holder) in names
+
+
+def _counts(site: Site, statement: ast.AugAssign) -> bool:
+    """`sizes[name] += p.numel()`"""
+    adds = isinstance(statement.target, ast.Subscript) and isinstance(statement.op, ast.Add | ast.Sub)
+    return adds and site.value(statement.value).kind == "number"
 
 
 def _is_order(test: ast.Compare) -> bool:
