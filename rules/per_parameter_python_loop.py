@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import names, updates
-from torchlint.facts.module import Class
-from torchlint.facts.nodes import conjuncts, keyword_of, names_in, steps
+from torchlint.facts.module import Class, Function
+from torchlint.facts.nodes import conjuncts, elements, given_to, keyword_of, names_in, steps
 from torchlint.facts.syntax import same
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -13,6 +13,8 @@ from torchlint.rule.lazy import regex
 _ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
 _OF_PARAMETERS = frozenset(("parameters", "named_parameters"))
 _NAMED = frozenset(("named_buffers",))
+_FEW = 3
+"""How many statements a loop has that does little else than a small operation."""
 _KEEPING = frozenset(("clone", "detach", "double", "float", "half", "pow", "square", "to", "type_as"))
 """Methods that give a tensor of the size of the parameter, where it is."""
 _OF_KIND = frozenset(("torch", "isinstance"))
@@ -29,7 +31,9 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for` loops over `parameters()`, over two of them zipped, or over a dictionary of them, on each training step, whose body
-    writes to the parameter or its gradient in place, or takes its norm: moving averages, target networks, clipping.
+    writes to the parameter or its gradient in place, takes its norm, or makes its average anew under its name,
+    `shadow[name] = decay * shadow[name] + (1 - decay) * p.data`: moving averages, target networks, clipping. The body may leave
+    that to a function of the project that does little else.
     SGD written by hand is optimizer-slow-impl (TL706).
 
     ## Why is this slow?
@@ -78,7 +82,11 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
     body = [statement for statement in loop.body if not isinstance(statement, ast.Assert)]
-    if len(body) <= 3 and (any(_is_small(site, statement, names) for statement in body) or _remakes(site, loop, names)):
+    if len(body) <= _FEW and (
+        any(_is_small(site, statement, names) for statement in body)
+        or _remakes(site, loop.body, names)
+        or _calls_little(site, body, names)
+    ):
         yield site.finding(
             f"`for ... in {site.short(loop.iter)}` launches kernels for each parameter by itself on every step",
             related=site.why_hot(),
@@ -124,7 +132,7 @@ def _over_parameters(site: Site, node: ast.expr) -> bool:
         dictionaries = all(isinstance(m, ast.Assign) and _is_dictionary(site, m.value) for m in made)
         return (bool(made) and dictionaries) or _holds_parameters(site, node) or _is_picked(site, node.id, made)
     if isinstance(node, ast.Attribute):
-        return _holds_parameters(site, node)
+        return _holds_parameters(site, node) or _is_own_dictionary(site, node)
     if isinstance(node, ast.Subscript):
         return _of_group(site, node)
     if not isinstance(node, ast.Call):
@@ -184,8 +192,18 @@ def _is_named(site: Site, node: ast.expr) -> bool:
 
 def _holds_parameters(site: Site, node: ast.expr) -> bool:
     """Whether a name or an attribute holds parameters alone: `self.params = list(model.parameters())`."""
-    elements = site.value(node).element
-    return elements is not None and elements.parameter
+    held = site.value(node).element
+    named = held.items[-1:] if held is not None and held.kind == "tuple" and held.items else ()
+    return held is not None and (held.parameter or any(one.parameter for one in named))
+
+
+def _is_own_dictionary(site: Site, node: ast.Attribute) -> bool:
+    """Whether everything that the class keeps as an attribute of its objects is a dictionary of parameters."""
+    klass = site.function.cls
+    own = isinstance(node.value, ast.Name) and node.value.id == site.function.own_name
+    stores = klass.stores.get(node.attr, ()) if klass is not None and own else ()
+    made = [method.flow.parents.get(target) for method, target in stores]
+    return bool(made) and all(isinstance(one, ast.Assign) and _is_dictionary(site, one.value) for one in made)
 
 
 def _of_group(site: Site, node: ast.Subscript) -> bool:
@@ -208,7 +226,11 @@ def _is_state(call: ast.Call) -> bool:
 
 
 def _is_dictionary(site: Site, node: ast.expr) -> bool:
-    """`dict(model.named_parameters())`, `model.state_dict()`"""
+    """`dict(model.named_parameters())`, `model.state_dict()`, `{k: v.clone() for k, v in model.state_dict().items()}`"""
+    if isinstance(node, ast.DictComp):
+        first = node.generators[0]
+        keys = first.target.elts[:1] if isinstance(first.target, ast.Tuple) else []
+        return not first.ifs and any(_is_same(key, node.key) for key in keys) and _are_entries(first.iter)
     if isinstance(node, ast.Call) and _is_state(node):
         return True
     if not isinstance(node, ast.Call) or site.resolve(node.func) != "dict" or len(node.args) != 1:
@@ -219,9 +241,59 @@ def _is_dictionary(site: Site, node: ast.expr) -> bool:
     )
 
 
-def _remakes(site: Site, loop: ast.For, names: set[str]) -> bool:
-    """Whether the body makes the entry of each parameter anew of what it was and of the parameter."""
-    blocks = [loop.body]
+def _calls_little(site: Site, body: list[ast.stmt], names: set[str]) -> bool:
+    """Whether statements give a parameter to a function that does little else than a small operation on it.
+
+    `average(name, p.data)`, `q.data = self.mixed(q.data, p.data)`.
+    """
+    names = names | {name for statement in body for name in _other_names(statement, names)}
+    for statement in body:
+        if isinstance(statement, ast.If):
+            if _is_for_all(site, statement, names) and _calls_little(site, statement.body, names):
+                return True
+            continue
+        call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
+        if not isinstance(call, ast.Call) or not any(_is_of_parameter(site, one, names) for one in given_to(call)):
+            continue
+        targets = site.project.targets(site.function, call)
+        stored = isinstance(statement, ast.Assign) and _is_data(statement.targets[0], names)
+        if len(targets) == 1 and _is_little(site, call, targets[0], names, stored=stored):
+            return True
+    return False
+
+
+def _other_names(statement: ast.stmt, names: set[str]) -> Iterator[str]:
+    """`old` and `new` of `old, new = q.data, p.data`."""
+    if isinstance(statement, ast.Assign):
+        for target, value in zip(elements(statement.targets[0]), elements(statement.value), strict=False):
+            if isinstance(target, ast.Name) and isinstance(_start(value, names), ast.Name):
+                yield target.id
+
+
+def _is_little(site: Site, call: ast.Call, called: Function, names: set[str], *, stored: bool) -> bool:
+    """Whether a function of a few statements writes to a parameter, or its entry, or gives the sum that is stored in it."""
+    body = called.node.body
+    if isinstance(body, ast.expr) or len(body) > _FEW + 1:
+        return False
+    handed = {name: given for name in called.positions if (given := called.argument(call, name)) is not None}
+    keys = {name for name, given in handed.items() if isinstance(given, ast.Name) and given.id in names}
+    own = {name for name, given in handed.items() if _is_of_parameter(site, given, names)}
+    sums = [one.value for one in body if isinstance(one, ast.Return) and isinstance(one.value, ast.BinOp)]
+    return (
+        (stored and any(not own.isdisjoint(names_in(one)) for one in sums))
+        or any(_start(part, own) is not None for parts in updates.remade(body, keys) for part in parts)
+        or any(_is_small(site.at(called, one), one, own) for one in body)
+    )
+
+
+def _is_data(node: ast.expr, names: set[str]) -> bool:
+    """`average.data`, `p.grad`"""
+    return isinstance(node, ast.Attribute) and node.attr in ("data", "grad") and _root(node) in names
+
+
+def _remakes(site: Site, body: list[ast.stmt], names: set[str]) -> bool:
+    """Whether statements make the entry of each parameter anew of what it was and of the parameter."""
+    blocks = [body]
     while blocks:
         block = blocks.pop()
         if any(_is_of_parameter(site, part, names) for parts in updates.remade(block, names) for part in parts):
@@ -234,15 +306,19 @@ def _remakes(site: Site, loop: ast.For, names: set[str]) -> bool:
 
 def _is_of_parameter(site: Site, node: ast.expr, names: set[str]) -> bool:
     """`p`, `p.data`, `p.detach().float()`, `state[key]`: neither a number nor a copy on the host."""
+    start = _start(node, names)
+    return start is not None and site.value(start if isinstance(start, ast.Subscript) else node).is_tensor
+
+
+def _start(node: ast.expr, names: set[str]) -> ast.expr | None:
+    """The name, or the entry of one of the names, whose tensor an expression gives as large as it is; None where it gives another."""
     for part in steps(node):
         if isinstance(part, ast.Call):
             if not isinstance(part.func, ast.Attribute) or part.func.attr not in _KEEPING:
-                return False
-        elif isinstance(part, ast.Subscript):
-            return _root(part) in names and site.value(part).is_tensor
-        elif isinstance(part, ast.Name):
-            return part.id in names and site.value(node).is_tensor
-    return False
+                return None
+        elif isinstance(part, ast.Name | ast.Subscript):
+            return part if _root(part) in names else None
+    return None
 
 
 def _is_for_all(site: Site, statement: ast.If, names: set[str]) -> bool:
@@ -269,6 +345,16 @@ def _has_entry(test: ast.expr, body: list[ast.stmt], names: set[str]) -> bool:
     )
 
 
+def _are_entries(node: ast.expr) -> bool:
+    """`model.state_dict().items()`, `model.named_parameters()`"""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    holder = node.func.value
+    return node.func.attr == "named_parameters" or (
+        node.func.attr == "items" and isinstance(holder, ast.Call) and _is_state(holder)
+    )
+
+
 def _is_small(site: Site, statement: ast.stmt, names: set[str]) -> bool:
     """An operation in place on the parameter, its data or gradient, or its norm; behind `if p.grad is not None` too."""
     if updates.from_gradient(statement) is not None:
@@ -283,8 +369,7 @@ def _is_small(site: Site, statement: ast.stmt, names: set[str]) -> bool:
         return _root(statement.target) in names and not _counts(site, statement)
     value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
     if isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp):
-        stored = statement.targets[0]  # `average.data = decay * average.data + ...`
-        return isinstance(stored, ast.Attribute) and stored.attr in ("data", "grad") and _root(stored) in names
+        return _is_data(statement.targets[0], names)  # `average.data = decay * average.data + ...`
     if isinstance(value, ast.Call) and isinstance(statement, ast.Expr):
         out = keyword_of(value, "out")
         if out is not None:
