@@ -181,19 +181,18 @@ def _inherited(site: Site) -> str:
 
 def _arguments(site: Site, name: str) -> Iterator[Finding]:
     func = site.text(site.call.func)
-    for given in site.call.keywords:
-        entry = KEYWORDS.get(name, {}).get(given.arg or "")
+    for entry, given in _given(site, name):
+        value = given.value if isinstance(given, ast.keyword) else given
         if (
-            entry is not None
-            and (warned := _warned(site, entry.name)) is not None
-            and not is_constant(given.value, None)
-            and not _is_default(site, entry, given.value)
+            (warned := _warned(site, entry.name)) is not None
+            and not is_constant(_written(site, value), None)
+            and not _is_default(site, entry, value)
             and not syntax.has_twin(site.flow, site.call, entry.successor or entry.rename)
         ):
             yield site.finding(
-                f"`{given.arg}` of `{func}` is deprecated{since(warned, site.name)} and warns; use {entry.instead}",
+                f"`{entry.keyword}` of `{func}` is deprecated{since(warned, site.name)} and warns; use {entry.instead}",
                 at=given,
-                told=Argument(entry, given),
+                told=Argument(entry, given if isinstance(given, ast.keyword) else None),
             )
     missing = REQUIRED.get(name)
     if missing is None or site.spread or site.argument(missing.keyword, missing.position) is not None:
@@ -207,10 +206,29 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         yield site.finding(message, told=Argument(missing))
 
 
+def _given(site: Site, name: str) -> Iterator[tuple[Keyword, ast.keyword | ast.expr]]:
+    """The deprecated arguments that a call gives, by their names, or at their places: `NLLLoss(weight, size_average)`."""
+    entries = KEYWORDS.get(name, {})
+    for given in site.call.keywords:
+        if given.arg in entries:
+            yield entries[given.arg], given
+    if site.name == ".__init__()":
+        return
+    for entry in entries.values():
+        at = site.argument("", entry.position)
+        if at is not None:
+            yield entry, at
+
+
 def _is_default(site: Site, entry: Keyword, given: ast.expr) -> bool:
     """Whether an argument is the value that torch does not warn of, as it stands there or as a parameter has it by default."""
-    node = site.function.defaults.get(given.id) if isinstance(given, ast.Name) else given
+    node = _written(site, given)
     return entry.unwarned is not None and isinstance(node, ast.Constant) and node.value == entry.unwarned
+
+
+def _written(site: Site, given: ast.expr) -> ast.expr | None:
+    """An argument as it stands there, or what a parameter is by default."""
+    return site.function.defaults.get(given.id) if isinstance(given, ast.Name) else given
 
 
 def _number_first(site: Site, roles: Given) -> Iterator[Finding]:

@@ -254,6 +254,8 @@ class Keyword(NamedTuple):
     """The value that torch does not warn of, its default."""
     successor: str = ""
     """The keyword that takes its place with other values."""
+    position: int = -1
+    """Where calls give it without its name; -1 where nobody does."""
 
     @property
     def name(self) -> str:
@@ -261,12 +263,28 @@ class Keyword(NamedTuple):
         return f"{self.function}({self.keyword})"
 
 
-_LOSSES = """l1_loss mse_loss cross_entropy nll_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits
-    smooth_l1_loss poisson_nll_loss hinge_embedding_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss
-    multilabel_soft_margin_loss cosine_embedding_loss multi_margin_loss triplet_margin_loss""".split()
-_LOSS_CLASSES = """L1Loss MSELoss CrossEntropyLoss NLLLoss KLDivLoss BCELoss BCEWithLogitsLoss SmoothL1Loss PoissonNLLLoss
-    HingeEmbeddingLoss MarginRankingLoss MultiLabelMarginLoss SoftMarginLoss MultiLabelSoftMarginLoss
-    CosineEmbeddingLoss MultiMarginLoss TripletMarginLoss""".split()
+_WEIGHED = """binary_cross_entropy binary_cross_entropy_with_logits hinge_embedding_loss
+    multilabel_soft_margin_loss""".split()
+_PLAIN = "l1_loss mse_loss kl_div smooth_l1_loss multilabel_margin_loss soft_margin_loss".split()
+_WEIGHED_CLASSES = """BCELoss BCEWithLogitsLoss HingeEmbeddingLoss MarginRankingLoss MultiLabelSoftMarginLoss
+    CosineEmbeddingLoss""".split()
+_PLAIN_CLASSES = "L1Loss MSELoss KLDivLoss SmoothL1Loss MultiLabelMarginLoss SoftMarginLoss".split()
+_LOSSES: dict[str, tuple[int, int]] = {
+    "functional.triplet_margin_loss": (7, 8),
+    "functional.multi_margin_loss": (5, 6),
+    "functional.poisson_nll_loss": (4, 6),
+    **dict.fromkeys((f"functional.{name}" for name in ("margin_ranking_loss", "cosine_embedding_loss")), (4, 5)),
+    **dict.fromkeys((f"functional.{name}" for name in ("cross_entropy", "nll_loss")), (3, 5)),
+    **dict.fromkeys((f"functional.{name}" for name in _WEIGHED), (3, 4)),
+    **dict.fromkeys((f"functional.{name}" for name in _PLAIN), (2, 3)),
+    "TripletMarginLoss": (4, 5),
+    "MultiMarginLoss": (3, 4),
+    "PoissonNLLLoss": (2, 4),
+    **dict.fromkeys(("CrossEntropyLoss", "NLLLoss"), (1, 3)),
+    **dict.fromkeys(_WEIGHED_CLASSES, (1, 2)),
+    **dict.fromkeys(_PLAIN_CLASSES, (0, 1)),
+}
+"""The losses of `torch.nn`, with the places of `size_average` and `reduce`, read from the signatures of torch 2.13."""
 _SCHEDULERS = """LambdaLR MultiplicativeLR StepLR MultiStepLR ConstantLR LinearLR ExponentialLR SequentialLR PolynomialLR
     CosineAnnealingLR ReduceLROnPlateau CyclicLR CosineAnnealingWarmRestarts OneCycleLR""".split()
 
@@ -291,8 +309,11 @@ _WEIGHTS = "`weights=`, which takes one of the model's `..._Weights`, or None"
 _TURNS = ("RandomRotation", "RandomAffine", "functional.rotate", "functional.affine")
 _AUX = "`return_aux=AuxRequest(lse=True)`"
 _ARGUMENTS = (
-    *(Keyword(f"torch.nn.functional.{loss}", k, _REDUCTION) for loss in _LOSSES for k in REDUCTIONS),
-    *(Keyword(f"torch.nn.{loss}", k, _REDUCTION) for loss in _LOSS_CLASSES for k in REDUCTIONS),
+    *(
+        Keyword(f"torch.nn.{loss}", keyword, _REDUCTION, position=position)
+        for loss, positions in _LOSSES.items()
+        for keyword, position in zip(REDUCTIONS, positions, strict=True)
+    ),
     *(Keyword(f"torch.optim.lr_scheduler.{scheduler}", "verbose", _RATE) for scheduler in _SCHEDULERS),
     Keyword("torch.nn.Hardtanh", "min_value", "`min_val`", rename="min_val"),
     Keyword("torch.nn.Hardtanh", "max_value", "`max_val`", rename="max_val"),
