@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import api_table
-from torchlint.facts.deprecated_table import NAMES, NON_BLOCKING, Keyword
+from torchlint.facts.deprecated_table import NAMES, NON_BLOCKING, TOOK_ASYNC, Keyword
 from torchlint.facts.told import Argument
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, call_node, older_torch, operand, substituted
@@ -16,7 +16,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         text = f"next({operand(site, site.part('x'), Place.ARGUMENT)})"
         return Fix("Use `next`", (site.tree.replace(site.node, text),), "unsafe", "the program raised before")
     if site.name.startswith("."):
-        return _renamed(site)
+        return _renamed(site) if site.name[1:].removesuffix("()") in TOOK_ASYNC else None
     if isinstance(finding.told, Argument):
         keyword, given = finding.told
         return _without_keyword(site, keyword, given) if isinstance(keyword, Keyword) and given is not None else None

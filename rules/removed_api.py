@@ -4,7 +4,16 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import api_table, class_users, syntax
-from torchlint.facts.deprecated_table import KEYWORDS, LOADER_NEXT, NAMES, NON_BLOCKING, REQUIRED, TOOK_ASYNC, since
+from torchlint.facts.deprecated_table import (
+    KEYWORDS,
+    LOADER_NEXT,
+    METHODS,
+    NAMES,
+    NON_BLOCKING,
+    REQUIRED,
+    TOOK_ASYNC,
+    since,
+)
 from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -25,7 +34,7 @@ _LOADER = "torch.utils.data.DataLoader"
         *(f"{name}(...)" for name in (*KEYWORDS, *REQUIRED)),
         "$x.data[0]",
         "$x.next()",
-        *(f"$x.{name}(...)" for name in TOOK_ASYNC),
+        *(f"$x.{name}(...)" for name in (*TOOK_ASYNC, *METHODS)),
         "class $class($here := torch.autograd.Function, ...): ...",
     ],
     severity="error",
@@ -38,9 +47,9 @@ def removed_api(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Looks names and arguments up in a table of what is gone: `torch.solve`, `torch.symeig`, `torch.rfft`,
-    `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and others;
-    of torchvision `transforms.Scale`, `range=` of `save_image` and `make_grid`, `resample=`, `model_urls`. A call of
+    Looks names and arguments up in a table of what is gone: `torch.solve`, `torch.symeig`, `torch.rfft`, also as methods of
+    tensors, `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and
+    others; of torchvision `transforms.Scale`, `range=` of `save_image` and `make_grid`, `resample=`, `model_urls`. A call of
     `torch.stft` without `return_complex` counts as well, and `batches.next()` of what `iter` gives for a `DataLoader`.
     Which versions have it is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
     Also `loss.data[0]` of what is known to be a single value, which was its number before torch 0.4, and `x.cuda(async=True)`,
@@ -99,7 +108,8 @@ def removed_api(site: Site) -> Iterator[Finding]:
         yield from _next(site)
         return
     if site.name.startswith("."):
-        yield from _async(site)
+        method = site.name[1:].removesuffix("()")
+        yield from _of_tensor(site, method) if method in METHODS else _async(site)
         return
     if site.name.endswith("()"):
         yield from _arguments(site, site.name.removesuffix("()"))
@@ -141,6 +151,15 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
                 at=given,
                 told=Argument(entry, given),
             )
+
+
+def _of_tensor(site: Site, method: str) -> Iterator[Finding]:
+    """`a.symeig()` of a tensor: objects of other classes have methods such as `solve`, too."""
+    entry = NAMES[f"torch.{method}"]
+    if site.receiver.kind != "tensor" or not site.receiver.proven or site.receiver.other_kinds:
+        return
+    if (gone := _gone(site, entry.name)) is not None:
+        yield site.finding(f"`{site.short(site.call.func)}` is gone{since(gone)}; use {entry.instead}")
 
 
 def _async(site: Site) -> Iterator[Finding]:

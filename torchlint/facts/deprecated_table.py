@@ -238,6 +238,9 @@ _ENTRIES = (
 )
 NAMES = {entry.name: entry for entry in _ENTRIES}
 """Names that some torch warns of, does not have any more, or refuses to call."""
+METHODS = """btrifact btrisolve eig gels gesv irfft lstsq matrix_rank potrf potri potrs pstrf rfft solve symeig
+    trtrs""".split()
+"""Functions of torch that are gone, which tensors had as methods, up to the same versions."""
 
 
 class Keyword(NamedTuple):
