@@ -78,9 +78,9 @@ def scaler_mismatch(site: Site) -> Iterator[Finding]:
             yield site.finding(
                 f"`{site.short()}` scales for a range that bfloat16 does not lack, and waits for the device on every step"
             )
-    elif site.hot is not None and not site.grad_off and _is_half(site) and not site.source.holds(_SCALES):
+    elif site.hot is not None and not site.grad_off and _is_half(site) and _entered(site):
         backward = next((call for call, _ in syntax.method_calls(site.flow, "backward")), None)
-        if backward is not None and not backward.args and _entered(site):
+        if backward is not None and not backward.args and not site.code_holds(_SCALES):
             yield site.finding(
                 f"`{site.short()}` computes in float16, and no `GradScaler` keeps the gradients from becoming zero",
                 related=(site.related(site.function, backward, "the gradients are computed here"),),

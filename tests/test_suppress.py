@@ -12,7 +12,7 @@ import pytest
 from torchlint.fix.apply import apply
 from torchlint.text.finding import Finding
 from torchlint.text.source import Source
-from torchlint.text.suppress import Suppressions
+from torchlint.text.suppress import Suppressions, without_prose
 
 KNOWN = {"TL101": "item-in-step", "TL102": "print-in-step", "TL201": "data-parallel", "TL205": "pin-memory"}
 
@@ -260,3 +260,9 @@ def test_skip_file_silences_a_whole_file() -> None:
     suppressions = Suppressions.of(Source.of("x.py", b"# torchlint: skip-file\nloss.item()\n"))
 
     assert ["ignore-file"] == [directive.kind for directive in suppressions.directives]
+
+
+def test_code_is_what_is_no_comment_and_no_docstring() -> None:
+    text = b'"""A\nscaler."""\nx = """a\nscaler"""\n"b"  # scaler\ndef f():\n    r\'\'\'Scales.\'\'\'\n    return """s"""\n'
+
+    assert without_prose(text) == b'\nx = """a\nscaler"""\n"b"  \ndef f():\n    r\n    return """s"""\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -34,7 +35,7 @@ from ..settings.config import Settings
 from ..system.cached import cached_property
 from ..text.finding import Finding, Fix, Related, Severity
 from ..text.source import Source, SourceError
-from ..text.suppress import without_comments
+from ..text.suppress import without_comments, without_prose
 from ..text.tree import HEADED, NoNode, Tree
 from ..torch_api.version import Range, Version, oldest_in_use
 from .analysis import Analysis
@@ -244,6 +245,10 @@ class Site:
         node = node if node is not None else self.target
         start, end = self._span(node)
         return self.module.text.data[start:end].decode()
+
+    def code_holds(self, pattern: re.Pattern[bytes]) -> bool:
+        """Whether a pattern is in the code of the file, and not in its comments and docstrings alone."""
+        return self.source.holds(pattern) and pattern.search(without_prose(self.source.data)) is not None
 
     def short(self, node: ast.AST | None = None, limit: int = 40) -> str:
         """The source text on one line, cut in the middle where it is long, with nothing that ends a message's backticks."""

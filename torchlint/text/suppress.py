@@ -46,6 +46,18 @@ def without_comments(data: bytes) -> bytes:
     return _COMMENT_OR_STRING.sub(lambda match: b"" if match["comment"] is not None else match[0], data)
 
 
+def without_prose(data: bytes) -> bytes:
+    """The text of a program without its comments, and without strings of several lines that begin a line, as docstrings do."""
+    return _COMMENT_OR_STRING.sub(lambda match: b"" if _is_prose(data, match) else match[0], data)
+
+
+def _is_prose(data: bytes, match: re.Match[bytes]) -> bool:
+    if match["comment"] is not None:
+        return True
+    line = data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+    return match[0][:3] in (b'"""', b"'''") and not line.strip(b" \trRuU")
+
+
 def lets(line: str, code: str) -> bool:
     """Whether a `# noqa` of a line silences a code of another tool."""
     found = map(_codes, _NOQA.finditer(line.encode(errors="replace")))
