@@ -18,7 +18,7 @@ from torchlint.facts import (
 )
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import Loop, contains
-from torchlint.facts.frozen import freezes_itself, is_frozen, is_frozen_by
+from torchlint.facts.frozen import freezes_itself, is_frozen, is_frozen_by, is_made_frozen
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import given_to, steps
 from torchlint.facts.trainable import model_of, runs_trainable
@@ -105,7 +105,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where no parameter and no input requires a gradient nothing is recorded: `model(x).numpy()` raises where something is, and functions that mention `requires_grad` are
-    not reported, nor are models whose constructor takes the gradients from all parameters, and functions that take gradients of inputs, such
+    not reported, nor are models whose constructor, or the function that makes them, takes the gradients from all parameters, and functions that take gradients of inputs, such
     as attacks and attribution methods.
     A model whose `forward` takes gradients itself (normals, forces, an unrolled optimizer) needs autograd, and one of which nothing is
     known may be such a one where the project has them.
@@ -212,7 +212,9 @@ def _frozen(site: Site, call: ast.Call) -> bool:
         model = model.value
     if isinstance(model, ast.Attribute) and is_frozen_by(site, site.value(model.value), model.attr):
         return True
-    return is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model))
+    if is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model)):
+        return True
+    return is_made_frozen(site, model)
 
 
 # After `model.eval()`

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..system.regex import regex
 from .flow import Loop
 from .module import Function
 from .names import chain
-from .nodes import is_constant
+from .nodes import is_constant, root_of, truth
 from .place import Place
+from .syntax import given_to_target, own_attribute
 from .values import Value
 
 _SETS = r"requires_grad(?:_\w*)?(?:\((?!\s*(?:True\s*)?\))|\s*=(?!=|\s*True\b))"
@@ -21,12 +22,19 @@ _NAMES_GRAD = regex(rb"requires_grad")
 _ALL = r"freeze(?:_all|_?params|_?parameters|_?weights|_?model|_?module)?\("
 """What is called so freezes all of a model."""
 _FREEZES = regex(rb"\b" + _ALL.encode())
+_DETACHES = regex(rb"\.detach_\(")
+"""In place, and of a parameter, it turns the gradients off."""
+_TAKES_GRAD = regex(rb"\.detach_\(|requires_grad")
+_FALSE = ast.Constant(False)
+_DEPTH = 3
+_MOST = 20
+"""Of more callers none is asked."""
 
 
 def is_frozen(place: Place, name: str) -> bool:
     """Whether the file, or a class that the method's class inherits from, freezes the parameters of a model of that name."""
     source, klass = place.function.module.source, place.function.cls
-    speaks = source.holds(b"requires_grad") or source.holds(_FREEZES)
+    speaks = source.holds(b"requires_grad") or source.holds(_FREEZES) or source.holds(_DETACHES)
     if speaks and source.fact(f"frozen {name}", lambda read: _freezes(read.text, name)):
         return True
     bases = itertools.islice(place.project.ancestry(klass), 1, None) if klass is not None else ()
@@ -44,7 +52,7 @@ def freezes_itself(model: Value) -> bool:
     `for p in self.parameters(): p.requires_grad = trainable`, of a parameter that is False by default and that nobody gives.
     """
     made = model.class_.methods.get("__init__") if model.class_ is not None else None
-    if made is None or not made.says(_NAMES_GRAD):
+    if made is None or not made.says(_TAKES_GRAD):
         return False
     by = model.made_by if isinstance(model.made_by, ast.Call) else None
     own = [made.own_name]
@@ -57,8 +65,77 @@ def freezes_itself(model: Value) -> bool:
     return any(_is_off(made, one, by) for one in given)
 
 
+def is_made_frozen(place: Place, model: ast.expr) -> bool:
+    """Whether all calls that make a model freeze it: `create_model(ema=True)`, which detaches the parameters where `ema` is given."""
+    return bool(place.project.any_holds(_TAKES_GRAD.pattern)) and _makes_frozen(place, place.function, model, _DEPTH)
+
+
+def _makes_frozen(place: Place, function: Function, model: ast.expr, depth: int) -> bool:
+    """Whether an expression of a function is a model that was made frozen, by whatever way it came."""
+    if isinstance(model, ast.Call):
+        targets = place.project.targets(function, model)
+        return len(targets) == 1 and _gives_frozen(targets[0], model)
+    if depth == 0:
+        return False
+    stores: Iterable[tuple[Function, ast.expr]]
+    kept = own_attribute(function, model)
+    if kept is not None and function.cls is not None:
+        stores = function.cls.stores.get(kept, ())
+    elif isinstance(model, ast.Name):
+        scope = next((one for one in function.scopes if one.binds(model.id)), function.module.body)
+        stores = [(scope, store) for store in scope.flow.stores.get(model.id, ())]
+        if not stores and model.id in scope.positions:
+            return _are_given_frozen(place, scope, model.id, depth - 1)
+    else:
+        return False
+    made = [(one, given_to_target(one.flow, store)) for one, store in stores]
+    first = [(one, given) for one, given in made if not _passes_on(given, model)]
+    return bool(first) and all(
+        given is not None and _makes_frozen(place, one, given, depth - 1) for one, given in first
+    )
+
+
+def _are_given_frozen(place: Place, function: Function, name: str, depth: int) -> bool:
+    """Whether all calls of a function give a parameter a model that was made frozen."""
+    sites = place.project.call_sites(function, _MOST) or ()
+    handed = [(one.function, function.argument(one.call, name)) for one in sites]
+    return bool(handed) and all(
+        given is not None and _makes_frozen(place, caller, given, depth) for caller, given in handed
+    )
+
+
+def _passes_on(given: ast.expr | None, model: ast.expr) -> bool:
+    """`teacher.cuda()`, `DataParallel(teacher)` of a model that is kept as `teacher`."""
+    if not isinstance(given, ast.Call):
+        return False
+    owner = given.func.value if isinstance(given.func, ast.Attribute) else None
+    return chain(model) in [chain(one) for one in (owner, *given.args[:1]) if one is not None]
+
+
+def _gives_frozen(maker: Function, call: ast.Call) -> bool:
+    """Whether a function freezes all parameters of what it returns, where conditions ask for what the call gives."""
+
+    def says(part: ast.expr) -> bool | None:
+        if not isinstance(part, ast.Name) or part.id not in maker.positions or part.id in maker.flow.stores:
+            return None
+        given = maker.argument(call, part.id) or maker.defaults.get(part.id)
+        return bool(given.value) if isinstance(given, ast.Constant) else None
+
+    if not maker.says(_TAKES_GRAD):
+        return False
+    returned = {root_of(node.value) for node in maker.flow.nodes if isinstance(node, ast.Return) and node.value}
+    names = {node.id if node is not None else "" for node in returned}
+    if len(names) != 1:
+        return False
+    return any(
+        is_constant(_given_all(loop, [*names]), False)
+        and all(truth(guard.test, says) is guard.true for guard in maker.flow.guards(loop))
+        for loop in maker.own_loops
+    )
+
+
 def _given_all(loop: Loop, own: list[str]) -> ast.expr | None:
-    """What a loop over all parameters of an object sets `requires_grad` of each to."""
+    """What a loop over all parameters of an object sets `requires_grad` of each to; False where it detaches each in place."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
         return None
     if chain(loop.iter.func) != [*own, "parameters"]:
@@ -69,6 +146,8 @@ def _given_all(loop: Loop, own: list[str]) -> ast.expr | None:
         call = one.value if isinstance(one, ast.Expr) else None
         if isinstance(call, ast.Call) and chain(call.func) == [loop.target.id, "requires_grad_"] and call.args:
             return call.args[0]
+        if isinstance(call, ast.Call) and chain(call.func) == [loop.target.id, "detach_"]:
+            return _FALSE
     return None
 
 
@@ -90,9 +169,19 @@ def _freezes(text: str, name: str) -> bool:
     given = re.compile(rf"requires_grad\w*\((?=[^\n]*\b{name}\b)[^\n]*\b(True|False)\b")
     if re.search(rf"\b{_ALL}[^\n]*\b{name}\b|\b{name}\.{_ALL}", text) and not re.search(rf"\b{name}\.un_?freeze", text):
         return True
+    detached = re.compile(
+        rf"^[ \t]*for (\w+) in [^\n]*\b{name}\.(?:module\.)?parameters\(\):\s*\1\.detach_\(", re.MULTILINE
+    )
+    if any(not _is_behind_test(text, match.start()) for match in detached.finditer(text)):
+        return True
     lines = list(_around_grad(text))
     told = {match[1] for line in lines for match in given.finditer(line)}
     return told == {"False"} or any(map(frozen.search, lines))
+
+
+def _is_behind_test(text: str, at: int) -> bool:
+    """Whether the line above a place is a condition."""
+    return text[:at].rstrip().rpartition("\n")[2].lstrip().startswith(("if ", "elif ", "else:"))
 
 
 def _around_grad(text: str) -> Iterator[str]:
