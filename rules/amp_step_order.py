@@ -5,10 +5,16 @@ from collections.abc import Iterator
 
 from torchlint.facts import names, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
-from torchlint.facts.nodes import is_constant
+from torchlint.facts.module import Function
+from torchlint.facts.nodes import argument_of, is_constant
+from torchlint.facts.values import Value
 from torchlint.rule import Finding, Related, Site, plain, rule
+from torchlint.rule.lazy import regex
 
 _CLIPS = {"torch.nn.utils.clip_grad_norm_()", "torch.nn.utils.clip_grad_value_()"}
+_OTHER_UNSCALES = regex(rb"unscale(?!_\()|(?<!\.)unscale_")
+"""What unscales in a way of its own, or hands that on."""
+_NOTHING = frozenset(("contextlib.nullcontext",))
 _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"))
 
 
@@ -29,9 +35,9 @@ def amp_step_order(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds in a function that calls `scaler.scale(loss).backward()`:
-    gradients that are clipped before `scaler.unscale_(optimizer)`, `optimizer.step()` in place of
-    `scaler.step(optimizer)`, and a step without `scaler.update()` anywhere in the file.
-    It also finds `.backward()` inside `with torch.autocast(...)`, as a warning.
+    gradients that are clipped before `scaler.unscale_(optimizer)`, also where the file unscales those of another optimizer,
+    `optimizer.step()` in place of `scaler.step(optimizer)`, and a step without `scaler.update()` anywhere in the file.
+    It also finds `.backward()` inside `with torch.autocast(...)`, or inside of what is one by its name (`with self.ctx:`), as a warning.
 
     ## Why is this slow?
 
@@ -133,13 +139,44 @@ def _is_scaler(site: Site, node: ast.expr) -> bool:
 
 
 def _clip(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
-    unscaled = any(True for _ in syntax.method_calls(site.flow, "unscale_"))
-    if not unscaled and not site.source.holds(b"unscale"):
+    if not site.source.holds(b"unscale") or _is_of_other(site, scaler):
         yield site.finding(
             f"`{site.short()}` clips gradients that are still multiplied by the scale of `{site.text(scaler)}`; "
             f"call `{site.text(scaler)}.unscale_(optimizer)` first",
             related=related,
         )
+
+
+def _is_of_other(site: Site, scaler: ast.expr) -> bool:
+    """Whether all that is unscaled in the file are gradients of other optimizers than the one that takes what is clipped."""
+    if site.code_holds(_OTHER_UNSCALES):
+        return False
+    own = _stepped(site, scaler)
+    unscaled = [
+        site.project.value(function, call.args[0])
+        for function in site.module.functions
+        for call, _ in syntax.method_calls(function.flow, "unscale_")
+        if len(call.args) == 1
+    ]
+    return own is not None and all(_is_made(one) and one.made_by is not own.made_by for one in unscaled)
+
+
+def _stepped(site: Site, scaler: ast.expr) -> Value | None:
+    """The optimizer that the scaler steps behind the place, made of what is clipped: `Adam(net.parameters())`, `clip_grad_norm_(net.parameters(), 1)`."""
+    clipped = site.argument("parameters", 0)
+    for call, receiver in syntax.method_calls(site.flow, "step"):
+        if call.lineno < site.call.lineno or not syntax.same(receiver, scaler) or len(call.args) != 1:
+            continue
+        optimizer = site.value(call.args[0])
+        made = optimizer.made_by if _is_made(optimizer) else None
+        if isinstance(made, ast.Call) and syntax.same(argument_of(made, "params", 0), clipped):
+            return optimizer
+    return None
+
+
+def _is_made(value: Value) -> bool:
+    """Whether it is known which call has made an optimizer."""
+    return value.kind == "optimizer" and value.proven and isinstance(value.made_by, ast.Call)
 
 
 def _step(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
@@ -181,13 +218,34 @@ def _backward(site: Site) -> Iterator[Finding]:
     if site.role == "test":  # may well be what is tested
         return
     for context in site.flow.contexts(site.target):
-        if isinstance(context, ast.Call) and site.resolve(context.func) in _AUTOCASTS and not _disabled(context):
+        if _is_autocast(site, context):
             yield site.finding(
                 f"`{site.short()}` runs under autocast; only the forward pass and the loss belong there",
                 severity="warning",
                 related=(site.related(site.function, context, "entered here"),),
             )
             return
+
+
+def _is_autocast(site: Site, context: ast.expr) -> bool:
+    """Whether what is entered is autocast, as it stands there or under a name, unless it is nothing at all."""
+    found = set(_ways(site, site.function, context))
+    return True in found and False not in found
+
+
+def _ways(site: Site, function: Function, context: ast.expr) -> Iterator[bool | None]:
+    """For each expression that makes what is entered: True for autocast, None for a context that does nothing, False for others."""
+    if isinstance(context, ast.IfExp):
+        yield from _ways(site, function, context.body)
+        yield from _ways(site, function, context.orelse)
+    elif isinstance(context, ast.Call):
+        name = site.project.resolve(function, context.func)
+        yield None if name in _NOTHING else name in _AUTOCASTS and not _disabled(context)
+    else:
+        stores = syntax.stores_of(function, context)
+        for one, store in stores:
+            made = syntax.given_to_target(one.flow, store)
+            yield from _ways(site, one, made) if isinstance(made, ast.Call | ast.IfExp) else (False,)
 
 
 def _disabled(context: ast.Call) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..system.regex import regex
 from .flow import Loop
@@ -13,7 +13,7 @@ from .module import Function
 from .names import chain
 from .nodes import is_constant, root_of, truth
 from .place import Place
-from .syntax import given_to_target, own_attribute
+from .syntax import given_to_target, scope_of, stores_of
 from .values import Value
 
 _SETS = r"requires_grad(?:_\w*)?(?:\((?!\s*(?:True\s*)?\))|\s*=(?!=|\s*True\b))"
@@ -77,17 +77,10 @@ def _makes_frozen(place: Place, function: Function, model: ast.expr, depth: int)
         return len(targets) == 1 and _gives_frozen(targets[0], model)
     if depth == 0:
         return False
-    stores: Iterable[tuple[Function, ast.expr]]
-    kept = own_attribute(function, model)
-    if kept is not None and function.cls is not None:
-        stores = function.cls.stores.get(kept, ())
-    elif isinstance(model, ast.Name):
-        scope = next((one for one in function.scopes if one.binds(model.id)), function.module.body)
-        stores = [(scope, store) for store in scope.flow.stores.get(model.id, ())]
-        if not stores and model.id in scope.positions:
-            return _are_given_frozen(place, scope, model.id, depth - 1)
-    else:
-        return False
+    stores = stores_of(function, model)
+    scope = scope_of(function, model.id) if isinstance(model, ast.Name) else function
+    if not stores and isinstance(model, ast.Name) and model.id in scope.positions:
+        return _are_given_frozen(place, scope, model.id, depth - 1)
     made = [(one, given_to_target(one.flow, store)) for one, store in stores]
     first = [(one, given) for one, given in made if not _passes_on(given, model)]
     return bool(first) and all(

@@ -9,7 +9,7 @@ from typing import Protocol
 from .bindings import Assigned, Before, Binding, Declared, Defined, Joined, Part, Reach
 from .module import Class, Function, key_of
 from .nodes import none_test, spreads, without_not
-from .syntax import given_to_target, own_attribute
+from .syntax import given_to_target, own_attribute, scope_of
 from .values import Value
 
 _MOST = 40
@@ -47,13 +47,7 @@ def is_handed(function: Function, maker: ast.expr) -> bool:
     kept = own_attribute(function, maker)
     if kept is not None:
         return function.cls is not None and kept in function.cls.stores
-    return isinstance(maker, ast.Name) and _scope(function, maker.id) is not function.module.body
-
-
-def _scope(function: Function, name: str) -> Function:
-    """The function that a name belongs to; the body of the module for its own, imports and builtins."""
-    body = function.module.body
-    return next((one for one in function.scopes if one is not body and one.binds(name)), body)
+    return isinstance(maker, ast.Name) and scope_of(function, maker.id) is not function.module.body
 
 
 class Makers:
@@ -119,7 +113,7 @@ class Makers:
             yield from self._bound(function, binding)
         elif kept is not None:
             yield from self._kept(function, kept)
-        elif isinstance(node, ast.Name) and (scope := _scope(function, node.id)) is not function.module.body:
+        elif isinstance(node, ast.Name) and (scope := scope_of(function, node.id)) is not function.module.body:
             is_given = node.id in scope.positions and (scope is function or node.id not in scope.flow.stores)
             yield from self._once(scope, node.id, self._passed(scope, node.id)) if is_given else (False,)
         else:

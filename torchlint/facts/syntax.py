@@ -125,6 +125,22 @@ def own_attribute(function: Function, node: ast.expr | None) -> str | None:
     return node.attr if node.value.id == function.own_name else None
 
 
+def stores_of(function: Function, node: ast.expr) -> list[tuple[Function, ast.expr]]:
+    """Where a name of a function, or of one around it, or an attribute of its object is bound by assignment, with the function that does."""
+    kept = own_attribute(function, node)
+    if kept is not None and function.cls is not None:
+        return [*function.cls.stores.get(kept, ())]
+    if not isinstance(node, ast.Name):
+        return []
+    scope = scope_of(function, node.id)
+    return [(scope, store) for store in scope.flow.stores.get(node.id, ())]
+
+
+def scope_of(function: Function, name: str) -> Function:
+    """The function that a name belongs to, its own or one around it; the body of the module for others."""
+    return next((one for one in function.scopes if one.binds(name)), function.module.body)
+
+
 def own_uses(klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
     """Where the methods of a class read `self.name`."""
     return kept(klass, "own_uses", lambda: _find_own_uses(klass)).get(name, [])
