@@ -13,7 +13,7 @@ else:
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    if not site.name.startswith("torch.optim."):
+    if not site.name.startswith(("torch.optim.", "functools.")):
         return None  # an update by hand, or the optimizer of another library, which has other defaults
     call = call_node(site)
     if all(keyword.arg not in ("foreach", "fused") for keyword in site.call.keywords):

@@ -24,6 +24,7 @@ _OF_TRANSFORMERS = (
 @rule(
     "TL706",
     shape=[f"torch.optim.{name}({given})" for name in _OPTIMIZERS for given in ("..., foreach=False", "...")]
+    + [f"functools.partial(torch.optim.{name}, ..., foreach=False)" for name in _OPTIMIZERS]
     + [f"{name}(...)" for name in _OF_TRANSFORMERS]
     + ["$x.grad"],
     severity="info",
@@ -42,7 +43,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds optimizers of torch with the literal `foreach=False`, or with `fused=False`, beside it or alone, and updates written by hand:
+    Finds optimizers of torch with the literal `foreach=False` (that `functools.partial` gives, too), or with `fused=False`, beside it or alone, and updates written by hand:
     a loop over `parameters()` on each training step that adds the gradient to each, `p.data.add_(p.grad, alpha=-lr)`.
     Also the `AdamW` that transformers had until 2025, and `BertAdam` before it, which are such loops.
     In preview also `Adam` and `AdamW` without `fused=True`, in programs that use CUDA and ask for a torch that has it;
@@ -123,7 +124,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
 def _trains_elsewhere(site: Site) -> bool:
     """Whether a file that makes an optimizer names no device, but what it imports to train does: `Trainer(model, optimizer).fit()`."""
-    return site.name.startswith("torch.optim.") and any(
+    return site.name.startswith(("torch.optim.", "functools.")) and any(
         one.source.mentions(b"backward(") and site.analysis.context.accelerator(one)
         for one in site.project.imports_of(site.module)
     )
