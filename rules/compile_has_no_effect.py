@@ -3,7 +3,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import uses
+from torchlint.facts.flow import contains
 from torchlint.facts.module import Class, Function
+from torchlint.facts.nodes import names_in
 from torchlint.rule import Finding, Site, rule
 
 # Methods that neither run the compiled code nor are meant to.
@@ -29,7 +32,7 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
     """torch.compile is called, but what it compiles never runs.
 
     ## What it does
-    Finds four ways to lose a compiled module: the result of `torch.compile(...)` is thrown away; the class of the module has no `forward`; the module that comes back is used only through other methods, such as `compiled.generate(x)`; after `module.compile()` only `module.forward(x)` is called.
+    Finds five ways to lose a compiled module: the result of `torch.compile(...)` is thrown away, or bound to a name that nothing reads, such as that of a loop over a list, which keeps its elements; the class of the module has no `forward`; the module that comes back is used only through other methods, such as `compiled.generate(x)`; after `module.compile()` only `module.forward(x)` is called.
 
     ## Why is this slow?
     `torch.compile(module)` leaves the module alone and gives a wrapper, and only calling the wrapper runs compiled code.
@@ -85,8 +88,34 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
             yield site.finding(
                 f"The result of `{site.short()}` is thrown away: `{site.short(site.part('thrown'))}` itself is not compiled."
             )
+    elif _is_unread(site):
+        bound = site.short(site.part("bound"))
+        yield site.finding(
+            f"The result of `{site.short()}` is bound to `{bound}`, which nothing reads behind it: it never runs."
+        )
     else:
         yield from _through_methods(site)
+
+
+def _is_unread(site: Site) -> bool:
+    """Whether a compiled module has a name that nobody reads: `for block in blocks: block = torch.compile(block)`.
+
+    Of what stands outside of functions only what the loop binds again is known to be no name for others.
+    """
+    bound, statement = site.part("bound"), site.statement
+    if not isinstance(bound, ast.Name) or not isinstance(statement, ast.Assign) or statement.value is not site.call:
+        return False
+    if site.role == "test" or len(statement.targets) > 1 or bound.id in site.flow.globals:
+        return False
+    if any(isinstance(parent, ast.ClassDef) for _, parent in site.flow.upwards(site.call)):
+        return False
+    loop = site.loop()
+    again = isinstance(loop, ast.For) and bound.id in names_in(loop.target)
+    if not again and (loop is not None or site.function is site.module.body):
+        return False
+    others = (one for one in _readers(site, bound.id) if one is not site.function)
+    reads = uses.readers(site.function, bound.id, site.call)
+    return all(contains(site.call, read) for read in reads) and not any(bound.id in one.flow.loads for one in others)
 
 
 def _through_methods(site: Site) -> Iterator[Finding]:
@@ -100,10 +129,10 @@ def _through_methods(site: Site) -> Iterator[Finding]:
     if not isinstance(bound, ast.Name) or value.kind != "module" or value.class_ is None:
         return
     name = bound.id
-    uses = _uses(site, name)
-    if uses is None:
+    methods = _uses(site, name)
+    if methods is None:
         return
-    called = [method for method in uses if method not in _NEUTRAL]
+    called = [method for method in methods if method not in _NEUTRAL]
     klass = value.class_
     if called and all(m != "forward" and site.project.method(klass, m) is not None for m in called):
         yield site.finding(
@@ -138,8 +167,8 @@ def _in_place(site: Site) -> Iterator[Finding]:
     if site.project.has_own(site.receiver, "compile"):
         return
     name = module.id
-    uses = _uses(site, name)
-    if uses is not None and "forward" in uses and {"forward", *_NEUTRAL}.issuperset(uses):
+    methods = _uses(site, name)
+    if methods is not None and "forward" in methods and {"forward", *_NEUTRAL}.issuperset(methods):
         yield site.finding(
             f"`{site.short()}` compiles the call of `{name}`, but only `{name}.forward()` is called, which goes around it."
         )
