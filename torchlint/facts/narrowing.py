@@ -55,6 +55,8 @@ def left(value: Value, asked: Value) -> Value:
     """A value where it is not what was asked for."""
     if not asked or asked.kind == "instance" or asked.parameter:
         return value
+    if asked.kind == "tensor" and value.kind == "tensor" and value.from_loader and "batch" in value.other_kinds:
+        return batch_held(replace(value, other_kinds=value.other_kinds - {"batch"}))
     if asked.kind == "tensor" and value.kind in ("tensor", "unknown"):
         # Sure to be something else, whatever the rest of the function does with it.
         return Unknown(PROVEN)

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..facts import left_on_host, names, syntax, type_tested
-from ..facts.batches import held
+from ..facts import handed_down, left_on_host, names, syntax, type_tested
+from ..facts.batches import batch_tensor, held
 from ..facts.chosen import Choice
 from ..facts.common_names import MODEL_NAME
 from ..facts.evaluate import evaluator
@@ -28,6 +28,7 @@ from ..facts.values import (
     Tuple,
     Value,
     constant,
+    join,
     join_all,
     replace,
     tensor,
@@ -144,7 +145,11 @@ class Project(Definitions):
         """What the callers in the project pass for a parameter, where they agree."""
         given: dict[bool, list[tuple[CallSite, Value]]] = {True: [], False: []}
         most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_GIVERS
-        for site in self._givers(function, most):
+        sites = self._givers(function, most)
+        batch = self._batch_walked(sites, function, name)
+        if batch is not None:
+            return batch
+        for site in sites:
             value = self._passed(site, function, name)
             if value is not None:
                 given[self._tries(site)].append((site, value))
@@ -175,6 +180,19 @@ class Project(Definitions):
             if not self._tries(site) and (value := self._passed(site, function, name)) is not None
         ]
         return self._joined(given) if given else None
+
+    def _batch_walked(self, sites: Sequence[CallSite], function: Function, name: str) -> Value | None:
+        """A loader's batch, or a part of it, where a function that calls itself with the parts is given one; None elsewhere."""
+        own = [site for site in sites if site.function is function]
+        if not own or len(own) == len(sites):
+            return None
+        parts = [function.argument(site.given or site.call, name) for site in own]
+        if not all(part is not None and handed_down.is_part(function, part, name) for part in parts):
+            return None
+        whole = self.passed((site for site in sites if site.function is not function), function, name)
+        if whole is None or whole.kind != "batch" or not whole.from_loader:
+            return None
+        return join(whole, batch_tensor(whole))
 
     def _givers(self, function: Function, most: int) -> Sequence[CallSite]:
         """The calls of a function, by another name where there is none by its own; nothing where they are too many."""
