@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from .evaluator import World
 from .module import Class
 from .place import Place
-from .values import Value
+from .values import ClassValue, Instance, Value
 
 _PLAIN = frozenset(("object", "abc.ABC", "typing.Generic", "typing.Protocol"))
 """Bases that give a class no `pin_memory`, nor make it a list or a dictionary, whose parts torch pins."""
@@ -30,6 +31,8 @@ def is_never_pinned(place: Place, collate: ast.expr, dataset: Value) -> bool:
     if given.kind == "instance":
         calls = [place.project.method(klass, "__call__") for klass in given.any_class]
     batches = [place.project.returns(call) for call in calls if call is not None]
+    if isinstance(given, ClassValue) and given.class_ is not None:
+        batches = [Instance(class_=given.class_)]  # `collate_fn=Batch`
     parts = [part for batch in batches for part in _parts(batch)]
     return any(_is_handed_on(place, part) for part in parts) and not any(map(_is_pinned, parts))
 
@@ -63,14 +66,14 @@ def _is_handed_on(place: Place, part: Value) -> bool:
     """Whether torch pins nothing of an array or an object."""
     if part.kind == "ndarray":
         return True
-    return part.kind == "instance" and bool(part.any_class) and all(_is_plain(place, one) for one in part.any_class)
-
-
-def _is_plain(place: Place, klass: Class) -> bool:
-    """Whether the objects of a class, and of those that inherit from it, have no `pin_memory` and are no list or dictionary."""
-    project = place.project
-    plain = all(
-        project.has_plain_bases(one, _PLAIN) and one.methods.keys().isdisjoint(_ANSWERS)
-        for one in project.ancestry(klass)
+    return (
+        part.kind == "instance" and bool(part.any_class) and all(is_plain(place.project, one) for one in part.any_class)
     )
-    return plain and not project.of_heirs(klass, "pin_memory")
+
+
+def is_plain(world: World, klass: Class) -> bool:
+    """Whether the objects of a class, and of those that inherit from it, have no `pin_memory` and are no list or dictionary."""
+    plain = all(
+        world.has_plain_bases(one, _PLAIN) and one.methods.keys().isdisjoint(_ANSWERS) for one in world.ancestry(klass)
+    )
+    return plain and not world.of_heirs(klass, "pin_memory")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from . import batches, names
 from .argparse_defaults import argparse_defaults
 from .arguments import Arguments
+from .collation import is_plain
 from .evaluator import Evaluator
 from .module import Class, Function
 from .nodes import keyword_of, spreads
@@ -30,10 +31,22 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     owner = given.class_ if given.kind == "instance" else None
     collate = values.world.method(owner, "__call__") if owner is not None else given.function
     made = values.world.returns(collate) if collate is not None and loader.element is not None else UNKNOWN
+    batch = given.class_ if given.kind == "class" else made.class_ if made.kind == "instance" else None
+    if loader.pinned and batch is not None and _stays_unpinned(values, batch):
+        return batches.made_loader(loader, False)
     parts = tuple(one if _is_host_data(one) else UNKNOWN for one in made.items or ())
     if made.kind != "tuple" or not any(parts) or loader.element is None or loader.element.kind != "batch":
         return loader
     return replace(loader, element=replace(loader.element, parts=parts))
+
+
+def _stays_unpinned(values: Evaluator, batch: Class) -> bool:
+    """Whether a loader hands on objects of a class as they are, and no class of the file pins its tensors itself."""
+    return is_plain(values.world, batch) and not any(
+        method.flow.calls_named("pin_memory")
+        for klass in values.world.ancestry(batch)
+        for method in klass.methods.values()
+    )
 
 
 def where_samples_are(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
