@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import names, syntax
+from torchlint.facts import guards, names, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
-from torchlint.facts.flow import Loop
+from torchlint.facts.flow import Guard, Loop
 from torchlint.facts.module import Function
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -21,14 +21,15 @@ _WRAPPERS = frozenset(
 )
 _WRAPS = regex(rb"DistributedDataParallel|FullyShardedDataParallel|fully_shard|\bDDP\b|\bFSDP\b")
 _MAKES = regex(rb"_(?:model|net|network)s?\(")
-_HANDLED = regex(
-    rb"no_sync|require_backward_grad_sync|set_requires_gradient_sync|set_is_last_backward|no_backward_sync|\.accumulate\("
-    rb"|[Aa]ccelerator\b|\bfabric\b|lightning|deepspeed"
-)
+_SWITCHES = rb"no_sync|require_backward_grad_sync|set_requires_gradient_sync|set_is_last_backward|no_backward_sync"
+_LEAVES_OUT = regex(_SWITCHES)
+_HANDLED = regex(_SWITCHES + rb"|\.accumulate\(|[Aa]ccelerator\b|\bfabric\b|lightning|deepspeed")
 _WRAPPER_NAME = regex(
     r"DDP|FSDP|wrap|parallel|distribute|^(?:build|construct|create|get|init|load|make|prepare|setup)_(?:\w+_)?(?:model|net|network)s?$"
 )
 """What functions are called that may wrap a model, or make one that is wrapped: `build_model(cfg)`."""
+_CALLERS = 16
+"""Where more places call something, nobody looks whether one of them leaves exchanges out."""
 _ACCUMULATION = regex(r"accum", re.IGNORECASE)
 
 
@@ -48,6 +49,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
 
     Finds `.backward()` in a loop whose optimizer steps once in several iterations only, in a file that wraps its model in
     `DistributedDataParallel` or FSDP, by itself or by a function of the project (`build_model(cfg)`), and never says that a backward pass shall not synchronise.
+    Where another function or class of the file does, it counts for one that wraps its own model only if that calls it, or is called by it.
     Of `if accumulation_steps > 1: ... else: ...` each branch is looked at by itself.
 
     ## Why is this slow?
@@ -92,7 +94,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html#torch.nn.parallel.DistributedDataParallel.no_sync
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
-    if site.hot is None or site.source.holds(_HANDLED) or not _wraps(site):
+    if site.hot is None or not _wraps(site):
         return
     loops = site.flow.loops(site.target)
     if not loops:
@@ -104,12 +106,37 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
         if outermost in site.flow.loops(call) and _steps(site, call, receiver) and _may_follow(site, call)
     ]
     thinned = steps and all(_thinned(site, step, loop) for step in steps) and not _zeroed_each_time(site, loop)
-    if thinned and not _left_out(site):
+    if thinned and not _left_out(site) and (not site.source.holds(_HANDLED) or _is_apart(site)):
         yield site.finding(
             f"`{site.short()}` exchanges the gradients of all processes on every micro-step, though the optimizer steps "
             "once in several; put the others under `no_sync()`",
             related=(site.related(site.function, steps[0], "the optimizer steps here"),),
         )
+
+
+def _is_apart(site: Site) -> bool:
+    """Whether a function, or a class, wraps its model by itself, and nothing that it calls, or that calls it, leaves exchanges out."""
+    outer = site.function
+    while outer.parent is not None and outer.parent is not outer.module.body:
+        outer = outer.parent
+    if outer is site.module.body:
+        return False
+    own = [outer]
+    if outer.cls is not None:
+        own = [method for klass in site.project.ancestry(outer.cls) for method in klass.methods.values()]
+    if any(map(_handles, own)) or not any(_wraps_in(site, one, 0) for one in own):
+        return False
+    sites = site.project.call_sites(outer, _CALLERS)
+    if sites is None or any(_switches(one.function, one.call) for one in sites):
+        return False
+    return not any(_handles(target) for call in outer.flow.calls for target in site.project.targets(outer, call))
+
+
+def _switches(caller: Function, call: ast.Call) -> bool:
+    """Whether a caller speaks of leaving exchanges out; at the top of a file only what it enters around the call counts."""
+    if caller is not caller.module.body:
+        return caller.says(_LEAVES_OUT)
+    return any(caller.module.says(context, _LEAVES_OUT) for context in caller.flow.contexts(call))
 
 
 def _left_out(site: Site) -> bool:
@@ -164,7 +191,10 @@ def _thinned(site: Site, step: ast.Call, loop: Loop) -> bool:
         return (
             bool(around) and bool(loops) and loops[0] is around[0] and _counts(site, loop) and step.lineno > loop.lineno
         )
-    return any(_gates(site, test) for test in _own_tests(site, step, loop))
+    return any(
+        _gates(site, guard.test) or guards.begins_again(guard, site.flow, site.value)
+        for guard in _own_guards(site, step, loop)
+    )
 
 
 def _counts(site: Site, loop: Loop) -> bool:
@@ -195,15 +225,19 @@ def _zeroed_each_time(site: Site, loop: Loop) -> bool:
     for call, _ in syntax.method_calls(site.flow, "zero_grad"):
         if loop not in site.flow.loops(call) or not _may_follow(site, call):
             continue
-        if not any(_own_tests(site, call, loop)):
+        if not any(_own_guards(site, call, loop)):
             return True
     return False
 
 
-def _own_tests(site: Site, call: ast.Call, loop: Loop) -> Iterator[ast.expr]:
+def _own_guards(site: Site, call: ast.Call, loop: Loop) -> Iterator[Guard]:
     """What must hold for a call beyond what holds for the backward pass: the turn of one of two models says nothing."""
     both = {guard.test for guard in site.flow.guards(site.target, loop)}
-    return (guard.test for guard in site.flow.guards(call, loop) if guard.true and guard.test not in both)
+    return (
+        guard
+        for guard in site.flow.guards(call, loop)
+        if guard.test not in both and (guard.true or guards.begins_again(guard, site.flow, site.value))
+    )
 
 
 def _may_follow(site: Site, call: ast.Call) -> bool:

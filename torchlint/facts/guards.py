@@ -105,7 +105,7 @@ def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
         return ""
     if versions.outdated(guard.test, guard.true, flow) or _warns(guard):
         return "cold"
-    if _begins_again(guard, flow, value_of):
+    if begins_again(guard, flow, value_of):
         return "throttled"
     return _Reading(flow, value_of).test(_going_on(guard, flow), guard.true)
 
@@ -150,45 +150,59 @@ def _says_numbers(call: ast.Call) -> bool:
     return not all(isinstance(given, ast.Constant) for given in call.args)
 
 
-def _begins_again(guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
-    """`self.seen += 1; if self.seen >= self.period: self.seen = 0; ...`, or a list that is emptied when it is full: once a period."""
+def begins_again(guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
+    """`self.seen += 1; if self.seen >= self.period: self.seen = 0; ...`, `if seen < period: continue; seen = 0`: once a period.
+
+    So is a list that is emptied when it is full.
+    """
     test = guard.test
-    if not (guard.true and guard.block and isinstance(test, ast.Compare) and len(test.ops) == 1):
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
         return False
-    if not isinstance(test.ops[0], ast.GtE | ast.Gt | ast.Eq) or _small(test.comparators[0], value_of):
+    reached = (ast.GtE, ast.Gt, ast.Eq) if guard.true else (ast.Lt, ast.LtE, ast.NotEq)
+    if not isinstance(test.ops[0], reached) or _small(test.comparators[0], value_of):
         return False
     filled = measured(test.left)
     if filled is not None:
-        return _is_emptied(names.chain(filled) or [], guard.block, test, flow)
+        return _is_emptied(names.chain(filled) or [], guard, flow)
     counter = names.chain(test.left)
     stores = flow.targets.get(".".join(counter), ()) if counter is not None else ()
     counted = any(isinstance(flow.parents.get(store), ast.AugAssign) and store.lineno < test.lineno for store in stores)
-    return counted and any(is_constant(_written(store, guard.block, flow), 0) for store in stores)
+    return counted and any(is_constant(_written(store, guard, flow), 0) for store in stores)
 
 
-def _is_emptied(name: list[str], block: tuple[ast.stmt, ...], test: ast.expr, flow: Flow) -> bool:
+def _is_emptied(name: list[str], guard: Guard, flow: Flow) -> bool:
     """Whether a list that was added to in front of a condition is emptied behind it: `kept.append(x); if len(kept) == n: ...; kept = []`."""
     called = [
         call for one in ("append", "clear") for call in flow.calls_named(one) if names.chain(call.func) == [*name, one]
     ]
-    if not any(names.last(call.func) == "append" and call.lineno < test.lineno for call in called):
+    if not any(names.last(call.func) == "append" and call.lineno < guard.test.lineno for call in called):
         return False
-    if any(names.last(call.func) == "clear" and flow.statement(call) in block for call in called):
+    if any(names.last(call.func) == "clear" and _is_opened(guard, flow.statement(call), flow) for call in called):
         return True
-    begun = (_written(store, block, flow) for store in flow.targets.get(".".join(name), ()))
+    begun = (_written(store, guard, flow) for store in flow.targets.get(".".join(name), ()))
     return any(isinstance(one, ast.List) and not one.elts for one in begun)
 
 
-def _written(store: ast.AST, block: tuple[ast.stmt, ...], flow: Flow) -> ast.expr | None:
-    """What a statement of a block assigns to a target: `0` of `seen = 0` and of `seen, total = 0, None`."""
+def _written(store: ast.AST, guard: Guard, flow: Flow) -> ast.expr | None:
+    """What a statement behind a condition assigns to a target: `0` of `seen = 0` and of `seen, total = 0, None`."""
     parent = flow.parents.get(store)
     made = flow.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
-    if not isinstance(made, ast.Assign) or made not in block:
+    if not isinstance(made, ast.Assign) or not _is_opened(guard, made, flow):
         return None
     if isinstance(parent, ast.Tuple):
         both = isinstance(made.value, ast.Tuple) and len(made.value.elts) == len(parent.elts)
         return made.value.elts[parent.elts.index(store)] if both else None
     return made.value
+
+
+def _is_opened(guard: Guard, statement: ast.stmt, flow: Flow) -> bool:
+    """Whether a condition leads to a statement directly: it stands in its block, or behind an earlier `if ...: continue`."""
+    if guard.block is not None:
+        return statement in guard.block
+    if not isinstance(guard.node, ast.stmt):
+        return False
+    block = flow.block(guard.node)
+    return block is not None and statement in block.index and statement.lineno > guard.node.lineno
 
 
 def evaluates(test: ast.expr, true: bool) -> bool:
