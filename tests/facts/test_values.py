@@ -927,6 +927,11 @@ def test_names_of_parameters(value_of: ValueOf, name: str, expected: str) -> Non
         ("unknown.detach()", "tensor"),
         ("unknown.to('cuda')", "unknown @accelerator"),
         ("unknown.to(a).to(b)", "unknown"),
+        (
+            "class A:\n    def __init__(self, x):\n        self.x = x.cuda()\n    def f(self):\n        self.x",
+            "unknown @accelerator",
+        ),
+        ("class A:\n    def __init__(self, x):\n        self.x = x\n    def f(self):\n        self.x", "unknown"),
         ("unknown.state_dict()", "dict?"),
         ("unknown.parameters()", "list[tensor parameter]"),
         ("unknown.prepare(model, loader)", "tuple(unknown, unknown)"),

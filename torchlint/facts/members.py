@@ -29,6 +29,7 @@ from .values import (
     Size,
     Tensor,
     Tuple,
+    Unknown,
     Value,
     join_all,
     replace,
@@ -101,6 +102,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
             return FunctionValue(function=method)
         if base.made_by is None and (methods := _of_heirs(values, base.class_, attr)):
             return join_all([FunctionValue(function=one) for one in methods])
+        if kind == "instance" and found.kind == "unknown" and found.device:
+            return Unknown(device=found.device)  # what was moved, whatever it is
     if base.class_ is None and base.classes:
         return join_all([member(values, one, attr) for one in each_class(base)])
     if attr == "dtype" and kind == "unknown":
