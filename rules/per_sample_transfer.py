@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from torchlint.facts import arguments, first_time, frequency, samples
 from torchlint.facts import host_reads as reads
-from torchlint.facts.module import Class
+from torchlint.facts.module import Class, Function
 from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
 _COLLATE = regex(rb"collate_fn[ \t]*=[ \t]*(?:\w+\.)?(\w+)")
+
+_GIVES = frozenset(("__getitem__", "__getitems__", "__iter__"))
+"""The methods by which a dataset gives samples."""
 
 
 @rule(
@@ -27,7 +30,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function given as `collate_fn`, moves to an
+    Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function or object given as `collate_fn`, moves to an
     accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
     samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; arrays and samples of a dataset that a loop within
     a step sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`, or a comprehension to join them,
@@ -172,7 +175,7 @@ def _leaves_host(site: Site) -> bool:
 def _loading(site: Site) -> str:
     """The part of data loading that the place is in; "" where it is in none."""
     function = site.function
-    gives = function.name in ("__getitem__", "__getitems__", "__iter__")
+    gives = function.name in _GIVES
     if gives and function.cls is not None and _is_dataset(site, function.cls):
         return f"`{function.name}`"
     if not site.source.holds(b"collate_fn"):
@@ -181,7 +184,28 @@ def _loading(site: Site) -> str:
         "collate_fn",
         lambda source: [name for _, names in source.in_parts("collate_fn", _COLLATE.findall) for name in names],
     )
+    if function.name == "__call__" and function.cls is not None:
+        return "`__call__`" if _collates(site, function.cls, collating) else ""
     return f"`{function.name}`" if function.name.encode() in collating else ""
+
+
+def _collates(site: Site, klass: Class, collating: Collection[bytes]) -> bool:
+    """Whether a loader of the file is given an object of a class: `collate_fn=Pad(0)`, `collate_fn=pad` behind `pad = Pad(0)`."""
+    if klass.name.encode() in collating:
+        return True
+    return any(
+        name.encode() in collating
+        for function in site.module.functions_at(site.module.lines_calling(klass.name))
+        for name in _made(function, klass)
+    )
+
+
+def _made(function: Function, klass: Class) -> Iterator[str]:
+    """The names that a function gives the objects of a class that it makes."""
+    for call in function.flow.calls_named(klass.name):
+        match function.flow.parents.get(call):
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                yield name
 
 
 def _is_dataset(site: Site, klass: Class) -> bool:
@@ -196,6 +220,4 @@ def _is_kept_in_file(site: Site) -> bool:
 
 def _is_gathered(site: Site) -> bool:
     """Whether a collate function moves what it has put together, and not each of the samples."""
-    return (
-        not site.function.name.startswith("__") and site.flow.comprehension(site.call) is None and site.loop() is None
-    )
+    return site.function.name not in _GIVES and site.flow.comprehension(site.call) is None and site.loop() is None
