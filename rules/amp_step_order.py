@@ -242,10 +242,21 @@ def _ways(site: Site, function: Function, context: ast.expr) -> Iterator[bool | 
         name = site.project.resolve(function, context.func)
         yield None if name in _NOTHING else name in _AUTOCASTS and not _disabled(context)
     else:
-        stores = syntax.stores_of(function, context)
-        for one, store in stores:
+        for one, store in syntax.stores_of(function, context):
+            if one is site.function and _excludes(site, store):
+                continue
             made = syntax.given_to_target(one.flow, store)
             yield from _ways(site, one, made) if isinstance(made, ast.Call | ast.IfExp) else (False,)
+
+
+def _excludes(site: Site, store: ast.expr) -> bool:
+    """Whether a condition keeps what is stored from the place: `if half: context = autocast()`, and the `else` of `if half:`."""
+    held = [(guard.test, guard.true) for guard in site.flow.guards(site.target)]
+    return any(
+        syntax.same(test, guard.test) and true is not guard.true
+        for guard in site.flow.guards(store)
+        for test, true in held
+    )
 
 
 def _disabled(context: ast.Call) -> bool:
