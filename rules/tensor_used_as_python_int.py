@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from torchlint.facts import frequency, logging_calls, names
 from torchlint.facts import host_reads as reads
+from torchlint.facts.bindings import Binding, Iterated, Part
 from torchlint.facts.nodes import elements, indices
 from torchlint.facts.uses import assigned
 from torchlint.facts.values import UNKNOWN
@@ -16,7 +17,9 @@ _ON_HOST = frozenset(("list", "tuple", "str", "ndarray"))
 _SCALARS = {"alpha": ("add", "sub"), "value": ("addcmul", "addcdiv")}
 """Keywords for a number of the host, by the operators that have them."""
 _LIKE = ("new_zeros", "new_ones", "new_empty", "new_full", "repeat")
-_SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "full", "randperm")
+_SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "linspace", "logspace", "full", "randperm")
+_NAMED = frozenset(("size", "fill_value", "start", "end", "steps"))
+"""Keywords of factories for numbers."""
 _SHAPING = ("view", "reshape", "expand", "narrow")
 _BOUNDED = ("clamp", "clip")
 _REDUCES = regex(rb"\.(?:a?max|a?min|sum)\(")
@@ -55,7 +58,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
-    in `range(t)`, as sizes or fill values of factories (`torch.zeros(t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), as factors that are numbers
+    in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
@@ -132,13 +135,10 @@ def _needed(site: Site) -> Iterator[ast.expr]:
     elif site.name == "torch.nn.functional.pad()":
         yield from _reduced(site, [site.argument("pad", 1)])
     elif site.name.strip(".()") in _SHAPING:
-        reduced = [*_reduced(site, site.call.args)]
-        yield from reduced if reduced and site.receiver.is_tensor else ()
+        read = [*_reduced(site, site.call.args), *_counted(site, site.call.args)]
+        yield from read if read and site.receiver.is_tensor else ()
     elif site.name.strip(".()") not in _LIKE or site.receiver.is_tensor:
-        arguments = [
-            *site.call.args,
-            *(k.value for k in site.call.keywords if k.arg in ("size", "fill_value", "end", "start")),
-        ]
+        arguments = [*site.call.args, *(k.value for k in site.call.keywords if k.arg in _NAMED)]
         for given in arguments:
             yield from elements(given)
 
@@ -171,6 +171,28 @@ def _is_reduced(site: Site, size: ast.expr, depth: int) -> bool:
             return True
         made = assigned(site.function, part) if isinstance(part, ast.Name) and depth else None
         if made is not None and _is_reduced(site, made, depth - 1):
+            return True
+    return False
+
+
+def _counted(site: Site, given: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    """The sizes that are taken out of a tensor of integers: `shapes[0][1]`, or `height` of `for height, width in shapes`."""
+    for size in (one for each in given for one in elements(each)):
+        if _is_row(site, size):
+            value = site.value(size)
+            if value.kind == "tensor" and value.integer:
+                yield size
+
+
+def _is_row(site: Site, node: ast.expr) -> bool:
+    if isinstance(node, ast.Name):
+        bound: Binding | None = site.function.bindings.reach.get(node)
+        while isinstance(bound, Part):
+            bound = bound.whole
+        return isinstance(bound, Iterated)
+    while isinstance(node, ast.Subscript):
+        node = node.value
+        if isinstance(node, ast.Name):
             return True
     return False
 
