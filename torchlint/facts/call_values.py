@@ -86,7 +86,7 @@ _ENCODED = Batch(LIKELY, device="cpu")
 _OBJECTS = frozenset(("instance", "module"))
 _LIBRARIES = frozenset(
     """torchvision timm transformers segmentation_models_pytorch monai torchaudio open_clip clip torch_geometric
-    torch_scatter torch_sparse dgl torchmeta""".split()
+    torch_scatter torch_sparse dgl torchmeta einops""".split()
 )
 """Those of whose functions `library` tells what they give."""
 _DICTIONARIES = frozenset(("OrderedDict", "defaultdict"))
@@ -265,8 +265,6 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return Dict(entries={key: one if one.kind in _STAYING else UNKNOWN for key, one in args.keywords.items()})
     if name in _OPTION_PARSERS and args.first.class_ is not None:
         return values.instance(args.first.class_, node)
-    if root in ("einops",):
-        return tensor(args.first.device, grad=args.first.grad) if args.first.kind == "tensor" else UNKNOWN
     bound = values.named(name)  # what another file of the project binds the name to
     return _of_value(values, bound, node, args, node.func) if bound.kind in ("class", "function", "module") else UNKNOWN
 

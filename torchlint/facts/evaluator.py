@@ -414,6 +414,11 @@ class Evaluator:
         """Whether the file works on graphs of PyTorch Geometric."""
         return b"torch_geometric" in self.function.module.source.data
 
+    @property
+    def on_packed(self) -> bool:
+        """Whether the file works on packed sequences."""
+        return self.function.module.source.holds(common_names.PACKS)
+
     def arguments(self, node: ast.Call) -> Arguments:
         return Arguments.of(node, self.expr)
 

@@ -8,7 +8,20 @@ from . import operator_results
 from . import torch_table as table
 from .arguments import Arguments
 from .evaluator import Evaluator
-from .values import INTEGER, UNKNOWN, Dataset, ModuleValue, Scheduler, Tuple, Value, replace, tensor
+from .values import (
+    INTEGER,
+    NDARRAY,
+    UNKNOWN,
+    Dataset,
+    Dict,
+    ModuleValue,
+    Scheduler,
+    Tuple,
+    Value,
+    replace,
+    sequence,
+    tensor,
+)
 
 _ON_HOST = tensor("cpu")
 _READ_FROM_FILES: dict[str, Value] = {
@@ -18,6 +31,8 @@ _READ_FROM_FILES: dict[str, Value] = {
     "torchvision.transforms.functional.to_tensor": _ON_HOST,
 }
 
+_SIZES = Dict(element=INTEGER)
+"""How long dimensions are, by their names."""
 _EDGES = frozenset(
     (
         "torch_geometric.utils.dense_to_sparse",
@@ -55,6 +70,20 @@ def library(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
         return ModuleValue(class_name=name, made_by=node, made_in=values.function.module)
     if ".datasets." in name or name.startswith("torchmeta.toy."):
         return Dataset(class_name=name)
+    if name.startswith("einops."):
+        return _einops(last, args.first)
     if name.startswith("transformers.") and last.startswith("get_") and last.endswith("schedule"):
         return Scheduler()
     return UNKNOWN
+
+
+def _einops(last: str, given: Value) -> Value:
+    """What a function of einops makes of what it is given first: sizes are read from its shape."""
+    if last == "parse_shape":
+        return _SIZES
+    if given.kind != "tensor":
+        return UNKNOWN
+    if last == "asnumpy":
+        return NDARRAY
+    made = tensor(given.device, grad=given.grad)
+    return sequence(made) if last == "unpack" else made

@@ -43,6 +43,8 @@ _OF_GRAPHS = frozenset(
 """The tensors that a graph of PyTorch Geometric holds."""
 _OF_DGL = frozenset(("ndata", "edata", "srcdata", "dstdata"))
 """The attributes of a graph of DGL under which its tensors are."""
+_BATCH_SIZES = replace(tensor("cpu", certainty=LIKELY), integer=True)
+"""Those of a packed sequence are on the host, wherever the sequence is."""
 _SAVED = frozenset(("saved_tensors", "saved_variables"))
 _PROPERTIES = frozenset(("property", "cached_property"))
 _MOST = 8
@@ -75,6 +77,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         return values.named(values.canonical(f"{base.class_name}.{attr}"))
     if attr in _OF_GRAPHS and not base.proven and kind in ("unknown", "tensor") and values.on_graphs:
         return tensor(base.device)
+    if attr == "batch_sizes" and kind in ("unknown", "tensor") and values.on_packed:
+        return _BATCH_SIZES
     if attr in _OF_DGL and kind in ("unknown", "tensor", "batch") and base.device:
         return Batch(LIKELY, device=base.device, from_loader=base.from_loader)
     if base.kind == "tensor":

@@ -259,6 +259,8 @@ def gives_no_tensor(method: str) -> bool:
 
 def made(result: Result, device: Device, grad: bool) -> Value:
     """A result of the table, or one item of it, as a value."""
+    if result.on_host:
+        device, grad = "cpu", False
     if result.kind == "tuple":
         items = tuple(made(item, device, grad) for item in result.items)
         named = {name: one for name, one in zip(result.names, items, strict=True) if name}

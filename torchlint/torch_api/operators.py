@@ -20,6 +20,8 @@ class Result(NamedTuple):
     names: tuple[str, ...] = ()
     """The fields of a named tuple; "" for an item without a name."""
     items: tuple[Result, ...] = ()
+    on_host: bool = False
+    """An item that is in host memory, wherever the others are."""
 
 
 class Atom(NamedTuple):
@@ -129,9 +131,13 @@ def _result(written: str | list[str]) -> Result:
     if isinstance(written, str):
         return Result(written)
     parts = [item.partition(":") for item in written]
-    return Result(
-        "tuple", tuple(name for name, _, _ in parts), tuple(Result(kind.strip() or "tensor") for _, _, kind in parts)
-    )
+    return Result("tuple", tuple(name for name, _, _ in parts), tuple(_item(kind.strip()) for _, _, kind in parts))
+
+
+def _item(written: str) -> Result:
+    """`int64`, `int64 host`; a tensor where nothing is written."""
+    kind, _, place = written.partition(" ")
+    return Result(kind or "tensor", on_host=place == "host")
 
 
 def _when(written: bool | str | list[str]) -> When:
