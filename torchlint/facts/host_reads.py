@@ -626,11 +626,17 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
     else:
         value = place.value(test)
         # What a function gives, and an attribute, may be a bool on some paths: on the others it is read.
-        if not value.is_tensor or not (value.boolean or value.scalar):
+        if not value.is_tensor or not (value.boolean or value.scalar or _is_own_buffer(place, test)):
             return
         other = {"none", "number"} if isinstance(test, ast.Call | ast.Attribute) and value.boolean else {"none"}
         if not value.other_kinds - other and device_tensor(place, test) and not _raw(place, test):
             yield test
+
+
+def _is_own_buffer(place: Place, test: ast.expr) -> bool:
+    """Whether a condition is a parameter or buffer of the module itself, whatever it was made of: it has one element, since others raise."""
+    value = place.value(test)
+    return value.parameter and not value.other_kinds and syntax.own_attribute(place.function, test) is not None
 
 
 def _tested_one_by_one(place: Place, test: ast.expr) -> ast.expr | None:

@@ -107,10 +107,11 @@ def _registered(code: Code, klass: Class, calls: Sequence[tuple[Function, ast.Ca
     if called in klass.methods and called in klass.setters:
         return join_all([_set(code, klass, *one) for one in calls])
     value = code.value(method, call.args[1]) if len(call.args) > 1 else UNKNOWN
+    left_out = frozenset(("none",)) & (value.other_kinds | {value.kind})
     if value.kind != "tensor" or not value.proven:
-        return Tensor(parameter=True)
+        return Tensor(parameter=True, other_kinds=left_out)
     device: Device = "cpu" if value.device == "cpu" and _prepares_parts(code, method) else ""
-    return Tensor(parameter=True, device=device, boolean=value.boolean, scalar=value.scalar)
+    return Tensor(parameter=True, device=device, boolean=value.boolean, scalar=value.scalar, other_kinds=left_out)
 
 
 def _set(code: Code, klass: Class, function: Function, call: ast.Call) -> Value:
