@@ -651,9 +651,13 @@ def _looks_in(place: Place, test: ast.expr) -> bool:
     """`end in tokens`: a Python bool from whether any element of a device tensor is that one."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In | ast.NotIn) or len(test.ops) > 1:
         return False
-    if place.value(test.left).kind == "str":
+    sought, within = place.value(test.left), test.comparators[0]
+    if sought.kind == "str":
         return False  # no tensor holds words: it is a dictionary, whatever else is said of it
-    held = device_tensor(place, test.comparators[0])
+    # What was sent to the device and holds numbers is a tensor: an object that is sent has names for what it holds.
+    counted = sought.kind == "number" and sought.proven and not sought.other_kinds
+    sent = counted and place.value(within).device == "accelerator"
+    held = device_tensor(place, within, LIKELY if sent else PROVEN)
     return held is not None and not place.value(held).other_kinds and not place.value(held).from_loader
 
 
