@@ -19,7 +19,7 @@ from .legacy_tensors import OF_HOST
 from .module import Function
 from .nodes import argument_of, given_to, is_constant, keyword_of, root_of, spreads
 from .place import Place
-from .sending import casts, move_of
+from .sending import OF_ELEMENTS, casts, move_of
 from .uses import assigned, assigned_on_all_ways, fellows, readers
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
@@ -31,7 +31,6 @@ _LIKE = frozenset(f"{name}_like" for name in ("zeros", "ones", "empty", "full", 
 _BETWEEN = frozenset(("long", "int", "short", "float", "double", "half", "bfloat16", "bool"))
 _BETWEEN |= frozenset("unsqueeze squeeze view reshape repeat t transpose permute expand flatten expand_as".split())
 _TURNED = frozenset(("T", "mT"))
-_OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
 _REARRANGE = frozenset(("einops.rearrange", "einops.repeat", "einops.reduce"))
 _REARRANGE |= {"torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad", "dgl.graph"}
 """What gives the elements of its first argument in another shape, or a graph with them for edges; the others are its pattern, sizes and numbers."""
@@ -260,7 +259,7 @@ def _by_numbers_alone(place: Place, value: ast.expr) -> ast.expr | None:
             value, other = (value.left, value.right) if left else (value.right, value.left)
             if not _is_number(place, other):
                 return None
-        elif isinstance(value, ast.Call) and len(value.args) == 1 and place.resolve(value.func) in _OF_ELEMENTS:
+        elif isinstance(value, ast.Call) and len(value.args) == 1 and place.resolve(value.func) in OF_ELEMENTS:
             value = value.args[0]
         else:
             return value

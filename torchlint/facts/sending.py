@@ -27,6 +27,9 @@ _BETWEEN = frozenset(
     contiguous flatten""".split()
 )
 """Methods between a constructor and its move: `torch.tensor(0).float().cuda()`."""
+OF_ELEMENTS = frozenset(f"torch.{name}" for name in ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "reciprocal"))
+_OF_ONE = OF_ELEMENTS | {"torch.autograd.Variable"}
+"""Functions of one tensor between a constructor and its move: `torch.log(torch.tensor(100.0)).cuda()`."""
 
 
 def sent_later(flow: Flow, node: ast.expr) -> bool:
@@ -158,9 +161,9 @@ def casts(place: Place, call: ast.Call) -> bool:
 
 
 def _is_part(place: Place, parent: ast.expr, node: ast.expr) -> bool:
-    """`x[None, :]`, `x / 3.0`, `Variable(x)`"""
+    """`x[None, :]`, `x / 3.0`, `torch.log(x)`, `Variable(x)`"""
     if isinstance(parent, ast.Call):
-        return place.resolve(parent.func) == "torch.autograd.Variable"
+        return parent.args[:1] == [node] and place.resolve(parent.func) in _OF_ONE
     if isinstance(parent, ast.Subscript):
         return parent.value is node and not isinstance(parent.slice, ast.Name)
     other = parent.right if isinstance(parent, ast.BinOp) and parent.left is node else None
@@ -168,11 +171,13 @@ def _is_part(place: Place, parent: ast.expr, node: ast.expr) -> bool:
 
 
 def is_constant_data(place: Place, node: ast.expr) -> bool:
-    """A number that is written out, `-math.inf`, `float("inf")`, or a list of them."""
+    """A number that is written out, `-math.inf`, `1 / 255`, `float("inf")`, or a list of them."""
     if isinstance(node, ast.List | ast.Tuple):
         return all(is_constant_data(place, element) for element in node.elts)
     if isinstance(node, ast.UnaryOp):
         return is_constant_data(place, node.operand)
+    if isinstance(node, ast.BinOp):
+        return is_constant_data(place, node.left) and is_constant_data(place, node.right)
     if isinstance(node, ast.Call):
         return place.resolve(node.func) == "float" and all(isinstance(given, ast.Constant) for given in node.args)
     return isinstance(node, ast.Constant) or place.resolve(node) in NUMBERS
