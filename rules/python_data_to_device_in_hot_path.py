@@ -13,7 +13,7 @@ from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.loop_data import collected_in, is_gathered, is_of_rows_read_back, only_grows, stays_same
 from torchlint.facts.nodes import indices, keyword_of, made_first
 from torchlint.facts.on_call import on_call
-from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, moved_next, target_of
+from torchlint.facts.sending import casts, goes_to_device, is_constant_data, move_of, moved_next, target_of
 from torchlint.facts.uses import assigned
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
@@ -24,6 +24,7 @@ _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
 _OF_DATA = _BY_DEFAULT | {"torch.from_numpy()"}
 """What makes a tensor of the host of data, whatever the rest is."""
+_MOVES = frozenset(("to", "cuda"))
 _ARRAYS = frozenset(("numpy.array", "numpy.asarray"))
 _BY_TYPE = ("$type([...])", "$type((...,))")
 """A type of the device, or one that a program chooses: `torch.cuda.LongTensor([0, 1])`."""
@@ -262,7 +263,7 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
     # What was sent to the device and has a tensor for an index is a tensor, or an object that holds some.
     there = held.kind in ("tensor", "unknown") and held.device == "accelerator"
-    if on_host and (there or (_is_of_data(site, value) and is_of_device(site, node))):
+    if on_host and (there or _is_moved(site, node.value) or (_is_of_data(site, value) and is_of_device(site, node))):
         if site.makes_on_accelerator or _is_filled_for(site, node, value) or _may_be_number(site, index):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
@@ -287,7 +288,8 @@ def _is_counted_by_loader(site: Site, index: Value) -> bool:
 def _is_moved(site: Site, held: ast.expr) -> bool:
     """Whether a name is of what was sent to the device there: `edges = edges.to(device)`."""
     made = assigned(site.function, held) if isinstance(held, ast.Name) else None
-    return isinstance(made, ast.Call) and goes_to_device(site, made)
+    moves = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _MOVES
+    return isinstance(made, ast.Call) and moves and not casts(site, made) and goes_to_device(site, made)
 
 
 def _is_of_data(site: Site, index: Value) -> bool:
