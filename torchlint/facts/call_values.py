@@ -10,6 +10,7 @@ from . import (
     calls,
     carriers,
     common_names,
+    left_on_host,
     module_calls,
     moves,
     names,
@@ -83,6 +84,8 @@ _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ENCODED = Batch(LIKELY, device="cpu")
 """The tensors that a tokenizer makes of words, by name."""
+_LEFT_ON_HOST = tensor("cpu", certainty=LIKELY)
+"""A field of an object that is moved without it."""
 _OBJECTS = frozenset(("instance", "module"))
 _LIBRARIES = frozenset(
     """torchvision timm transformers segmentation_models_pytorch monai torchaudio open_clip clip torch_geometric
@@ -417,7 +420,8 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
             base = replace(base, certainty=PROVEN, other_kinds=base.other_kinds - {"unknown"})
         return calls.tensor_method(base, attr, node, args)
     if base.kind == "batch":
-        return operations.batch_method(base, attr, args)
+        made = operations.batch_method(base, attr, args)
+        return _with_left(values, function.value, made) if made.kind == "batch" and attr in moves.MOVES else made
     if base.kind == "module":
         value = module_calls.module_method(base, attr, node, args)
         if attr in ("items", "values") and (base.entries is not None or base.class_name == "torch.nn.ModuleDict"):
@@ -469,6 +473,17 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         if methods and (value := join_all(map(values.world.returns, methods))):
             return value
     return _unknown_method(values, base, attr, callee, node, args)
+
+
+def _with_left(values: Evaluator, owner: ast.expr, moved: Batch) -> Batch:
+    """A batch that was moved; of a parameter that is annotated with a class the fields stay on the host that its own `to` leaves there."""
+    parameter = values.parameters.get(owner.id) if isinstance(owner, ast.Name) and owner not in values.reach else None
+    if parameter is None or parameter.annotation is None:
+        return moved
+    klass = promised(values, parameter.annotation).class_
+    left = left_on_host.left_fields(klass) if klass is not None else []
+    entries = {**(moved.entries or {}), **dict.fromkeys(left, _LEFT_ON_HOST)}
+    return replace(moved, entries=entries) if left else moved
 
 
 def _of_distribution(values: Evaluator, base: Value, attr: str) -> bool:

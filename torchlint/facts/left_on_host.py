@@ -1,13 +1,21 @@
-"""What stays on the host of what a function unpacks: it moves `images` of `images, lengths = batch`, and not `lengths`."""
+"""What stays on the host of what is moved by its parts: of what a function unpacks, `images, lengths = batch`, and of what a class holds."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
 
+from . import names
 from .flow import Flow
+from .module import Class, Function
+from .moves import MOVES
 from .nodes import given_to
+from .syntax import called, own_attribute
 
+_OF_OBJECTS = ("to", "cuda", "to_device")
+"""Methods that move an object."""
+_MAKES = ("replace", "_replace", "__class__", "type")
+"""What makes an object of one, and of other fields for some."""
 _ARITHMETIC = (
     ast.BinOp,
     ast.UnaryOp,
@@ -29,6 +37,49 @@ def stays(flow: Flow, call: ast.Call, given: ast.expr, is_moved: Callable[[ast.e
         return False
     others = {part.id for part in unpacked.elts if isinstance(part, ast.Name)} - {name}
     return any(_is_moved_alone(flow, other, others) and is_moved(other) for other in given_to(call))
+
+
+def left_fields(klass: Class) -> list[str]:
+    """The annotated fields of a class that its objects leave where they are when they are moved."""
+    return [name for name, made in klass.assigned.items() if isinstance(made, ast.AnnAssign) and is_left(klass, name)]
+
+
+def is_left(klass: Class, field: str) -> bool:
+    """Whether objects of a class are moved by a method of their own that names all fields that it moves, and not this one.
+
+    `def to(self, device): return replace(self, words=self.words.to(device))`
+    """
+    method = next((klass.methods[name] for name in _OF_OBJECTS if name in klass.methods), None)
+    if method is None or method.flow.calls_named("super"):
+        return False
+    loads = method.flow.loads.get(method.own_name, ())
+    moved = {name for load in loads if (name := _field_moved(method, load)) is not None}
+    return bool(moved - {field}) and all(_leaves(method, klass, load, field) for load in loads)
+
+
+def _field_moved(method: Function, load: ast.Name) -> str | None:
+    """The `x` of `self.x.to(device)`."""
+    field = method.flow.parents[load]
+    move = method.flow.parents.get(field)
+    if not isinstance(field, ast.Attribute) or not isinstance(move, ast.Attribute) or move.attr not in MOVES:
+        return None
+    return own_attribute(method, field) if called(method.flow, move) is not None else None
+
+
+def _leaves(method: Function, klass: Class, load: ast.Name, field: str) -> bool:
+    """Whether a read of the object is one of another field, or hands on this one, or all of them, as they are."""
+    whole: ast.expr = load
+    around = method.flow.parents[load]
+    if isinstance(around, ast.Attribute) and not around.attr.startswith("_"):
+        if around.attr != field:
+            return True
+        whole, around = around, method.flow.parents[around]
+    if isinstance(around, ast.keyword):
+        around = method.flow.parents[around]
+    if isinstance(around, ast.Attribute):
+        return whole is load and around.attr in _MAKES
+    is_made = isinstance(around, ast.Call) and names.last(around.func) in (*_MAKES, klass.name)
+    return is_made or (whole is load and isinstance(around, ast.Return))
 
 
 def _only_name(node: ast.expr) -> str | None:

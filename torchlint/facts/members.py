@@ -118,6 +118,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         return CUDA if kind in ("accelerator",) else DeviceValue(device=base.device)
     if kind == "device" and attr == "index":
         return INTEGER
+    if base.kind == "batch" and base.entries and attr in base.entries:
+        return base.entries[attr]
     if base.kind == "batch" and attr not in table.ATTRIBUTES_NOT_TENSOR:
         counted = attr == "batch_size" or (attr.startswith("num_") and values.on_graphs)
         return INTEGER if counted else batches.batch_tensor(base)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from ..facts import layers, names
+from ..facts import layers, left_on_host, names
 from ..facts.calls import calculated
 from ..facts.evaluator import Evaluator
 from ..facts.keyword_attributes import keeps_keywords
@@ -68,7 +68,7 @@ def stored(code: Code, klass: Class, name: str) -> Value:
         return _registered(code, klass, registering)
     statement = klass.assigned.get(name)
     if statement is not None:
-        return _given_by_name(code, klass, name, _class_level(code, klass, statement))
+        return _left_behind(klass, name, _given_by_name(code, klass, name, _class_level(code, klass, statement)))
     for base in code.bases(klass):
         value = code.inherited(base, name)
         if value:
@@ -238,6 +238,13 @@ def _given_by_name(code: Code, klass: Class, name: str, value: Value) -> Value:
         return replace(value, const=None) if given.element is not None else value
     other = given.entries.get(name)
     return value if other is None else join(value, other) if "none" in other.other_kinds else other
+
+
+def _left_behind(klass: Class, name: str, value: Value) -> Value:
+    """A field that is annotated as a tensor, and is where it was made: its object moves others to the device, and not this one."""
+    if value.kind != "tensor" or value.device or not left_on_host.is_left(klass, name):
+        return value
+    return replace(value, certainty=LIKELY, device="cpu")
 
 
 def _is_empty_dict(value: Value) -> bool:
