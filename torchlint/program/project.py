@@ -50,6 +50,8 @@ MAX_CONSTRUCTIONS = 20
 """So many scripts may make an object of one class: a trainer, with their models and criteria."""
 T = TypeVar("T")
 
+_OBJECT = frozenset(("object",))
+
 
 class Project(Definitions):
     """The files of a project, whose functions are evaluated at most once, when first asked about."""
@@ -585,6 +587,10 @@ class Project(Definitions):
         for path in self._callers(function) or ():
             yield from self.sites_in(path, function)
 
+    def _is_plain_forward(self, klass: Class, name: str) -> bool:
+        """Whether a `forward` is a method like others, which runs where it is called by its name: of a class that is no module."""
+        return name == "forward" and all(self.has_plain_bases(one, _OBJECT) for one in self.ancestry(klass))
+
     def sites_in(self, path: str, function: Function) -> list[CallSite]:
         """Where a file calls the function."""
         name = called_name(function)
@@ -630,7 +636,9 @@ class Project(Definitions):
     def _callers(self, function: Function) -> list[str] | None:
         """The files that may call the function: its own, and those that import it, its class or its module."""
         name = called_name(function)
-        if isinstance(function.node, ast.Module) or (function.cls is not None and name in GENERIC):
+        if isinstance(function.node, ast.Module):
+            return None
+        if function.cls is not None and name in GENERIC and not self._is_plain_forward(function.cls, name):
             return None
         own = function.module.path
         if function.parent is not function.module.body and function.cls is None:
