@@ -1094,6 +1094,28 @@ def test_parameters_that_are_spread(call: str, expected: tuple[str, str, str]) -
 
 
 @pytest.mark.parametrize(
+    ("parameters", "call", "expected"),
+    [
+        # A function may have a default for what is not given, or take more.
+        ("a, b, c=None", "f(*words, 1)", ("unknown", "unknown", "unknown")),
+        ("a, b, *c", "f(*words, 1)", ("unknown", "unknown", "tuple")),
+        ("a, b, c", "f(*words, *words)", ("unknown", "unknown", "unknown")),
+        ("a, b, c", "f(*words, 1, **other)", ("unknown", "unknown", "unknown")),
+        ("a, b, c", "f(*words, 1, 2, 3, 4)", ("unknown", "unknown", "unknown")),
+        # It asks for three: of what stands behind a star there are as many as are left.
+        ("a, b, c", "f(*words, 1)", ("str", "str", "number")),
+        ("a, b, c", "f([], *words, 1)", ("list", "str", "number")),
+        ("a, b, c", "f(*words, 1, c=[])", ("str", "number", "list")),
+        ("a, b, /, *, c", "f(*words, 1, c=[])", ("str", "number", "list")),
+    ],
+)
+def test_as_many_are_spread_as_are_asked_for(parameters: str, call: str, expected: tuple[str, str, str]) -> None:
+    for name, kind in zip("abc", expected, strict=True):
+        code = f"words = [str(word) for word in other]\n{call}\ndef f({parameters}):\n    {name}"
+        assert kind == value({"a.py": code}, "a.py").kind
+
+
+@pytest.mark.parametrize(
     ("field", "expected"),
     [
         ("device: str = 'cpu'", ""),

@@ -311,6 +311,18 @@ class Function:
         rest = (*positional[len(call.args) :], *own.kwonlyargs)
         return all(one.arg in self.defaults or (one.arg in written and one.arg in by_name) for one in rest)
 
+    def length_of_spread(self, call: ast.Call) -> int | None:
+        """How many arguments the one star of a call stands for: all that the parameters ask for and nothing else gives, `f(*loaders, device)`."""
+        if isinstance(self.node, ast.Module) or self.node.args.vararg is not None:
+            return None
+        named = {keyword.arg for keyword in call.keywords}
+        own = [*self.node.args.posonlyargs, *self.node.args.args][self.brings_own(call) :]
+        asked = [one.arg for one in own if one.arg not in named]
+        given = [one for one in call.args if not isinstance(one, ast.Starred)]
+        if None in named or len(call.args) - len(given) != 1 or any(name in self.defaults for name in asked):
+            return None
+        return len(asked) - len(given) if len(asked) >= len(given) else None
+
     @property
     def scopes(self) -> Iterator[Function]:
         """The function, those that it stands in, and the body of its module, innermost first."""

@@ -415,9 +415,15 @@ class Project(Definitions):
                     if fitting := [one[at] for one in lengths if at < len(one)]:
                         return join_all(fitting)  # `inputs += (mask,)` behind a condition
                 if items is None:  # as many as there are
+                    length = function.length_of_spread(call)
                     last = argument is call.args[-1] and name not in function.defaults
-                    each = self.value(site.function, argument) if last else UNKNOWN
-                    return replace(each, certainty=min(each.certainty, LIKELY)) if each else None
+                    if last or (length is not None and at < length):
+                        each = self.value(site.function, argument)
+                        return replace(each, certainty=min(each.certainty, LIKELY)) if each else None
+                    if length is None:
+                        return None
+                    at -= length
+                    continue
             elif at == 0:
                 return self.value(site.function, argument)
             count = len(items) if items is not None else 1
