@@ -8,8 +8,9 @@ from torchlint.rule.rewrite import Place, arguments, operand
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    taken = site.whole
-    assert isinstance(taken, ast.Subscript)
+    taken = site.match.whole
+    if not isinstance(taken, ast.Subscript):
+        return None
     index = taken.slice.elts[-1] if isinstance(taken.slice, ast.Tuple) else taken.slice
     rank = len(taken.slice.elts) if isinstance(taken.slice, ast.Tuple) else 1
     dim = site.argument("dim", int(site.name.startswith("torch.")))
