@@ -32,7 +32,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 
 
 def _inner(site: Site, kind: str) -> ast.Call | None:
-    """The softmax, sigmoid, exponential or sum inside."""
+    """The softmax, sigmoid, exponential or sum inside; that of a module says elsewhere what it does."""
     inner: ast.expr
     if kind == "expm1":
         inner = site.call
@@ -46,7 +46,7 @@ def _inner(site: Site, kind: str) -> ast.Call | None:
         return None
     if isinstance(inner, ast.BinOp):  # 1 + exp(x)
         inner = inner.right if isinstance(inner.left, ast.Constant) else inner.left
-    return inner if isinstance(inner, ast.Call) else None
+    return inner if isinstance(inner, ast.Call) and site.value(inner.func).kind != "module" else None
 
 
 def _operand(site: Site, call: ast.Call) -> ast.expr:

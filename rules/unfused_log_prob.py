@@ -3,8 +3,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import dtypes
+from torchlint.facts import dtypes, uses
 from torchlint.facts.told import Fused
+from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, rule
 
 _SOFTMAX = frozenset(("torch.softmax", "torch.nn.functional.softmax"))
@@ -28,7 +29,8 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `log(softmax(x))`, `log(sigmoid(x))`, `log(1 + exp(x))`, `exp(x) - 1`, `log(sum(exp(x), dim))`,
-    and `binary_cross_entropy(sigmoid(x), y)` on tensors.
+    and `binary_cross_entropy(sigmoid(x), y)` on tensors. Softmax and sigmoid may be modules (`self.softmax = nn.Softmax(dim=1)`),
+    and have a name that nothing else reads: `p = self.softmax(x)`, then `torch.log(p)`.
 
     ## Why is this slow?
 
@@ -74,9 +76,10 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     if found is not None:
         place, fused = found
         instead = fused.function.replace("torch.nn.functional.", "F.")
-        yield site.finding(
-            f"`{site.short(place)}` takes several kernels and loses digits; `{instead}` is one", at=place, told=fused
-        )
+        inner = _input(site) if site.name != "torch.exp()" else None
+        of = f" of `{site.short(_read_here(site, inner))}`" if isinstance(inner, ast.Name) else ""
+        text = f"`{site.short(place)}`{of} takes several kernels and loses digits; `{instead}` is one"
+        yield site.finding(text, at=place, told=fused)
 
 
 def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
@@ -84,12 +87,13 @@ def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
     if site.name == "torch.exp()":
         return (site.whole, Fused("torch.expm1")) if _often(site) and not dtypes.may_be_complex(site) else None
     inner = _input(site)
+    read = _read_here(site, inner)
     if site.name == "torch.nn.functional.binary_cross_entropy()":
         fused = Fused("torch.nn.functional.binary_cross_entropy_with_logits")
-        return (site.call, fused) if _is_call(site, inner, _SIGMOID, "sigmoid") else None
-    if _is_call(site, inner, _SOFTMAX, "softmax") and _has_dim(site, inner):
+        return (site.call, fused) if _is_call(site, read, _SIGMOID, "Sigmoid") else None
+    if _is_call(site, read, _SOFTMAX, "Softmax") and _has_dim(site, read):
         return site.call, Fused("torch.log_softmax")
-    if _is_call(site, inner, _SIGMOID, "sigmoid"):
+    if _is_call(site, read, _SIGMOID, "Sigmoid"):
         return site.call, Fused("torch.nn.functional.logsigmoid")
     if _is_sum_of_exp(site, inner):
         return site.call, Fused("torch.logsumexp")
@@ -117,20 +121,40 @@ def _is_one(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and not isinstance(node.value, bool) and node.value == 1
 
 
-def _is_call(site: Site, node: ast.expr | None, functions: frozenset[str], method: str) -> bool:
-    """A call of one of the functions, or of the method of a tensor."""
+def _read_here(site: Site, node: ast.expr | None) -> ast.expr | None:
+    """What a name was assigned that nothing else reads; any other expression itself."""
+    if not isinstance(node, ast.Name) or any(node.id in one.flow.loads for one in site.function.nested.values()):
+        return node
+    given = uses.assigned(site.function, node)
+    return given if given is not None and uses.only_reader(site.function, node.id, given) is node else node
+
+
+def _is_call(site: Site, node: ast.expr | None, functions: frozenset[str], module: str) -> bool:
+    """A call of one of the functions, of the method of a tensor, or of a module of torch that does the same."""
     if not isinstance(node, ast.Call):
         return False
     if site.resolve(node.func) in functions:
         return bool(node.args)
-    return isinstance(node.func, ast.Attribute) and node.func.attr == method and site.value(node.func.value).is_tensor
+    method = node.func if isinstance(node.func, ast.Attribute) and node.func.attr == module.lower() else None
+    return (method is not None and site.value(method.value).is_tensor) or _module(site, node, module) is not None
+
+
+def _module(site: Site, call: ast.Call, name: str) -> Value | None:
+    """The module of torch that a call runs, where it is one of this name."""
+    value = site.value(call.func)
+    is_it = value.kind == "module" and value.class_name == f"torch.nn.{name}" and not value.other_kinds
+    return value if is_it and len(call.args) == 1 else None
 
 
 def _has_dim(site: Site, node: ast.expr | None) -> bool:
-    """Whether a softmax says over which dimension, as function or as method."""
+    """Whether a softmax says over which dimension, as function, as method, or where its module is made."""
     assert isinstance(node, ast.Call)
+    module = _module(site, node, "Softmax")
     before = 1 if site.resolve(node.func) in _SOFTMAX else 0
-    return len(node.args) > before or any(keyword.arg == "dim" for keyword in node.keywords)
+    said = module.made_by if module is not None else node
+    return isinstance(said, ast.Call) and (
+        len(said.args) > before or any(keyword.arg == "dim" for keyword in said.keywords)
+    )
 
 
 def _is_sum_of_exp(site: Site, node: ast.expr | None) -> bool:
