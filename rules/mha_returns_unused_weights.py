@@ -4,17 +4,19 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
-from torchlint.facts.module import Function
+from torchlint.facts.module import Class, Function
+from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, rule
 
 _CLASS = "torch.nn.MultiheadAttention"
+_MADE = f"{_CLASS}(...)"
 _NEED_WEIGHTS = 4
 """The position of `need_weights` in `forward(query, key, value, key_padding_mask, need_weights, ...)`."""
 
 
 @rule(
     "TL702",
-    shape=[f"{made} = torch.nn.MultiheadAttention(...)" for made in ("$made", "$made: $_")],
+    shape=[*(f"{made} = {_MADE}" for made in ("$made", "$made: $_")), _MADE],
     fix="unsafe",
     numbers="rounding",
     torch=">=2.0",
@@ -30,7 +32,7 @@ def mha_returns_unused_weights(site: Site) -> Iterator[Finding]:
 
     Finds calls of an `nn.MultiheadAttention` without `need_weights=False` whose second result is thrown away:
     `attention(q, k, v)[0]`, and `output, _ = attention(q, k, v)`.
-    The module must be built by the class itself in the same class or function.
+    The module must be built by the class itself in the same class or function, by itself or in an `nn.ModuleList` of its kind.
 
     ## Why is this slow?
 
@@ -90,13 +92,35 @@ def mha_returns_unused_weights(site: Site) -> Iterator[Finding]:
 
 def _wasteful_calls(site: Site) -> Iterator[tuple[Function, ast.Call]]:
     """The calls of the module that the site constructs, where they compute weights that are thrown away."""
-    for function, func in _uses(site):
+    cls = site.function.cls
+    if site.pattern == _MADE and cls is not None:
+        yield from site.once(("attention in holders", cls), lambda: _by_maker(site, cls)).get(site.call, ())
+        return
+    for function, func in _uses(site) if site.pattern != _MADE else ():
         call = syntax.called(function.flow, func)
-        value = site.project.value(function, func)
-        if call is None or value.class_name != _CLASS or value.other_kinds:
-            continue
-        if not _asks_for_weights(call) and _drops_weights(function, call):
+        if call is not None and _is_attention(site.project.value(function, func)) and _is_wasteful(function, call):
             yield function, call
+
+
+def _by_maker(site: Site, klass: Class) -> dict[ast.expr, list[tuple[Function, ast.Call]]]:
+    """The wasteful calls of a class's methods on what a list holds, by the calls that made it."""
+    found: dict[ast.expr, list[tuple[Function, ast.Call]]] = {}
+    for function in klass.methods.values():
+        for call in function.flow.calls:
+            if syntax.own_attribute(function, call.func) is None and _is_wasteful(function, call):
+                value = site.project.value(function, call.func)
+                if value.made_by is not None and _is_attention(value):
+                    found.setdefault(value.made_by, []).append((function, call))
+    return found
+
+
+def _is_attention(value: Value) -> bool:
+    return value.class_name == _CLASS and not value.other_kinds
+
+
+def _is_wasteful(function: Function, call: ast.Call) -> bool:
+    """Whether a call computes weights that are thrown away."""
+    return not _asks_for_weights(call) and _drops_weights(function, call)
 
 
 def _uses(site: Site) -> Iterator[tuple[Function, ast.expr]]:
