@@ -13,5 +13,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     given = given_to(statement.value) if isinstance(statement.value, ast.Call) else []
     if not all(isinstance(one, ast.Constant) for one in given):
         return None  # it is the default of the option that is to change
+    if site.name == "os.environ.update()" and len(given) > 1:
+        return None  # other variables are set with it
     edit = site.tree.delete_statement(statement)
     return Fix("Remove the switch", (edit,), "suggestion", "or put it behind a flag") if edit is not None else None

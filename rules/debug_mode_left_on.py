@@ -8,7 +8,7 @@ from torchlint.facts import syntax
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LIGHTNING_TRAINERS
 from torchlint.facts.module import Class
-from torchlint.facts.nodes import is_constant
+from torchlint.facts.nodes import is_constant, string
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -29,6 +29,7 @@ _CALLS = {
     "torch.autograd.profiler.emit_itt": "every operation is annotated",
 }
 _SETS = ("os.environ[$name] = $value", "os.environ.setdefault($name, $value)", "os.putenv($name, $value)")
+_UPDATE = "os.environ.update(...)"
 _OPTION = "$made(..., detect_anomaly=$on)"
 _UNITS = ("torchtnt.framework.auto_unit.", "torchtnt.framework.AutoUnit", "torchtnt.framework.AutoPredictUnit")
 """Classes of torchtnt that take the option, and those in the same file."""
@@ -45,6 +46,7 @@ _REPEATABLE = regex(rb"^(?:torch\.)?use_deterministic_algorithms\(\s*True", re.M
         *(f"{name}(..., detect_anomaly=$on)" for name in LIGHTNING_TRAINERS),
         _OPTION,
         *_SETS,
+        _UPDATE,
     ],
     fix="suggestion",
     impact="high",
@@ -59,7 +61,7 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     defines to hand it on to autograd, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
     environment variables `CUDA_LAUNCH_BLOCKING=1`, `TRITON_INTERPRET=1`, `TORCH_DISTRIBUTED_DEBUG=DETAIL` and
     `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, where no condition stands around them. An option that is on by default
-    (`set_detect_anomaly(config.debug)` with `debug: bool = True`, or with `default=True` on the command line) counts as well.
+    (`set_detect_anomaly(config.debug)`, `bool(config.debug)` with `debug: bool = True`, or with `default=True` on the command line) counts as well.
 
     ## Why is this slow?
 
@@ -146,6 +148,9 @@ def _takes(site: Site, klass: Class) -> bool:
 
 def _unless_given(site: Site, switch: ast.expr) -> object:
     """What a switch is, by itself or by an option that nobody gives; None where the program may make it another thing."""
+    if isinstance(switch, ast.Call) and site.resolve(switch.func) == "bool" and len(switch.args) == 1:
+        inner = _unless_given(site, switch.args[0])
+        return None if inner is None else bool(inner)
     if isinstance(switch, ast.Attribute):
         name = switch.attr.encode()
         if site.project.any_holds(rb"\b%s *=(?!=| *True\b)" % name, word=name):
@@ -175,12 +180,23 @@ def _turned_off(site: Site, last: str) -> bool:
 
 def _environment(site: Site) -> tuple[str, str] | None:
     """The variable that is set and what it costs, where it is one of the table's."""
-    key, value = site.part("name"), site.part("value")
-    if not (isinstance(key, ast.Constant) and isinstance(value, ast.Constant)):
-        return None
-    name, given = str(key.value), str(value.value)
-    bad, cost = _VARIABLES.get(name, ("", ""))
-    return (f"`{name}={given}`", cost) if bad and given == bad else None
+    for name, value in _set(site):
+        given = str(value.value) if isinstance(value, ast.Constant) else ""
+        bad, cost = _VARIABLES.get(name or "", ("", ""))
+        if bad and given == bad:
+            return f"`{name}={given}`", cost
+    return None
+
+
+def _set(site: Site) -> Iterator[tuple[str | None, ast.expr]]:
+    """The variables that a place sets, and to what: one, or all of `os.environ.update(A="1", B="0")`."""
+    if site.pattern != _UPDATE:
+        yield string(site.part("name")), site.part("value")
+        return
+    for given in site.call.args:
+        if isinstance(given, ast.Dict):
+            yield from ((string(key), value) for key, value in zip(given.keys, given.values, strict=True))
+    yield from ((keyword.arg, keyword.value) for keyword in site.call.keywords)
 
 
 def _conditional(site: Site) -> bool:
