@@ -36,8 +36,8 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In a smoke test, or in a display of progress, such as the peak of the whole run in a text; over many runs the
-    clock's jumps do not count, and `time.time()` will do. Functions are taken to measure by their names, or because their
+    In a smoke test, or in a display of progress, such as the peak of the whole run in a text; over many runs, in the
+    measurement or each measured in a loop, the clock's jumps do not count, and `time.time()` will do. Functions are taken to measure by their names, or because their
     file is a benchmark.
 
     ## Bad
@@ -75,7 +75,7 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
     span = clocks.span(site.function, site.call, site.resolve)
     if span is None:
         return
-    if site.name == "time.time()" and not span.loops():
+    if site.name == "time.time()" and _is_once(site, span):
         yield site.finding("`time.time()` may jump: `time.perf_counter()` measures", told=Baseline("clock"))
     calls = list(span.calls())
     runs = [call for call in calls if site.value(call.func).kind == "module"]
@@ -88,5 +88,10 @@ def uncontrolled_baseline(site: Site) -> Iterator[Finding]:
         yield site.finding(
             f"`{run}` is timed with autograd on, which inference would be without", told=Baseline("autograd")
         )
-    elif not span.loops() and not site.flow.loops(site.call):
+    elif _is_once(site, span):
         yield site.finding(f"`{run}` is timed once: chance is not to be told from effect", told=Baseline("chance"))
+
+
+def _is_once(site: Site, span: clocks.Span) -> bool:
+    """Whether a single run is timed: no loop is, nor is one around it."""
+    return not site.flow.loops(site.call) and not span.loops()
