@@ -7,8 +7,8 @@ from torchlint.facts import frequency, syntax
 from torchlint.facts.flow import Flow
 from torchlint.facts.module import BODIES
 from torchlint.facts.names import last
-from torchlint.facts.nodes import addends, elements, indices, names_in, steps
-from torchlint.facts.values import Value
+from torchlint.facts.nodes import addends, argument_of, elements, indices, names_in, steps
+from torchlint.facts.values import PROVEN, UNKNOWN, Value, replace
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
 
@@ -43,7 +43,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `for row in x` over a tensor, by `enumerate`, `reversed` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
+    Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
     unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, which picks them one by one: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
@@ -165,7 +165,7 @@ def _rows(site: Site, loop: ast.For) -> list[str]:
         return names if len(names) == len(target.elts) == len(tensors) > 1 and all(map(_on_device, tensors)) else []
     if isinstance(given, ast.Call) and len(given.args) == 1 and site.resolve(given.func) == "reversed":
         given = given.args[0]
-    return _bound(target) if _is_device_tensor(site, given) else []
+    return _bound(target) if _on_device(_gone_through(site, given)) else []
 
 
 def _zipped(site: Site, arguments: list[ast.expr]) -> Sequence[Value]:
@@ -173,7 +173,19 @@ def _zipped(site: Site, arguments: list[ast.expr]) -> Sequence[Value]:
     if len(arguments) == 1 and isinstance(arguments[0], ast.Starred):
         whole = site.value(arguments[0].value)
         return whole.items or () if whole.kind == "tuple" else ()
-    return [site.value(one) for one in arguments]
+    return [_gone_through(site, one) for one in arguments]
+
+
+def _gone_through(site: Site, given: ast.expr) -> Value:
+    """What a loop goes through: the tensor itself where it is unbound along its first dimension, as nothing but a tensor can be."""
+    if not isinstance(given, ast.Call) or last(given.func) != "unbind":
+        return site.value(given)
+    is_function = site.resolve(given.func) == "torch.unbind"
+    whole = argument_of(given, "input", 0) if is_function else getattr(given.func, "value", None)
+    dim = argument_of(given, "dim", int(is_function))
+    is_first = dim is None or (isinstance(dim, ast.Constant) and dim.value == 0)
+    value = site.value(whole) if whole is not None and is_first else UNKNOWN
+    return replace(value, certainty=PROVEN) if value.kind == "tensor" else UNKNOWN
 
 
 def _bound(target: ast.expr) -> list[str]:
