@@ -3,10 +3,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchlint.facts import arguments
+from torchlint.facts import arguments, syntax
 from torchlint.facts.nodes import given_to
-from torchlint.rule import Edit, Finding, Fix, Site
-from torchlint.rule.rewrite import Place, cut, operand, spelled
+from torchlint.rule import Edit, Finding, Fix, Site, chain
+from torchlint.rule.rewrite import Place, cut, older_torch, operand, spelled
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -18,6 +18,16 @@ else:
 _EXACT = frozenset(("zeros", "ones", "empty", "full", "eye", "zeros_like", "ones_like", "empty_like", "full_like"))
 _RANDOM = frozenset(("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like"))
 _INTEGERS = frozenset(f"torch.{name}" for name in ("long", "int", "short", "int64", "int32", "int16", "int8", "uint8"))
+_EYES = frozenset(
+    f"torch.{name}"
+    for name in (
+        *("float32", "float", "float64", "double", "float16", "half", "bool", "uint8", "int8", "int16", "short"),
+        *("int32", "int", "int64", "long", "complex64", "cfloat", "complex128", "cdouble"),
+    )
+)
+"""The dtypes that every `torch.eye` makes a matrix of."""
+_BFLOAT_EYES = (2, 3)
+"""The first version of torch whose `eye` makes one of `bfloat16` on the host, too."""
 _VIEWS = frozenset(("unsqueeze", "view", "reshape", "t", "transpose", "permute"))
 _TO_INTEGERS = frozenset(("long", "int", "short", "bool"))
 _CASTS = {
@@ -45,8 +55,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return _uncast(site, made)
     if _is_like_another(made):
         return None
-    given = _keywords(site, factory)
-    if given is None:
+    given, name = _keywords(site, factory), (site.resolve(factory.func) or "").removeprefix("torch.")
+    kind = _kind(site) if given is not None and "dtype" in given else "torch.float32"
+    if given is None or (name == "eye" and kind is not None and kind not in (*_EYES, "torch.bfloat16")):
         return None
     node = site.cst(factory)
     assert isinstance(node, cst.Call)
@@ -54,8 +65,9 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     moved = cut(site, move)
     if added is None or moved is None:
         return None
-    name = (site.resolve(factory.func) or "").removeprefix("torch.")
     note = _risk(site, name, factory, "dtype" in given) or _risk_between(site, name, factory)
+    if not note and name == "eye" and kind not in _EYES and (older := older_torch(site, _BFLOAT_EYES)):
+        note = f"where it is one of bfloat16 on the host, {older}"
     if not note and _goes_to_tensor(site):
         note = "a move to a subclass of Tensor makes one, a factory does not"
     if not note and not _goes_to_device(site):
@@ -85,7 +97,12 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
     assert isinstance(move.func, ast.Attribute)
     if any(k.arg not in ("device", "dtype", "other", "non_blocking") for k in move.keywords) or len(move.args) > 2:
         return None
-    target = site.argument("device", 0) or site.argument("other")
+    target, dtype, blocking = _target(site), _dtype(site), _blocking(site)
+    if blocking is not None and not isinstance(blocking, ast.Constant) and chain(blocking) is None:
+        return None  # nobody would evaluate it
+    given = (one for call in _between(site, factory) for one in given_to(call))
+    if target is not None and syntax.calls_anything(target) and any(map(syntax.calls_anything, given)):
+        return None  # which is evaluated first may matter
     found: dict[str, str] = {}
     if target is None:
         found["device"] = f'"{move.func.attr}"'
@@ -100,7 +117,6 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
         if move.func.attr != "to" and site.value(target).kind != "device":
             return None  # `.cuda(None)` is the current device, `device=None` the host
         found["device"] = operand(site, target, Place.VALUE)
-    dtype = site.argument("dtype", 1)
     if dtype is not None:
         found["dtype"] = operand(site, dtype, Place.VALUE)
     if "dtype" in found and (factory is not move.func.value or any(k.arg == "dtype" for k in factory.keywords)):
@@ -108,10 +124,32 @@ def _keywords(site: Site, factory: ast.Call) -> dict[str, str] | None:
     return found
 
 
+def _target(site: Site) -> ast.expr | None:
+    """What a move goes to: a device, or another tensor."""
+    return site.argument("device", 0) or site.argument("other")
+
+
+def _dtype(site: Site) -> ast.expr | None:
+    """The dtype of `.to(device, dtype)`."""
+    return site.argument("dtype", -1 if _goes_to_tensor(site) or _method(site.call) != "to" else 1)
+
+
+def _blocking(site: Site) -> ast.expr | None:
+    """The `True` of `.cuda(device, True)`, `.to(device, non_blocking=True)`."""
+    return site.argument("non_blocking", 1 if _goes_to_tensor(site) or _method(site.call) != "to" else -1)
+
+
 def _goes_to_tensor(site: Site) -> bool:
     """`torch.zeros(2).to(x)`, `torch.zeros(2).type_as(x)`"""
-    target = site.argument("device", 0) or site.argument("other")
+    target = _target(site)
     return target is not None and site.value(target).kind == "tensor"
+
+
+def _kind(site: Site) -> str | None:
+    """The dtype that a move asks for by a name of torch."""
+    dtype = _dtype(site)
+    name = site.resolve(dtype) if dtype is not None else None
+    return name if name is not None and name.startswith("torch.") else None
 
 
 def _goes_to_device(site: Site) -> bool:
@@ -132,8 +170,7 @@ def _risk(site: Site, name: str, factory: ast.Call, cast: bool) -> str:
 
 def _risk_between(site: Site, name: str, factory: ast.Call) -> str:
     """What the methods between the factory and the move do otherwise on the device; "" where that is nothing."""
-    assert isinstance(site.call.func, ast.Attribute)
-    methods = _methods(site.call.func.value, factory)
+    methods = [_method(call) for call in _between(site, factory)]
     casts = [method for method in methods if method in _CASTS.values()]
     whole = name == "arange" or _kinds(site, factory) <= {*_INTEGERS, "torch.bool"}
     integer = casts[-1] in _TO_INTEGERS if casts else whole
@@ -146,12 +183,14 @@ def _risk_between(site: Site, name: str, factory: ast.Call) -> str:
     return ""
 
 
-def _methods(made: ast.expr, factory: ast.Call) -> list[str]:
-    """The methods that are called on what the factory gives, the first one first."""
-    found: list[str] = []
+def _between(site: Site, factory: ast.Call) -> list[ast.Call]:
+    """The methods that are called between the factory and the move, the first one first."""
+    found: list[ast.Call] = []
+    assert isinstance(site.call.func, ast.Attribute)
+    made = site.call.func.value
     while made is not factory:
         assert isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute)
-        found.insert(0, made.func.attr)
+        found.insert(0, made)
         made = made.func.value
     return found
 

@@ -94,8 +94,11 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     device (`.to(device)` of a parameter without an annotation), since `.to` takes a dtype as well; for a move to a
     tensor (`.to(x)`, `.type_as(x)`), which gives what `x` is where that is a subclass; and for a cast by a host type,
     which becomes `mask.to(device, torch.float32)` and no longer copies what is there already.
+    `torch.eye` of bfloat16, or of the dtype of another tensor, is unsafe for a project that torch before 2.3 may run: its
+    host has none.
     A default device of `meta` is left out of account: what is made there can't be moved, and raises.
-    No fix is offered where the call has `memory_format=` or `copy=`.
+    No fix is offered where the call has `memory_format=` or `copy=`, where `non_blocking=` is more than a name, and for
+    dtypes that `torch.eye` doesn't know (`torch.uint16`).
 
     ## References
 

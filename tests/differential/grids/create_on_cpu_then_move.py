@@ -44,9 +44,10 @@ _CURED = (
     "NotImplementedError: Cannot copy out of meta tensor",
     "RuntimeError: to() doesn't support converting to a different layout",
     "RuntimeError: Trying to create tensor with negative dimension",
+    "RuntimeError: Invalid device, must be cuda device",
     "RuntimeError: zeros: Dimension size must be non-negative",
 )
-"""What only a move can fail with: from where nothing is stored, and to a sparse tensor. Where there is no CUDA, that is
+"""What only a move can fail with: from where nothing is stored, to a sparse tensor, and by `cuda` to the host. Where there is no CUDA, that is
 told before a wrong size is."""
 _NAMED = '\nDEVICE = "cuda" if torch.cuda.is_available() else "cpu"'
 
@@ -63,13 +64,18 @@ GRIDS = (
             "device, in use": "{x}.to(x.device)[..., :1]",
             "dtype of the other": "{x}.to(y.device, y.dtype)",
         },
-        either={"device and dtype": "{x}.to(x.device, torch.float16)"},
+        either={
+            "device and dtype": "{x}.to(x.device, torch.float16)",
+            "device and an odd dtype": "{x}.to(x.device, torch.uint16)",
+            "cuda without waiting": "{x}.cuda(x.device, True)",
+        },
         refused={
             "other": "{x}.to(y)",
             "type of other": "{x}.type_as(x)",
             "copied": "{x}.to(x.device, copy=True)",
             "formatted": "{x}.to(x.device, memory_format=torch.contiguous_format)",
             "to the host": '{x}.to("cpu")',
+            "device, waiting by a call": "{x}.to(x.device, non_blocking=bool(CALLS))",
         },
         operands=_FACTORIES,
         prelude=PRELUDE + _NAMED,
