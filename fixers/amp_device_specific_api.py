@@ -210,8 +210,8 @@ def _rewritten(site: Site, function: Function, name: ast.expr, code: str) -> _Re
         edit = place.tree.replace(place.cst(name), f'{code}(device_type="{device}")')
         return _Rewritten((edit,), _risk(place, member)) if member in amp.DECORATORS else None
     assert isinstance(use, ast.Call)
-    if any(isinstance(argument, ast.Starred) for argument in use.args):
-        return None
+    if any(isinstance(argument, ast.Starred | ast.NamedExpr) for argument in use.args):
+        return None  # `enabled=on := True` is no Python
     written = [f'device_type="{device}"' if member in amp.DECORATORS else f'"{device}"']
     imports: tuple[Edit, ...] = ()
     note = _risk(place, member)
