@@ -3,18 +3,22 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
+from torchlint.facts.bindings import Assigned, Joined
 from torchlint.facts.dtypes import dtype
 from torchlint.facts.flow import Loop, contains
+from torchlint.facts.handlers import swallows
+from torchlint.facts.nodes import keyword_of, names_in
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.lazy import regex
-from torchlint.rule.rewrite import line_after
+from torchlint.rule.rewrite import line_after, means_builtin
 
 Number = Literal["float", "int"]
 
 _COMPLEX = regex(rb"complex|fft|polar|\dj\b")
 _NARROW = regex(rb"half\b|bfloat16|float16|\b(?:fp|bf)16|autocast|\bamp\b")
 _LOOKS = frozenset(("locals", "vars", "eval", "exec"))
-_SWALLOWS = frozenset(("suppress", "raises", "ignore"))
+_SELECTS = ("to", "cuda", "device", "set_device")
+"""What is given a device."""
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -40,6 +44,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         site, total.id, loop
     ):
         return None
+    if not means_builtin(site, number) or _takes_turns(site, loop):
+        return None
     after = line_after(site, f"{total.id} = {number}({total.id})", loop) if behind else None
     if behind and after is None:
         return None
@@ -61,7 +67,7 @@ def _note(site: Site, total: ast.Name, number: Number, wide: bool) -> str:
     if number == "int":
         return "The sum is a tensor of 64-bit integers inside the loop."
     kept = "in single precision" if wide else "in the dtype of the tensor"
-    never = " A sum of nothing is 0.0, not 0." if _starts(site, total, int) else ""
+    never = " It is 0.0, not 0, as long as nothing was added." if _starts(site, total, int) else ""
     return f"The sum is kept {kept}, not in a Python double.{never}"
 
 
@@ -78,6 +84,8 @@ def _kept_on_device(site: Site, wide: bool) -> Edit:
     end = source.end_of(node)
     detached = isinstance(tensor, ast.Call) and isinstance(tensor.func, ast.Attribute) and tensor.func.attr == "detach"
     methods = [*([] if wide and detached else ["detach"]), *(["float"] if wide else [])]
+    if _of_several_shapes(site):
+        methods.append("squeeze")  # what has no dimensions takes nothing that has one
     return Edit(end - len(node.attr), end, "().".join(methods).encode())
 
 
@@ -200,9 +208,8 @@ def _comes_behind(site: Site, name: str, loop: Loop) -> bool:
     loads = [load for load in site.flow.loads.get(name, ()) if not contains(loop, load)]
     for parent in site.flow.ancestors(loop):
         if isinstance(parent, ast.With | ast.AsyncWith):
-            called = (item.context_expr for item in parent.items)
-            names = {_last(one.func) for one in called if isinstance(one, ast.Call)}
-            if not names.isdisjoint(_SWALLOWS):
+            behind = not all(contains(parent, load) for load in loads)
+            if behind and any(swallows(site, item.context_expr) for item in parent.items):
                 return False
         elif isinstance(parent, ast.Try):
             ways = [*parent.handlers, *parent.finalbody]
@@ -214,5 +221,30 @@ def _comes_behind(site: Site, name: str, loop: Loop) -> bool:
     return True
 
 
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+# What is added
+
+
+def _of_several_shapes(site: Site) -> bool:
+    """Whether the tensor may have a dimension on one of several ways: `loss = out.mean() if some else torch.zeros(1)`."""
+    node, reach = _read(site), site.function.bindings.reach
+    value = site.value(node)
+    if value.kind == "tensor" and value.scalar:
+        return False
+    binding = reach.get(node)
+    while isinstance(binding, Assigned):
+        node, reach = binding.node, binding.reach
+        binding = reach.get(node)
+    return isinstance(node, ast.IfExp) or isinstance(binding, Joined)
+
+
+def _takes_turns(site: Site, loop: Loop) -> bool:
+    """Whether each pass of a loop may have a device of its own: `for i, net in enumerate(nets): net(x.to(f"cuda:{i}"))`."""
+    turned = names_in(loop.target) if isinstance(loop, ast.For | ast.AsyncFor) else set()
+    calls = (call for name in _SELECTS for call in site.flow.calls_named(name) if contains(loop, call))
+    given = (one for call in calls for one in (*call.args[:1], keyword_of(call, "device")) if one is not None)
+    return any(
+        not isinstance(one, ast.Attribute)
+        and not turned.isdisjoint(names_in(one))
+        and not site.value(one).may_be_tensor
+        for one in given
+    )

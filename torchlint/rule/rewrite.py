@@ -70,6 +70,12 @@ def _modules(site: Site, dotted: str) -> list[tuple[str, str]]:
     return sorted(found, key=lambda pair: (-len(pair[1]), pair[0] != pair[1], pair))
 
 
+def means_builtin(site: Site, name: str) -> bool:
+    """Whether a name of Python is nothing else at the place: `from torch import *` brings a dtype `float`."""
+    bound = names.shadowed(site.function, name) or names.imported(site.function, name) is not None
+    return not bound and "torch" not in site.module.stars
+
+
 def _import_of(site: Site, root: str) -> tuple[Edit, ...] | None:
     """The edits that import a package; None where the file does not import some of it as soon, whatever happens."""
     known = root in sys.stdlib_module_names or any(
