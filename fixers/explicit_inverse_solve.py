@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts import syntax
+from torchlint.facts import related, syntax
 from torchlint.rule import Finding, Fix, Site
-from torchlint.rule.rewrite import arguments, spelled
+from torchlint.rule.lazy import regex
+from torchlint.rule.rewrite import arguments, older_torch, spelled
+
+_NARROW = regex(rb"autocast|mixed_precision|16-mixed")
+"""What lets `mm` take float32 beside bfloat16."""
+_SPARSE = regex(rb"sparse")
+_LEFT = (1, 13)
+"""The first version of torch whose `solve` has `left`."""
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -13,12 +20,16 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     spelling = spelled(site, "torch.linalg.solve")
     if matrix is None or spelling is None or not isinstance(whole, ast.Call) or "matmul" in site.pattern:
         return None
+    if related.holds(site, _NARROW) or site.source.holds(_SPARSE):
+        return None  # `solve` takes neither what autocast casts for `mm`, nor sparse matrices
     right = whole.args[-1] is site.target
     if right and syntax.calls_anything(matrix) and syntax.calls_anything(other):
         return None  # which is evaluated first may matter
     code = f"{spelling[0]}({arguments(site, matrix, other)}{', left=False' if right else ''})"
     edit = site.tree.replace(site.caught(), code)
-    return Fix("Solve instead", (edit, *spelling[1]), "unsafe", "the last digits differ")
+    older = older_torch(site, _LEFT) if right else ""
+    note = f"the last digits differ; {older}" if older else "the last digits differ"
+    return Fix("Solve instead", (edit, *spelling[1]), "unsafe", note)
 
 
 def _matrix(site: Site) -> ast.expr | None:

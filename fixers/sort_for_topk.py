@@ -32,6 +32,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _sorted(site: Site) -> ast.expr | None:
     """What is sorted."""
     function = site.name.startswith("torch.")
+    if any(keyword.arg not in ("dim", "descending") for keyword in site.call.keywords):
+        return None  # `out=` is filled with all of them
     if not int(function) <= len(site.call.args) <= int(function) + 1:
         return None
     if function:

@@ -65,7 +65,8 @@ def sort_for_topk(site: Site) -> Iterator[Finding]:
 
     Writes `topk(...).indices` or `.values` where the slice is over the dimension that is sorted, `k` is written as a number,
     and the elements are proven to be numbers: `topk` takes no bools.
-    The fix is unsafe: equal elements may come in another order, and `topk` raises where there are fewer than `k`.
+    The fix is unsafe: equal elements may come in another order, and `topk` raises where there are fewer than `k`. Nothing is
+    written where `out=` gets all that is sorted.
 
     ## References
 

@@ -14,9 +14,9 @@ OLD = "torch.cuda.amp.GradScaler()"  # takes its new name since torch 2.3
 OLDER = "torch.cuda.amp.autocast()"  # since torch 1.12
 
 
-def fixed(folder: Path, code: str) -> Fix:
-    """The fix of the one deprecated name in a file of a folder."""
-    codes = frozenset(("TL901",))
+def fixed(folder: Path, code: str, rule: str = "TL901") -> Fix:
+    """The fix of the one deprecated name (or what else a rule finds) in a file of a folder."""
+    codes = frozenset((rule,))
     text = f"import torch\n{code}\n"
     found = lint({str(folder / "a.py"): text.encode()}, Settings(codes, codes)).findings
     assert 1 == len(found) and found[0].fix is not None
@@ -38,6 +38,21 @@ def test_a_name_that_an_allowed_torch_lacks_is_not(tmp_path: Path) -> None:
     fix = fixed(tmp_path, OLD)
 
     assert ("unsafe", "it needs torch 2.3, and the project allows older ones") == (fix.applicability, fix.note)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "note"),
+    [
+        ("torch>=1.10", "the last digits differ; it needs torch 1.13, and the project allows older ones"),
+        ("torch>=1.13", "the last digits differ"),
+    ],
+)
+def test_an_argument_that_an_allowed_torch_lacks_is_told_beside_what_else_may_change(
+    tmp_path: Path, requirement: str, note: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(requirement)
+
+    assert note == fixed(tmp_path, "y = torch.mm(b, torch.linalg.inv(a + b))", "TL610").note
 
 
 def test_a_project_that_says_nothing_may_run_on_the_torch_of_three_years_ago(tmp_path: Path) -> None:
