@@ -10,8 +10,10 @@ from torchlint.rule.rewrite import Place, arguments, call_node, operand
 
 _IN_PLACE = (2, 2)
 """The first version of torch whose modules have `compile` for sure."""
-_OWN = regex(rb"def compile\(")
+_OWN = regex(rb"def compile\(|\bself\.compile *[:=]")
+_COPIED = regex(rb"deepcopy|pickle|\bspawn\b|torch\.save\(\s*\w+\s*,")
 _NOTE = "the program runs compiled code from here on: that takes time and a compiler, and the last digits differ"
+_HELD = "; the object holds what it is a method of: it can't be pickled, and the method of a copy is the original's"
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -46,9 +48,13 @@ def _in_place(site: Site) -> Fix | None:
 
 
 def _has_own_compile(site: Site, value: Value) -> bool:
-    """Whether `compile` may be a method of the project."""
+    """Whether `compile` may be a method, or another attribute, of the project."""
     if value.class_ is not None:
-        return site.project.method(value.class_, "compile") is not None
+        stored = any(
+            "compile" in one.assigned or site.project.attribute_stores(one, "compile")
+            for one in site.project.ancestry(value.class_)
+        )
+        return stored or site.project.method(value.class_, "compile") is not None
     return value.made_by is None and related.holds(site, _OWN)
 
 
@@ -58,8 +64,11 @@ def _bound(site: Site) -> Fix | None:
     compiled = site.value(function).function
     if compiled is None or not isinstance(compiled.node, ast.FunctionDef) or not _assignable(site, function):
         return None
+    held = isinstance(function, ast.Attribute)
+    if held and related.holds(site, _COPIED):
+        return None
     edit = site.tree.insert_before(site.node, f"{operand(site, function, Place.ELEMENT)} = ")
-    return Fix("Bind the result", (edit,), "unsafe", _NOTE)
+    return Fix("Bind the result", (edit,), "unsafe", f"{_NOTE}{_HELD}" if held else _NOTE)
 
 
 def _assignable(site: Site, node: ast.expr) -> bool:

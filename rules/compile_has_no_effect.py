@@ -73,8 +73,9 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
     ## Fix safety
     A module whose compiled form is thrown away is compiled in place, `model.compile()`, from torch 2.2 on: its class, the names
     in its `state_dict` and whoever else holds it stay. A function is bound to its own name, a method to the object's
-    attribute, where that can be assigned. That is unsafe: the program now runs compiled code, which takes time and a
-    compiler, and the last digits differ.
+    attribute, where that can be assigned, in files that copy, pickle and save no objects: one that holds its own compiled
+    method can't be pickled, and the method of a copy runs on the original. That is unsafe: the program now runs compiled
+    code, which takes time and a compiler, and the last digits differ.
 
     ## References
     - https://docs.pytorch.org/docs/stable/generated/torch.compile.html
