@@ -7,7 +7,8 @@ from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import arguments, spelled
 
-_CAUGHT = regex(rb"except[^\n:]*AssertionError|[rR]aises\(\s*AssertionError")
+_CAUGHT = regex(rb"(?:except[^\n:]*\b|[=(\[,]\s*)AssertionError\b|(?<!raise )\bAssertionError\s*[,)\]]")
+"""What may wait for one, by its name, in a tuple, as an argument: neither what raises it nor a page that says who does."""
 _NOTE = (
     "compiled, a failed assertion is a RuntimeError (on a GPU one that ends its context) that does not show the values"
 )
