@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import api_table
+from torchlint.facts.bindings import Assigned
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import behind, older_torch, spelled
@@ -21,6 +22,11 @@ _PURE = frozenset(
     """len str repr float int bool complex tuple list dict set type min max sum round abs sorted format isinstance id any all
     hasattr getattr zip range enumerate""".split()
 )
+_CHANGING = regex(
+    r"^torch\.(?:autograd\.|distributed\.(?!get_|is_)|save$|load$|use_)|\.(?:set_\w+|reset_\w+|synchronize|empty_cache)$"
+)
+"""What of torch does more than to give something."""
+_LAZY = frozenset(("iter", "map", "filter", "zip", "enumerate", "reversed"))
 _RANDOM = regex(r"rand|normal|bernoulli|multinomial|poisson|dropout|exponential|uniform|seed")
 _VALUES = frozenset(("tensor", "str", "dict", "list", "tuple", "number", "size"))
 _CHANGES = frozenset(
@@ -58,14 +64,22 @@ def _has_no_effect(site: Site, node: ast.AST) -> bool:
     if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
         return False
     if not isinstance(node, ast.Call):
-        return True
+        return not isinstance(node, ast.Name) or not _is_used_up(site, node)
     name, func = site.resolve(node.func), node.func
     if any(keyword.arg in ("out", "inplace") for keyword in node.keywords):
         return False
     if name is not None:
         last = name.rpartition(".")[2]
         known = name in _PURE or name.startswith("time.") or (name.startswith("torch.") and not last.endswith("_"))
-        return known and not _RANDOM.search(name)
+        return known and not _RANDOM.search(name) and not _CHANGING.search(name)
     if not isinstance(func, ast.Attribute) or func.attr.endswith("_") or func.attr in _CHANGES:
         return False
     return site.value(func.value).kind in _VALUES and not _RANDOM.search(func.attr)
+
+
+def _is_used_up(site: Site, name: ast.Name) -> bool:
+    """Whether a name stands for what can be gone through once: `rows = zip(a, b)`, and `print(*rows)` leaves nothing of it."""
+    binding = site.function.bindings.reach.get(name)
+    made = binding.node if isinstance(binding, Assigned) else None
+    called = site.resolve(made.func) if isinstance(made, ast.Call) else None
+    return isinstance(made, ast.GeneratorExp) or called in _LAZY

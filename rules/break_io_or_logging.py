@@ -55,7 +55,8 @@ def break_io_or_logging(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
     The fix puts the call behind `if not torch.compiler.is_compiling():`, where the call and what it is given do nothing but
-    write: no call of the project, no random number, nothing that is changed in place or bound by `:=`.
+    write: no call of the project, no random number, no iterator, nothing that is changed in place or bound by `:=`, and of
+    torch nothing that settles something, sends or goes backward.
     It is unsafe because the compiled program no longer prints or logs.
 
     ## References
