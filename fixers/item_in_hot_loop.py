@@ -44,7 +44,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         site, total.id, loop
     ):
         return None
-    if not means_builtin(site, number) or _takes_turns(site, loop):
+    turns = site.once(("item-in-hot-loop", "turns", site.function, loop), lambda: _takes_turns(site, loop))
+    if turns or not means_builtin(site, number):
         return None
     after = line_after(site, f"{total.id} = {number}({total.id})", loop) if behind else None
     if behind and after is None:
@@ -66,7 +67,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _note(site: Site, total: ast.Name, number: Number, wide: bool) -> str:
     if number == "int":
         return "The sum is a tensor of 64-bit integers inside the loop."
-    kept = "in single precision" if wide else "in the dtype of the tensor"
+    counted = dtype(site, _read(site)) in ("int64", "bool")
+    kept = "in single precision" if wide or counted else "in the dtype of the tensor"
     never = " It is 0.0, not 0, as long as nothing was added." if _starts(site, total, int) else ""
     return f"The sum is kept {kept}, not in a Python double.{never}"
 
