@@ -15,6 +15,8 @@ _OTHER_CLASS = "what an operator of another class gives may be something that th
 _OTHER_GRAPH = "what looks at the graph finds another operation in it"
 _OTHER_LAYOUT = "a tensor in the layout of MKL-DNN can't be copied so"
 _OTHER_STRIDES = "the layout in memory of what is joined may be another one"
+_EXPANDED = "where what is copied was expanded, the sum may have another layout in memory"
+_ONE_PLACE = "what sorts a tensor of no dimensions gives one place, and `x[place]` is a view"
 _KEPT = "where autograd is on after all, it keeps the result as it is for the backward pass"
 _GRAPHS = rb"\bgrad_fn\b|\bnext_functions\b|\bmake_dot\b"
 """How a program looks at the graph of a tensor."""
@@ -59,10 +61,15 @@ def _left_out(site: Site, told: copies.Needless) -> str:
         return _OTHER_CLASS
     if told.again in copies.JOINS:
         return _OTHER_STRIDES
+    if told.beside is not None and copies.may_be_expanded(site, told.made):
+        return _EXPANDED
+    picks = told.beside is None and not told.again and isinstance(told.made, ast.Subscript)
+    if picks and not copies.is_gathered(site, told.made, surely=True):
+        return _ONE_PLACE
     alone = (
         told.beside is not None
         or bool(told.again)
-        or isinstance(told.made, ast.Subscript)
+        or picks
         or copies.fresh(told.made, site.resolve, site.value, grad_off=site.grad_surely_off)
     )
     return _seen(site) if alone else _KEPT

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .bindings import Assigned
 from .flow import Flow
+from .nodes import indices, number
 from .place import Place
 from .values import Value
 
@@ -39,6 +40,8 @@ _PLACES = frozenset("randperm arange multinomial nonzero argsort LongTensor".spl
 """Functions of torch that give places in at least one dimension."""
 _PLACES_OF = frozenset(("nonzero", "argsort"))
 """Methods of a tensor that do."""
+_NOISE = ("torch.rand", "torch.randn")
+"""What is sorted to get a random order."""
 _SAME_PLACES = frozenset("to cuda cpu long detach".split())
 _STEPS = 4
 """Through how many names and methods an index is followed."""
@@ -51,6 +54,12 @@ JOINS = frozenset("cat concat concatenate stack hstack vstack dstack".split())
 """Operations that write several tensors into one."""
 _TURNS = frozenset("flip fliplr flipud roll rot90".split())
 """Operations that write what they are given anew, in another order, and of which autograd keeps no operand."""
+_EXPANDS = (
+    rb"\.expand(?:_as)?\b|\b(?:broadcast_to|broadcast_tensors|as_strided|empty_strided|meshgrid|unfold|vmap|einops)\b"
+    rb"|\bautograd(?:\.grad|\.Function|\.functional| import)\b|\bregister_\w*hook\b"
+)
+"""How a project comes to tensors of which several elements are one place in memory."""
+_MADE = frozenset(f"torch.{name}" for name in "zeros ones empty full rand randn arange linspace tensor".split())
 _MOST_JOINED = 16
 """Of more parts than these it is not asked whether they run code."""
 _PASSED = ("clone", "detach")
@@ -177,18 +186,34 @@ def fresh(node: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value], 
     return name in _FRESH or (name in _SAVED and grad_off)
 
 
-def is_gathered(place: Place, node: ast.expr) -> bool:
+def is_gathered(place: Place, node: ast.expr, *, surely: bool = False) -> bool:
     """Whether elements are picked by a tensor of places or a mask, `x[torch.randperm(n)]`: that is a copy, where a slice is a view.
 
-    A single place, also in a tensor of no dimensions, gives a view.
+    A single place, also in a tensor of no dimensions, gives a view: `surely` leaves out what gives such a tensor for another one.
     """
     if not isinstance(node, ast.Subscript) or not place.value(node.value).is_tensor:
         return False
-    index = node.slice
-    return any(_is_places(place, one, _STEPS) for one in (index.elts if isinstance(index, ast.Tuple) else (index,)))
+    return any(_is_places(place, one, _STEPS, surely) for one in indices(node.slice))
 
 
-def _is_places(place: Place, node: ast.expr, steps: int) -> bool:
+def may_be_expanded(place: Place, node: ast.expr, steps: int = _STEPS) -> bool:
+    """Whether several elements of a tensor may be one place in memory, as `x.expand(8, -1)` has them: a copy of that has another layout.
+
+    What operators give, and tensors of their own, never are, nor is anything of a project that says no word of such tensors.
+    """
+    match node:
+        case ast.BinOp() | ast.UnaryOp():
+            return False
+        case ast.Subscript():
+            return may_be_expanded(place, node.value, steps)
+        case ast.Call() if place.resolve(node.func) in _MADE:
+            return False
+        case ast.Name() if steps and isinstance(binding := place.function.bindings.reach.get(node), Assigned):
+            return may_be_expanded(place, binding.node, steps - 1)
+    return bool(place.project.any_holds(_EXPANDS))
+
+
+def _is_places(place: Place, node: ast.expr, steps: int, surely: bool) -> bool:
     value = place.value(node)
     if not value.is_tensor or value.other_kinds or not steps:
         return False
@@ -197,11 +222,31 @@ def _is_places(place: Place, node: ast.expr, steps: int) -> bool:
     if isinstance(node, ast.Call):
         func = node.func
         if isinstance(func, ast.Attribute) and place.value(func.value).is_tensor:
-            return func.attr in _PLACES_OF or (func.attr in _SAME_PLACES and _is_places(place, func.value, steps - 1))
-        home, _, name = place.value(func).class_name.rpartition(".")
-        return home == "torch" and name in _PLACES
+            if func.attr in _SAME_PLACES:
+                return _is_places(place, func.value, steps - 1, surely)
+            name, known = func.attr, _PLACES_OF
+        else:
+            home, _, name = place.value(func).class_name.rpartition(".")
+            known = _PLACES if home == "torch" else frozenset()
+        return name in known and (not surely or name != "argsort" or _sorts_rows(place, node))
     binding = place.function.bindings.reach.get(node)
-    return isinstance(binding, Assigned) and _is_places(place, binding.node, steps - 1)
+    return isinstance(binding, Assigned) and _is_places(place, binding.node, steps - 1, surely)
+
+
+def _sorts_rows(place: Place, call: ast.Call) -> bool:
+    """Whether what is sorted surely has dimensions: the call names one that only such tensors have, or it is made of a number of elements."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and place.value(func.value).is_tensor:
+        made: ast.expr | None = func.value
+        given = call.args[:1]
+    else:
+        made, given = next(iter(call.args), None), call.args[1:2]
+    dim = [*given, *(keyword.value for keyword in call.keywords if keyword.arg == "dim")]
+    if dim and number(dim[0]) not in (None, 0, -1):
+        return True
+    if not isinstance(made, ast.Call) or not made.args or place.resolve(made.func) not in _NOISE:
+        return False
+    return place.value(made.args[0]).kind == "number"
 
 
 def _operation(func: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value]) -> str:
