@@ -120,9 +120,13 @@ def _reordered(site: Site, tensors: list[ast.expr], numbers: list[ast.expr]) -> 
 
 
 def _is_tensor(site: Site) -> bool:
-    """Whether the method is one of a tensor: other classes have `add` and `sub`, too."""
-    owner = site.part("x")
-    return site.surely_tensor(owner) if site.name in (".add()", ".sub()") else site.value(owner).is_tensor
+    """Whether the method is one of a tensor: other classes have `add` and `sub`, and those of the project may have any."""
+    owner, method = site.part("x"), site.name[1:-2]
+    word = method.encode()
+    others = method in ("add", "sub") or site.project.definers(method)
+    if others or site.project.any_holds(rb"\b%s *=(?!=)" % word, word=word):
+        return site.surely_tensor(owner)
+    return site.value(owner).is_tensor
 
 
 def _acts(site: Site, node: ast.expr) -> bool:

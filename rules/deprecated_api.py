@@ -18,7 +18,7 @@ from torchlint.facts.deprecated_table import (
     warns_since,
 )
 from torchlint.facts.nodes import is_constant
-from torchlint.facts.number_first import SHAPES, Given, roles_of
+from torchlint.facts.number_first import SHAPES, TAKES_DTYPE, Given, roles_of
 from torchlint.facts.told import Argument
 from torchlint.rule import Finding, Site, rule
 
@@ -108,7 +108,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     An argument without effect is left out where it has none in any torch that the project allows.
     Names whose successor differs are reported without a fix.
     A number goes behind the tensors, by keyword: torch calls the same kernel. That is unsafe where only the name and the
-    number tell that the object is a tensor, and where a call among the arguments, run before the number is looked up,
+    number tell that the object is a tensor, or where classes of the project have such a method and the object may be one of theirs, and where a call among the arguments, run before the number is looked up,
     may change it.
 
     ## References
@@ -241,6 +241,8 @@ def _number_first(site: Site, roles: Given) -> Iterator[Finding]:
         return
     if site.name.startswith(".") and not _is_tensors(site, args[0]):
         return
+    if site.name in TAKES_DTYPE and site.value(args[0]).kind != "number" and not site.value(args[-1]).is_tensor:
+        return  # `torch.addmm(x, a, b, dtype)` of today
     numbers = [f"`{name}=`" for name in roles if name]
     what = "numbers" if len(numbers) > 1 else "a number"
     yield site.finding(

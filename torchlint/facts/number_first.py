@@ -24,6 +24,8 @@ FUNCTIONS: Mapping[str, Mapping[int, Given]] = {
     **{name: {4: ("beta", "", "", ""), 5: ("beta", "", "alpha", "", "")} for name in _MATRICES},
 }
 """The same of functions of `torch`."""
+TAKES_DTYPE = frozenset(("torch.addmm()", "torch.baddbmm()"))
+"""Functions that newer versions of torch give a dtype behind three tensors, too."""
 SHAPES = [
     f"{owner}{name}{end}({', '.join(f'$a{number}' for number in range(count))})"
     for owner, ends, table in (("$x.", ("", "_"), METHODS), ("torch.", ("",), FUNCTIONS))
