@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts import related, syntax
+from torchlint.facts import names, related, syntax
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import none_test
+from torchlint.facts.nodes import is_constant, none_test
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import Place, operand
@@ -25,7 +25,9 @@ _DROPS = (2, 0)
 """Since this version `zero_grad()` drops the gradients."""
 _OWN = regex(rb"def zero_grad\(")
 _SCALER = regex(rb"[sS]caler")
-_READ = regex(rb"(?<!autograd)\.grad\b(?!\s*(?:is\b|=[^=]))")
+_READ = regex(rb"(?<!autograd)\.grad\b(?!\s*(?:is\b|=\s*(?:None\b|torch\.zeros)))")
+"""Where a gradient is read without asking, or given by hand."""
+_ZEROS = ("torch.zeros", "torch.zeros_like")
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -95,12 +97,30 @@ def _gradient(call: ast.Call) -> ast.expr:
 
 
 def _is_read(site: Site) -> bool:
-    """Whether the program reads a gradient, here or in a file that is linked to this one, without asking if there is one."""
+    """Whether the program reads a gradient, here or in a file that is linked to this one, without asking if there is one, or gives one by hand."""
     own = set(ast.walk(site.statement)) if site.name != ".zero_grad()" else set()
     for function in site.module.functions:
-        if any(read not in own and not _is_asked(function, read) for read in _reads(function)):
+        if any(read not in own and not _is_asked(function, read) for read in _reads(function)) or _gives(function):
             return True
     return related.beside(site, _READ)
+
+
+def _gives(function: Function) -> bool:
+    """Whether a function assigns a gradient that others may hold, `p.grad = flat[:n].view_as(p)`: zeros are for them, too."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in ("grad", "_grad")
+        and isinstance(node.ctx, ast.Store)
+        and not isinstance(function.flow.parents.get(node), ast.AugAssign)
+        and not _is_new(function, syntax.given_to_target(function.flow, node))
+        for node in function.flow.nodes
+    )
+
+
+def _is_new(function: Function, given: ast.expr | None) -> bool:
+    """Whether nobody else holds what a gradient is given: None, zeros, what an operator makes."""
+    made = isinstance(given, ast.Call) and names.resolve(function, given.func) in _ZEROS
+    return made or isinstance(given, ast.BinOp) or is_constant(given, None)
 
 
 def _reads(function: Function) -> Iterator[ast.Attribute]:

@@ -77,7 +77,7 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
     Unsafe: code that reads `p.grad` before the backward pass meets None, and optimizers skip parameters without a
     gradient, so that weight decay and momentum no longer touch parameters that a step did not use.
     Nothing is offered where the file, or one that it imports or is imported by, reads a gradient without asking whether
-    there is one, where `zero_grad` is the project's own method, and where a `GradScaler` deals with several optimizers.
+    there is one, or assigns one that others may hold (`p.grad = flat[:n].view_as(p)`), where `zero_grad` is the project's own method, and where a `GradScaler` deals with several optimizers.
 
     ## References
 
