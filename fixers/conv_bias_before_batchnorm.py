@@ -4,14 +4,18 @@ import ast
 import re
 
 from torchlint.facts import layers, related, syntax
+from torchlint.facts.flow import Guard
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import elements
+from torchlint.facts.nodes import elements, is_constant, number, without_not
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node
 
 _MENTION = regex(rb"\.bias\b|bias[\"']")
-_NOTE = "the state_dict loses a key, running means start without the bias, and later layers draw other random numbers"
+_FREEZES = regex(rb"\.eval\(\)|\.train\(False\)")
+_PARAMETERS = regex(rb"\bparameters\(\)")
+_NOTE = "the state_dict and parameters() lose an entry, running means start without the bias, and later layers draw other random numbers"
+_APPLIED = ("conv1d", "conv2d", "conv3d", "batch_norm", "linear")
 _ASKS = frozenset(("hasattr", "endswith", "startswith"))
 
 
@@ -19,6 +23,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name.removesuffix("()") not in layers.BIAS:
         return None  # the class that has it may do more with it
     if site.once(("bias is read", site.module, site.name), lambda: _bias_is_read(site)):
+        return None
+    if site.once(("bias is needed", site.module), lambda: _norms_are_frozen(site) or _go_by_position(site)):
         return None
     given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
     if given is not None:
@@ -56,6 +62,49 @@ def _reads(site: Site, function: Function, node: ast.AST) -> bool:
     ):
         return False
     return not any(_is_other(site, function, guard.test, guard.true, node) for guard in function.flow.guards(node))
+
+
+def _norms_are_frozen(site: Site) -> bool:
+    """Whether the program puts norms alone into evaluation, `if isinstance(m, nn.BatchNorm2d): m.eval()`: these subtract no bias of today."""
+    return any(
+        _is_norm(site, function, func.value) or any(map(_asks_for_norm, function.flow.guards(call)))
+        for module in related.modules(site, _FREEZES)
+        for function in module.functions
+        for name in ("eval", "train")
+        for call in function.flow.calls_named(name)
+        if isinstance(func := call.func, ast.Attribute)
+        and (not call.args if name == "eval" else any(is_constant(given, False) for given in call.args))
+    )
+
+
+def _is_norm(site: Site, function: Function, node: ast.expr) -> bool:
+    value = site.project.value(function, node)
+    return value.kind == "module" and value.class_name in layers.NORMS
+
+
+def _asks_for_norm(guard: Guard) -> bool:
+    """`isinstance(m, nn.BatchNorm2d)`, `classname.find("BatchNorm") != -1`."""
+    test, true = without_not(guard.test, guard.true)
+    return true and "Norm" in ast.unparse(test)
+
+
+def _go_by_position(site: Site) -> bool:
+    """Whether the program takes parameters by their places, `F.conv2d(x, weights[0], weights[1])`: without a bias these are others."""
+    return any(
+        any(_is_place(given) for given in call.args[1:])
+        for module in related.modules(site, _PARAMETERS)
+        for function in module.functions
+        for name in _APPLIED
+        for call in function.flow.calls_named(name)
+    )
+
+
+def _is_place(given: ast.expr) -> bool:
+    return (
+        isinstance(given, ast.Subscript)
+        and isinstance(given.value, ast.Name)
+        and (isinstance(given.slice, ast.Name | ast.BinOp) or isinstance(number(given.slice), int))
+    )
 
 
 def _is_asked_for(function: Function, text: ast.Constant) -> bool:

@@ -98,9 +98,12 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     Adds `bias=False`, or changes the literal that is there.
     The fix is unsafe because the `state_dict` loses a key, so that existing checkpoints load with `strict=False` only,
     because the weights that are initialised later draw other random numbers, and because the running
-    means start without the bias: an evaluation after few steps gives something else.
+    means start without the bias: an evaluation after few steps gives something else. `parameters()` has one entry less: what counts
+    on an order, as a list of weights for a functional forward pass or the state of an optimizer, has to follow.
     Nothing is offered where the project reads the `bias` of what may be such a layer without asking whether there is one: in
-    its own initialisation, in a function that is given to `apply`, as a key of a `state_dict`.
+    its own initialisation, in a function that is given to `apply`, as a key of a `state_dict`. Nor where it takes weights
+    by their places, `F.conv2d(x, weights[0], weights[1])`, or puts norms alone into evaluation, `if isinstance(m, nn.BatchNorm2d): m.eval()`:
+    these subtract what they have kept, and not the bias.
 
     ## References
 
