@@ -131,8 +131,12 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Decorates the function with `@torch.no_grad()`. Unsafe: what the function gives, keeps or hands on no longer carries a
-    graph for autograd, and a backward pass on it raises. Nothing is offered for `async def` and generators, where the
+    Decorates the function with `@torch.no_grad()`. Unsafe: what the function gives, keeps or hands on, and what the model keeps
+    of it (`self.features = h` in its `forward`), no longer carries a graph for autograd, and a backward pass on it raises.
+    Where autograd is off, an `nn.TransformerEncoder` in evaluation takes a fast path: with a `src_key_padding_mask` the places
+    that are padded come out as zeros, so that a mean over all of them is another one. `enable_nested_tensor=False` keeps them.
+    A decorator further out that looks at the code of the function (`fn.__code__`) sees that of a wrapper; `inspect.signature` does not.
+    Nothing is offered for `async def` and generators, where the
     function or anything that it calls may train or ask for gradients (what is not known to this project may, if it is given
     the model or is named like it), nor where a caller runs a backward pass on the result.
 
