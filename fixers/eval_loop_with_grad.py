@@ -15,7 +15,7 @@ from torchlint.rule.rewrite import spelled
 _NOTE = "what the function gives, keeps or hands on, or the model that it runs keeps, no longer carries a graph for autograd"
 _FAST = "; without one, `nn.TransformerEncoder` takes its fast path, which gives zeros at places that are padded"
 _MASK = b"src_key_padding_mask"
-_ENCODER = rb"\bnn\.TransformerEncoder\b|\btorch\.nn import\b[^#\n]*\bTransformerEncoder\b"
+_ENCODER = rb"\bnn\.Transformer(?:Encoder)?\b|\btorch\.nn import\b[^#\n]*\bTransformer(?:Encoder)?\b"
 _TRAINING_NAME = regex(
     r"train|fit\b|fit_|backward|optim|learn|tune|step|search|attack|callback|hook|closure", re.IGNORECASE
 )
@@ -50,7 +50,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _may_take_fast_path(site: Site) -> bool:
     """Whether the project gives an encoder of torch a mask of what is padded."""
     holds = site.project.any_holds
-    return holds(_ENCODER, word=b"TransformerEncoder") and holds(_MASK, word=_MASK)
+    return holds(_ENCODER, word=b"Transformer") and holds(_MASK, word=_MASK)
 
 
 def _is_generator(site: Site) -> bool:

@@ -38,6 +38,7 @@ def test_no_padded_encoder_of_torch_takes_its_fast_path(other: str) -> None:
     "other",
     [
         ENCODER + "encoder(x, src_key_padding_mask=m)\n",
+        "import torch.nn as nn\nnn.Transformer(8, batch_first=True)(x, y, src_key_padding_mask=m)\n",
         "from torch.nn import Linear, TransformerEncoder\nTransformerEncoder(layer, 2)(x, src_key_padding_mask=m)\n",
     ],
 )
