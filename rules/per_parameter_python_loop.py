@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from torchlint.facts import names, updates
 from torchlint.facts.module import Class, Function
-from torchlint.facts.nodes import conjuncts, elements, given_to, keyword_of, names_in, steps
+from torchlint.facts.nodes import addends, conjuncts, elements, given_to, keyword_of, names_in, steps, string
 from torchlint.facts.syntax import same
-from torchlint.rule import Finding, Site, rule
+from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
 _ITERATORS = frozenset(("parameters", "named_parameters", "buffers"))
@@ -17,6 +17,9 @@ _FEW = 3
 """How many statements a loop has that does little else than a small operation."""
 _KEEPING = frozenset(("clone", "detach", "double", "float", "half", "pow", "square", "to", "type_as"))
 """Methods that give a tensor of the size of the parameter, where it is."""
+_REDUCING = frozenset(("norm", "sum", "vector_norm"))
+_REDUCES = frozenset(("torch.linalg.norm", "torch.linalg.vector_norm", "torch.norm", "torch.sum"))
+"""What gives a single value of a tensor."""
 _OF_KIND = frozenset(("torch", "isinstance"))
 """What a condition asks with, which kind a parameter is of: `torch.is_floating_point(p)`."""
 _PARAMETERS = regex(r"(?:^|_)param(?:eter)?s$")
@@ -31,9 +34,10 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for` loops over `parameters()`, over two of them zipped, or over a dictionary of them, on each training step, whose body
-    writes to the parameter or its gradient in place, takes its norm, or makes its average anew under its name,
-    `shadow[name] = decay * shadow[name] + (1 - decay) * p.data`: moving averages, target networks, clipping. The body may leave
-    that to a function of the project that does little else.
+    writes to the parameter or its gradient in place, takes its norm, also as a term of a penalty (`l2 = l2 + p.norm(2)`,
+    `l2 += p.square().sum()`), or makes its average anew under its name, `shadow[name] = decay * shadow[name] + (1 - decay) * p.data`:
+    moving averages, target networks, clipping, the perturbation of SAM. The body may leave that to a function of the project that
+    does little else.
     SGD written by hand is optimizer-slow-impl (TL706).
 
     ## Why is this slow?
@@ -81,9 +85,10 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     names = names_in(loop.target)
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
-    body = [statement for statement in loop.body if not isinstance(statement, ast.Assert)]
+    told = _is_told_as_optimizer(loop)
+    body = [one for one in loop.body if not (isinstance(one, ast.Assert) or _skips(site, one, names))]
     if len(body) <= _FEW and (
-        any(_is_small(site, statement, names) for statement in body)
+        any(_is_small(site, statement, names, told=told) for statement in body)
         or _remakes(site, loop.body, names)
         or _calls_little(site, body, names)
     ):
@@ -91,6 +96,18 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
             f"`for ... in {site.short(loop.iter)}` launches kernels for each parameter by itself on every step",
             related=site.why_hot(),
         )
+
+
+def _is_told_as_optimizer(loop: ast.For) -> bool:
+    """Whether an update by the gradient in the loop is one that TL706 reports: it goes through `model.parameters()` itself."""
+    func = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr in _OF_PARAMETERS
+
+
+def _skips(site: Site, statement: ast.stmt, names: set[str]) -> bool:
+    """`if p.grad is None: continue`"""
+    skips = isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[0], ast.Continue)
+    return skips and _is_for_all(site, statement, names)
 
 
 def _has_one(site: Site, node: ast.expr) -> bool:
@@ -324,7 +341,7 @@ def _start(node: ast.expr, names: set[str]) -> ast.expr | None:
 def _is_for_all(site: Site, statement: ast.If, names: set[str]) -> bool:
     """Whether a condition is about the parameter alone, such as `p.grad is not None`, or the same for all of them."""
     test = statement.test
-    if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(test)):
+    if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(test)) or _is_of_one(test):
         return False  # a way for few of them
     asked = [part for part in conjuncts(test) if not _has_entry(part, statement.body, names)]
     read = (node for part in asked for node in ast.walk(part) if isinstance(node, ast.Name))
@@ -332,6 +349,14 @@ def _is_for_all(site: Site, statement: ast.If, names: set[str]) -> bool:
     # `if scale < 1:` asks the same for all of them.
     once = asks.isdisjoint(names) and isinstance(test, ast.Compare) and _is_order(test)
     return asks <= names or once
+
+
+def _is_of_one(test: ast.expr) -> bool:
+    """`name == "head.weight"`"""
+    return any(
+        isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq) and string(part.comparators[0]) is not None
+        for part in conjuncts(test)
+    )
 
 
 def _has_entry(test: ast.expr, body: list[ast.stmt], names: set[str]) -> bool:
@@ -355,16 +380,23 @@ def _are_entries(node: ast.expr) -> bool:
     )
 
 
-def _is_small(site: Site, statement: ast.stmt, names: set[str]) -> bool:
-    """An operation in place on the parameter, its data or gradient, or its norm; behind `if p.grad is not None` too."""
-    if updates.from_gradient(statement) is not None:
-        return False  # an optimizer written by hand, which TL706 reports
+def _is_small(site: Site, statement: ast.stmt, names: set[str], *, told: bool = True) -> bool:
+    """An operation in place on the parameter, its data or gradient, or its norm; behind `if p.grad is not None` too.
+
+    `told` says whether TL706 reports an optimizer written by hand.
+    """
+    if told and updates.from_gradient(statement) is not None:
+        return False
     if isinstance(statement, ast.With):
-        return any(_is_small(site, inner, names) for inner in statement.body)
+        return any(_is_small(site, inner, names, told=told) for inner in statement.body)
     if isinstance(statement, ast.If):
         # `name = names[key]`: what is looked up by the name is a parameter too.
         found = names | {_root(s.targets[0]) for s in statement.body if isinstance(s, ast.Assign)}
-        return _is_for_all(site, statement, names) and any(_is_small(site, inner, found) for inner in statement.body)
+        return _is_for_all(site, statement, names) and any(
+            _is_small(site, inner, found, told=told) for inner in statement.body
+        )
+    if any(_is_reduced(site, part, names) for part in _added(statement)):
+        return True
     if isinstance(statement, ast.AugAssign):
         return _root(statement.target) in names and not _counts(site, statement)
     value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
@@ -385,6 +417,38 @@ def _is_small(site: Site, statement: ast.stmt, names: set[str]) -> bool:
             break
         holder = holder.func.value  # `average.detach().mul_(decay).add_(...)`
     return ((in_place and method != "requires_grad_") or norm) and _root(holder) in names
+
+
+def _added(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The terms that a statement adds to a sum: `total += term`, `total = total + term`."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        yield from addends(statement.value)
+    elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
+        terms, target = list(addends(statement.value)), chain(statement.targets[0])
+        rest = [term for term in terms if chain(term) != target]
+        if target is not None and len(rest) < len(terms):
+            yield from rest
+
+
+def _is_reduced(site: Site, term: ast.expr, names: set[str]) -> bool:
+    """Whether a term is made of a single value of the parameter, or of what is calculated of it: `0.5 * (p - q).pow(2).sum()`."""
+    return any(
+        isinstance(part, ast.Call)
+        and (given := _given_to_reduce(site, part)) is not None
+        and not names.isdisjoint(names_in(given))
+        and site.value(given).is_tensor
+        for part in ast.walk(term)
+    )
+
+
+def _given_to_reduce(site: Site, call: ast.Call) -> ast.expr | None:
+    """`p` of `p.norm(2)` and `torch.sum(p)`."""
+    func = call.func
+    if not (isinstance(func, ast.Attribute) and func.attr in _REDUCING):
+        return None
+    if site.resolve(func) in _REDUCES:
+        return call.args[0] if call.args else None
+    return func.value
 
 
 def _counts(site: Site, statement: ast.AugAssign) -> bool:
