@@ -53,6 +53,7 @@ _PICTURES = frozenset(f"{name}()" for name in graph_liveness.PICTURES)
     shape=[
         "$x.eval(...)",
         "$x.train(False)",
+        "$x.train(mode=False)",
         "$x.detach(...)",
         "$x.data",
         "$x.numpy(...)",
@@ -76,7 +77,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds loops that call a model after `model.eval()` without `torch.no_grad()` or `torch.inference_mode()`, and calls
+    Finds loops that call a model after `model.eval()`, or `model.train(False)`, without `torch.no_grad()` or `torch.inference_mode()`, and calls
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, `.tolist()`, an `argmax` or
     a picture of torchvision, through arithmetic, sums, lists (those of a buffer, too), functions of the project and other models: a target network whose values are detached before the loss.
     So do those of what a function of a script gives to callers that all drop its graph: `feature = extract(path)`, `feature.data.numpy()`.
@@ -229,7 +230,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
     call = site.call
     assert isinstance(call.func, ast.Attribute)
     model = evaluation_mode.switched(site, call)
-    if call.args[site.name == ".train()" :] or call.keywords or model is None:
+    if not evaluation_mode.is_switch(call) or model is None:
         return
     value = site.value(call.func.value)
     if value.kind != "module" and not (value.kind == "unknown" and MODEL_NAME.search(model[-1])):
@@ -392,7 +393,7 @@ def _is_told_of_script(site: Site, call: ast.Call) -> bool:
     model, body = chain(call.func), site.module.body
     if model is None or not _knows(site.function, model) or training.asks(body):
         return False
-    switched = (evaluation_mode.switched(site.at(body, one), one) for one in body.flow.calls_named("eval"))
+    switched = (evaluation_mode.switched(site.at(body, one), one) for one in evaluation_mode.switching(body))
     return model in switched and _is_run_in_loop(site, site.function, call, model)
 
 

@@ -9,7 +9,7 @@ from ..system.regex import regex
 from . import alternatives, training
 from .module import Class, Function
 from .names import chain, last
-from .nodes import given_to, is_constant
+from .nodes import argument_of, given_to, is_constant
 from .place import Place
 from .trainable import NO_RUN, is_method_of_models, model_of, runs_trainable, switches_off
 from .wrapped_models import Model, given_on, name_of, wrapped
@@ -53,13 +53,23 @@ def switched_between(place: Place, model: Model, first: ast.Call, last: ast.Call
     )
 
 
+def is_switch(call: ast.Call) -> bool:
+    """`model.eval()`, `model.train(False)`, `model.train(mode=False)`"""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    if call.func.attr == "eval":
+        return not given_to(call)
+    return call.func.attr == "train" and is_constant(argument_of(call, "mode", 0), False) and len(given_to(call)) == 1
+
+
+def switching(function: Function) -> Iterator[ast.Call]:
+    """The calls of a function that switch a model to evaluation."""
+    return (call for name in ("eval", "train") for call in function.flow.calls_named(name) if is_switch(call))
+
+
 def switches(function: Function) -> bool:
-    """Whether a function calls `model.eval()`, or `model.train(False)`."""
-    flow = function.flow
-    return any(isinstance(c.func, ast.Attribute) and not c.args for c in flow.calls_named("eval")) or any(
-        isinstance(c.func, ast.Attribute) and c.args and is_constant(c.args[0], False)
-        for c in flow.calls_named("train")
-    )
+    """Whether a function switches a model to evaluation."""
+    return next(switching(function), None) is not None
 
 
 def is_wrapped_for_it(place: Place) -> bool:
@@ -71,7 +81,7 @@ def is_wrapped_for_it(place: Place) -> bool:
     if model is None or _trains(place, place.function):
         return False
     line = place.statement.lineno
-    if any(call.lineno > line and switched(place, call) == model for call in place.flow.calls_named("eval")):
+    if any(call.lineno > line and switched(place, call) == model for call in switching(place.function)):
         return True
     given = [(function, name) for function, name in given_on(place, model) if function is not place.function]
     return any(_switches(place, *one) for one in given) and not any(_trains(place, function) for function, _ in given)
@@ -84,8 +94,8 @@ def _trains(place: Place, function: Function) -> bool:
 
 
 def _switches(place: Place, function: Function, model: Model) -> bool:
-    """Whether a function calls `model.eval()`."""
-    return any(switched(place.at(function, call), call) == model for call in function.flow.calls_named("eval"))
+    """Whether a function switches the model to evaluation."""
+    return any(switched(place.at(function, call), call) == model for call in switching(function))
 
 
 def runs(place: Place, call: ast.Call, model: Model) -> bool:
