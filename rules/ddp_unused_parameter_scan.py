@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from torchlint.facts import evaluation_mode
+from torchlint.facts import evaluation_mode, syntax
 from torchlint.facts.common_names import LIGHTNING_TRAINERS, TRAINING_ARGUMENTS
-from torchlint.facts.nodes import is_constant, keyword_of
-from torchlint.rule import Finding, Site, rule
+from torchlint.facts.nodes import is_constant, keyword_of, receiver_of
+from torchlint.facts.wrapped_models import wrapped
+from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
 _DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -17,6 +19,7 @@ _WRAPPERS = (
     "pytorch_lightning.strategies.DDPStrategy",
     "lightning.fabric.strategies.DDPStrategy",
 )
+_STATIC = regex(rb"\b_set_static_graph\(")
 _TRAINS = regex(rb"(?i)train|backward|optim|\.fit\(|\.step\(")
 _EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
 
@@ -27,6 +30,7 @@ _EVALUATES = regex(rb"\bevaluate\w*\(|\.eval\(\)")
         *(f"{name}(..., find_unused_parameters=True)" for name in _WRAPPERS),
         *(f"{name}(..., ddp_find_unused_parameters=True)" for name in TRAINING_ARGUMENTS),
         *(f'{name}(..., strategy="ddp_find_unused_parameters_true")' for name in LIGHTNING_TRAINERS),
+        f"functools.partial({_DDP}, ..., find_unused_parameters=True)",
         f"{_DDP}(...)",
     ],
     severity="info",
@@ -40,8 +44,8 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds the literal `find_unused_parameters=True` for `DistributedDataParallel`, in accelerate's
-    `DistributedDataParallelKwargs`, and in lightning's `DDPStrategy`; the same in the `TrainingArguments` of transformers
+    Finds the literal `find_unused_parameters=True` for `DistributedDataParallel`, also where `functools.partial` gives it, in
+    accelerate's `DistributedDataParallelKwargs`, and in lightning's `DDPStrategy`; the same in the `TrainingArguments` of transformers
     (`ddp_find_unused_parameters=True`), and as the `strategy` of Lightning's `Trainer`.
 
     ## Why is this slow?
@@ -54,7 +58,7 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where some steps do leave parameters unused: layers that are dropped, experts, generators and discriminators in one module.
-    With `static_graph=True` DDP looks once only, and nothing is reported; nor is anything in scripts that evaluate a model and train
+    With `static_graph=True`, or `model._set_static_graph()` behind it, DDP looks once only, and nothing is reported; nor is anything in scripts that evaluate a model and train
     none, or where the function that wraps it does (`model.eval()`). DeepSpeed takes the place of DDP.
     Views of buckets can't be detached in place (`grad.detach_()`), and so are an option.
 
@@ -81,9 +85,12 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
         yield site.finding(f"`{site.short()}` copies all gradients; with `gradient_as_bucket_view=True` it does not")
     if _only_evaluates(site) or evaluation_mode.is_wrapped_for_it(site) or _is_for_deepspeed(site):
         return
-    if "find_unused_parameters" in site.pattern and not is_constant(site.argument("static_graph"), True):
+    if "find_unused_parameters" in site.pattern and not (
+        is_constant(site.argument("static_graph"), True) or _is_made_static(site)
+    ):
         yield site.finding(
-            f"`{_option_of(site)}` walks the graph for unused parameters on every step; {_instead(site)}"
+            f"`{_option_of(site)}` walks the graph for unused parameters on every step; {_instead(site)}",
+            at=_asks(site),
         )
 
 
@@ -95,6 +102,12 @@ def _option_of(site: Site) -> str:
     return "ddp_find_unused_parameters=True" if name in TRAINING_ARGUMENTS else site.short()
 
 
+def _asks(site: Site) -> ast.AST:
+    """The place of that: the argument of a trainer, else the call."""
+    asking = ("ddp_find_unused_parameters", "strategy")
+    return next((one for one in site.call.keywords if one.arg in asking), site.target)
+
+
 def _instead(site: Site) -> str:
     name = site.name.removesuffix("()")
     if name in LIGHTNING_TRAINERS:
@@ -102,6 +115,34 @@ def _instead(site: Site) -> str:
     if name in TRAINING_ARGUMENTS:
         return "say `False` where all are used"
     return "leave it out where all are used, or set `static_graph=True` where the same ones are unused each time"
+
+
+def _is_made_static(site: Site) -> bool:
+    """Whether the model is told later that its graph stays: `self.model._set_static_graph()`; of one without a name nobody knows."""
+    if not site.source.holds(_STATIC):
+        return False
+    models = list(_models(site))
+    function, klass = site.function, site.function.cls
+    around = [function, *(klass.methods.values() if klass is not None else ())]
+    told = [
+        chain(receiver_of(call))
+        for one in dict.fromkeys(around)
+        for call in one.flow.calls_named("_set_static_graph")
+        if one is function or one.own_name == function.own_name
+    ]
+    return not models or any(model in told for model in models)
+
+
+def _models(site: Site) -> Iterator[list[str]]:
+    """What the wrapped model is called, or those that a partial wraps: `net` of `net = wrap(net)`."""
+    made = wrapped(site)
+    if made is None or site.name != "functools.partial()":
+        yield from filter(None, [made])
+        return
+    for call in site.flow.calls:
+        target = syntax.target(site.flow, call) if chain(call.func) == made else None
+        if target is not None and (model := chain(target)) is not None:
+            yield model
 
 
 def _is_for_deepspeed(site: Site) -> bool:
