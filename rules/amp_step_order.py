@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import names, syntax
+from torchlint.facts import by_constants, names, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import argument_of, is_constant
@@ -50,7 +50,8 @@ def amp_step_order(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    With a scaler that is not enabled (`enabled=False`) `scale` and `step` do nothing of their own, and the order is free.
+    With a scaler that is not enabled (`enabled=False`, or `enabled=dtype == "float16"` behind `dtype = "bfloat16"`) `scale` and
+    `step` do nothing of their own, and the order is free.
     A backward pass under autocast is not reported in tests, where it may be what is tested.
 
     ## Bad
@@ -134,7 +135,7 @@ def _is_scaler(site: Site, node: ast.expr) -> bool:
             if isinstance(value.made_by, ast.Call)
             else []
         )
-        return not (enabled and is_constant(enabled[0], False))
+        return not (enabled and by_constants.holds(site, enabled[0]) is False)
     return not value and "scaler" in names.last(node).lower()
 
 

@@ -106,8 +106,9 @@ def _is_told_as_optimizer(loop: ast.For) -> bool:
 
 def _skips(site: Site, statement: ast.stmt, names: set[str]) -> bool:
     """`if p.grad is None: continue`"""
-    skips = isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[0], ast.Continue)
-    return skips and _is_for_all(site, statement, names)
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[0], ast.Continue):
+        return False
+    return _is_for_all(site, statement, names)
 
 
 def _has_one(site: Site, node: ast.expr) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import by_constants, syntax
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, plain, rule
@@ -30,7 +30,8 @@ def scaler_mismatch(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds an enabled `GradScaler` in a file that uses autocast with `torch.bfloat16` only, and training steps under autocast
+    Finds an enabled `GradScaler` in a file that uses autocast with `torch.bfloat16` only, also where a constant chooses it from a
+    dictionary (`{"float16": torch.float16, "bfloat16": torch.bfloat16}[dtype]` behind `dtype = "bfloat16"`), and training steps under autocast
     with `torch.float16` (the default on CUDA) whose backward pass no scaler scales.
 
     ## Why is this slow?
@@ -99,12 +100,23 @@ def _autocasts(site: Site) -> Iterator[tuple[Function, ast.Call]]:
 
 
 def _only_bfloat16(site: Site) -> bool:
-    types = [_dtype(Site(site.analysis, function, call, site.rule)) for function, call in _autocasts(site)]
-    return (
-        bool(types)
-        and set(types) == {"torch.bfloat16"}
-        and not _OTHER_SCALES.search(site.source.data.replace(b"bfloat16", b""))
-    )
+    types, text = list[str](), site.source.data
+    for function, call in _autocasts(site):
+        place = Site(site.analysis, function, call, site.rule)
+        found, tables = _chosen(place)
+        types.append(found)
+        for table in tables:  # the types that are not chosen
+            text = text.replace(place.text(table).encode(), b"")
+    return bool(types) and set(types) == {"torch.bfloat16"} and not _OTHER_SCALES.search(text.replace(b"bfloat16", b""))
+
+
+def _chosen(site: Site) -> tuple[str, list[ast.Dict]]:
+    """The type given to autocast, where constants of the program choose it, and the dictionaries that they choose it from."""
+    given = None if site.spread else site.argument("dtype", 1)
+    if given is None:
+        return _dtype(site), []
+    node, tables = by_constants.chosen(site, given)
+    return site.resolve(node) or "?", tables
 
 
 def _dtype(site: Site) -> str:
