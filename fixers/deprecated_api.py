@@ -23,6 +23,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     if isinstance(site.target, ast.Call) and (roles := roles_of(site.name, len(site.call.args))) is not None:
         return _numbers_last(site, roles)
+    if site.name not in NAMES:
+        return None  # a method
     renamed = NAMES[site.name]
     edits = substituted(site, renamed)
     if edits is None:

@@ -17,8 +17,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None  # an update by hand, or the optimizer of another library, which has other defaults
     call = call_node(site)
     if all(keyword.arg not in ("foreach", "fused") for keyword in site.call.keywords):
-        if not site.option("suggest-fused"):
-            return None  # what preview tells is left to who measures
+        if not site.option("suggest-fused") or site.spread:
+            return None  # what preview tells is left to who measures, what a dictionary says to who writes it
         added = site.tree.add_argument(call, "fused=True")
         note = "sums are rounded in another order, and all parameters have to be of floating point, on a device with such a kernel"
         return Fix("Use the fused kernel", (added,), "unsafe", note) if added else None

@@ -8,6 +8,7 @@ from torchlint.facts.deprecated_table import (
     COMPUTED,
     KEYWORDS,
     LAST_RATE,
+    METHODS,
     NAMES,
     REDUCTIONS,
     REQUIRED,
@@ -44,6 +45,7 @@ _NUMBERS_BEHIND = (1, 5)
         "$x.step($epoch)",
         "$x.step(epoch=$epoch)",
         "$x.resize($size, ...)",
+        *(f"$x.{name}(...)" for name in METHODS),
         *SHAPES,
     ],
     severity="info",
@@ -62,7 +64,8 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     `baddbmm`, and of their like in place, whose numbers stand before the tensors, as until torch 1.5:
     `m.mul_(b).add_(1 - b, grad)`, of which optimizers written by hand are full.
     Of torchvision it knows `pretrained=` of the models, which newer ones call `weights=`. Of schedulers of torch it tells
-    `get_lr()` outside of them, which computes the rate anew instead of telling it, and `step(epoch)`. `resize(...)` of a tensor.
+    `get_lr()` outside of them, which computes the rate anew instead of telling it, and `step(epoch)`. `resize(...)` of a tensor,
+    and of the functions also `K.cholesky()` and the like of what is known to be a tensor.
     Which versions warn is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
     What that version does not have any more is TL902's.
 
@@ -129,6 +132,9 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     if site.name == ".resize()":
         yield from _of_tensor(site)
         return
+    if site.name.startswith(".") and site.name[1:].removesuffix("()") in METHODS:
+        yield from _of_function(site, site.name[1:].removesuffix("()"))
+        return
     if site.name.endswith("()"):
         name = _inherited(site) if site.name == ".__init__()" else site.name.removesuffix("()")
         yield from _arguments(site, name)
@@ -149,6 +155,17 @@ def _of_tensor(site: Site) -> Iterator[Finding]:
     """`x.resize(4, 4)` of a tensor: pictures and arrays have such a method, too."""
     if site.receiver.kind == "tensor" and site.receiver.proven and not site.receiver.other_kinds:
         yield site.finding(f"`{site.short()}` is deprecated and warns on every call; use `reshape`")
+
+
+def _of_function(site: Site, method: str) -> Iterator[Finding]:
+    """`x.cholesky()` of a tensor, which is `torch.cholesky(x)`: objects of other classes have such methods, too."""
+    entry = NAMES[f"torch.{method}"]
+    if site.receiver.kind != "tensor" or not site.receiver.proven or site.receiver.other_kinds:
+        return
+    if (warned := _warned(site, entry.name)) is not None:
+        yield site.finding(
+            f"`{site.short(site.call.func)}` is deprecated{since(warned, f'torch.{method}')} and warns; use {entry.instead}"
+        )
 
 
 def _of_scheduler(site: Site) -> Iterator[Finding]:

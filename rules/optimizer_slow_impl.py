@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax, updates
+from torchlint.facts import by_dictionary, syntax, updates
 from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
@@ -43,7 +43,7 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds optimizers of torch with the literal `foreach=False` (that `functools.partial` gives, too), or with `fused=False`, beside it or alone, and updates written by hand:
+    Finds optimizers of torch with the literal `foreach=False` (that `functools.partial` gives, too, or a dictionary: `options["foreach"] = False`, `AdamW(parameters, **options)`), or with `fused=False`, beside it or alone, and updates written by hand:
     a loop over `parameters()` on each training step that adds the gradient to each, `p.data.add_(p.grad, alpha=-lr)`.
     Also the `AdamW` that transformers had until 2025, and `BertAdam` before it, which are such loops.
     In preview also `Adam` and `AdamW` without `fused=True`, in programs that use CUDA and ask for a torch that has it;
@@ -114,12 +114,23 @@ def optimizer_slow_impl(site: Site) -> Iterator[Finding]:
     elif "foreach" in site.pattern:
         if site.argument("fused") is None or is_constant(site.argument("fused"), False):
             yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
+    elif _is_told_by_dictionary(site):
+        yield site.finding(f"`{site.short()}` updates one parameter after the other, in many small kernels")
     elif is_constant(site.argument("fused"), False) and site.argument("foreach") is None and not site.spread:
         yield site.finding(
             f"`{site.short()}` updates one parameter after the other: torch takes `foreach` by itself only where `fused` is not given"
         )
     elif (site.option("suggest-fused") or _is_adam(site)) and _may_fuse(site):
         yield site.finding(f"`{site.short()}` could update all parameters in one kernel, with `fused=True`")
+
+
+def _is_told_by_dictionary(site: Site) -> bool:
+    """Whether a dictionary says `foreach=False`, and nothing `fused=True`: `Adam(parameters, **options)`."""
+    if not site.spread or site.argument("foreach") is not None:
+        return False
+    given = by_dictionary.given(site.function, site.call, site.resolve)
+    fused = site.argument("fused") or given.get("fused")
+    return is_constant(given.get("foreach"), False) and (fused is None or is_constant(fused, False))
 
 
 def _trains_elsewhere(site: Site) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import api_table, class_users, syntax
+from torchlint.facts import api_table, by_dictionary, class_users, syntax
 from torchlint.facts.deprecated_table import (
     KEYWORDS,
     LOADER_NEXT,
@@ -12,6 +12,7 @@ from torchlint.facts.deprecated_table import (
     NON_BLOCKING,
     REQUIRED,
     TOOK_ASYNC,
+    Keyword,
     since,
 )
 from torchlint.facts.told import Argument
@@ -48,8 +49,8 @@ def removed_api(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Looks names and arguments up in a table of what is gone: `torch.solve`, `torch.symeig`, `torch.rfft`, also as methods of
-    tensors, `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, and
-    others; of torchvision `transforms.Scale`, `range=` of `save_image` and `make_grid`, `resample=`, `model_urls`. A call of
+    tensors, `torch.onnx.dynamo_export`, `torch.export.export_for_training`, `verbose=` of the learning-rate schedulers, also
+    at its place and by a dictionary (`StepLR(optimizer, 30, **{"verbose": True})`), and others; of torchvision `transforms.Scale`, `range=` of `save_image` and `make_grid`, `resample=`, `model_urls`. A call of
     `torch.stft` without `return_complex` counts as well, and `batches.next()` of what `iter` gives for a `DataLoader`.
     Which versions have it is measured on torch 1.11 to 2.15, and the newest that the project allows decides (2.13 if it names none).
     Also `loss.data[0]` of what is known to be a single value, which was its number before torch 0.4, and `x.cuda(async=True)`,
@@ -138,19 +139,30 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
         yield site.finding(
             f"`{site.text(site.call.func)}` of what is not complex raises without `{missing.keyword}`{since(gone, name)}"
         )
-    for given in site.call.keywords:
-        entry = KEYWORDS.get(name, {}).get(given.arg or "")
-        if (
-            entry is not None
-            and (gone := _gone(site, entry.name)) is not None
-            and not syntax.has_twin(site.flow, site.call, entry.successor or entry.rename)
+    for entry, given in _given(site, name):
+        if (gone := _gone(site, entry.name)) is not None and not syntax.has_twin(
+            site.flow, site.call, entry.successor or entry.rename
         ):
             func = site.text(site.call.func)
             yield site.finding(
-                f"`{func}` does not take `{given.arg}`{since(gone, site.name)}; use {entry.instead}",
+                f"`{func}` does not take `{entry.keyword}`{since(gone, site.name)}; use {entry.instead}",
                 at=given,
-                told=Argument(entry, given),
+                told=Argument(entry, given if isinstance(given, ast.keyword) else None),
             )
+
+
+def _given(site: Site, name: str) -> Iterator[tuple[Keyword, ast.keyword | ast.expr]]:
+    """The arguments that a call gives by their names, at their places, `StepLR(optimizer, 30, 0.1, -1, True)`, and by a dictionary."""
+    entries = KEYWORDS.get(name, {})
+    for given in site.call.keywords:
+        if given.arg in entries:
+            yield entries[given.arg], given
+    for entry in entries.values():
+        if (at := site.argument("", entry.position)) is not None:
+            yield entry, at
+    if any(given.arg is None for given in site.call.keywords):
+        held = by_dictionary.given(site.function, site.call, site.resolve)
+        yield from ((entry, site.call) for keyword, entry in entries.items() if keyword in held)
 
 
 def _of_tensor(site: Site, method: str) -> Iterator[Finding]:

@@ -238,9 +238,9 @@ _ENTRIES = (
 )
 NAMES = {entry.name: entry for entry in _ENTRIES}
 """Names that some torch warns of, does not have any more, or refuses to call."""
-METHODS = """btrifact btrisolve eig gels gesv irfft lstsq matrix_rank potrf potri potrs pstrf rfft solve symeig
-    trtrs""".split()
-"""Functions of torch that are gone, which tensors had as methods, up to the same versions."""
+METHODS = """btrifact btrisolve cholesky eig gels gesv irfft lstsq lu_solve matrix_rank potrf potri potrs pstrf qr rfft solve
+    symeig triangular_solve trtrs""".split()
+"""Functions of torch that warn or are gone, which tensors have as methods, in the same versions."""
 
 
 class Keyword(NamedTuple):
@@ -288,8 +288,23 @@ _LOSSES: dict[str, tuple[int, int]] = {
     **dict.fromkeys(_PLAIN_CLASSES, (0, 1)),
 }
 """The losses of `torch.nn`, with the places of `size_average` and `reduce`, read from the signatures of torch 2.13."""
-_SCHEDULERS = """LambdaLR MultiplicativeLR StepLR MultiStepLR ConstantLR LinearLR ExponentialLR SequentialLR PolynomialLR
-    CosineAnnealingLR ReduceLROnPlateau CyclicLR CosineAnnealingWarmRestarts OneCycleLR""".split()
+_SCHEDULERS = {
+    "LambdaLR": 3,
+    "MultiplicativeLR": 3,
+    "StepLR": 4,
+    "MultiStepLR": 4,
+    "ConstantLR": 4,
+    "LinearLR": 5,
+    "ExponentialLR": 3,
+    "SequentialLR": 4,
+    "PolynomialLR": 4,
+    "CosineAnnealingLR": 4,
+    "ReduceLROnPlateau": 9,
+    "CyclicLR": 13,
+    "CosineAnnealingWarmRestarts": 5,
+    "OneCycleLR": 14,
+}
+"""The schedulers, with the place of `verbose`, read from the signatures of torch 2.6."""
 
 
 STEPPED = frozenset(f"torch.optim.lr_scheduler.{name}" for name in _SCHEDULERS) - frozenset(
@@ -317,7 +332,10 @@ _ARGUMENTS = (
         for loss, positions in _LOSSES.items()
         for keyword, position in zip(REDUCTIONS, positions, strict=True)
     ),
-    *(Keyword(f"torch.optim.lr_scheduler.{scheduler}", "verbose", _RATE) for scheduler in _SCHEDULERS),
+    *(
+        Keyword(f"torch.optim.lr_scheduler.{scheduler}", "verbose", _RATE, position=position)
+        for scheduler, position in _SCHEDULERS.items()
+    ),
     Keyword("torch.nn.Hardtanh", "min_value", "`min_val`", rename="min_val"),
     Keyword("torch.nn.Hardtanh", "max_value", "`max_val`", rename="max_val"),
     Keyword("torch.nn.functional.gumbel_softmax", "eps", _NOTHING, inert_since=api_table.ALWAYS, unwarned=1e-10),
