@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import syntax, trainable
 from torchlint.rule import Finding, Site, rule
 
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.distributed.fsdp.FullyShardedDataParallel")
@@ -22,7 +22,7 @@ def ddp_module_bypassed(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `model.module(x)` and `model.module.forward(x)` in the same function as the `model = DistributedDataParallel(...)`, on
-    each iteration of a step loop.
+    each iteration of a step loop, also by another name: `inner = model.module`, `inner(x)`.
 
     ## Why is this slow?
 
@@ -57,10 +57,9 @@ def ddp_module_bypassed(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
     """
-    wrapped = site.part("wrapped")
+    wrapped = _load(site.part("wrapped"))
     for call in site.flow.calls:
-        inner = _inner(call)
-        if inner is None or not syntax.same(_load(inner.value), _load(wrapped)) or call.lineno <= site.call.lineno:
+        if call.lineno <= site.call.lineno or not _is_inner(site, trainable.model_of(call), wrapped):
             continue
         place = Site(site.analysis, site.function, call, site.rule, site.name)
         if place.hot is not None and not place.grad_off:
@@ -70,12 +69,16 @@ def ddp_module_bypassed(site: Site) -> Iterator[Finding]:
             )
 
 
-def _inner(call: ast.Call) -> ast.Attribute | None:
-    """The `model.module` of `model.module(...)` and `model.module.forward(...)`."""
-    func = call.func
-    if isinstance(func, ast.Attribute) and func.attr == "forward":
-        func = func.value
-    return func if isinstance(func, ast.Attribute) and func.attr == "module" else None
+def _is_inner(site: Site, model: ast.expr, wrapped: ast.expr) -> bool:
+    """Whether an expression is the module inside of the wrapper: `model.module`, or a name that is nothing else."""
+    if isinstance(model, ast.Attribute):
+        return model.attr == "module" and syntax.same(_load(model.value), wrapped)
+    stores = site.flow.stores.get(model.id, ()) if isinstance(model, ast.Name) else ()
+    given = [syntax.given_to_target(site.flow, store) for store in stores if store.lineno > site.call.lineno]
+    # What the name stood for before is the module that was wrapped.
+    before = [syntax.given_to_target(site.flow, store) for store in stores if store.lineno < site.call.lineno]
+    inner = (isinstance(one, ast.Attribute) and _is_inner(site, one, wrapped) for one in given)
+    return bool(given) and all(inner) and all(syntax.same(one, wrapped) for one in before)
 
 
 def _load(node: ast.expr) -> ast.expr:
