@@ -5,6 +5,7 @@ import ast
 from torchlint.facts import names
 from torchlint.facts.aliases import Batch
 from torchlint.facts.nodes import is_constant, keyword_of
+from torchlint.facts.sending import told_to_wait
 from torchlint.facts.told import Cast
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
@@ -19,7 +20,9 @@ _STREAMS = rb"\bStream\(|\bstream\("
 def fix(site: Site, finding: Finding) -> Fix | None:
     if isinstance(finding.told, Cast) or not _is_equal(site):
         return None
-    edit = site.tree.add_argument(call_node(site), "non_blocking=True")
+    waits = told_to_wait(site.call)
+    added = "non_blocking=True"
+    edit = site.tree.replace(site.cst(waits), "True") if waits else site.tree.add_argument(call_node(site), added)
     note = _OTHER_CLASS if _is_collated_elsewhere(site) else ""
     return Fix("Copy without waiting", (edit,), "unsafe" if note else "safe", note) if edit is not None else None
 

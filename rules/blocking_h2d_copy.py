@@ -10,6 +10,7 @@ from torchlint.facts.flow import contains
 from torchlint.facts.legacy_tensors import makes_on_device
 from torchlint.facts.nodes import is_constant, keyword_of, names_in
 from torchlint.facts.samples import JOINS
+from torchlint.facts.sending import told_to_wait
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Cast
 from torchlint.facts.uses import assigned
@@ -39,7 +40,8 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` without `non_blocking=True` on the tensors of a batch whose `DataLoader` has
+    Finds `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` without `non_blocking=True`, or with a False that is written out
+    (`x.cuda(gpu, False)`), on the tensors of a batch whose `DataLoader` has
     `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
     dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
     it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
@@ -88,7 +90,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Adds `non_blocking=True`, but not behind a cast, where it would gain nothing. Kernels that read the copy are queued behind it on the same stream, and the allocator of
+    Adds `non_blocking=True`, or writes it in place of False, but not behind a cast, where it would gain nothing. Kernels that read the copy are queued behind it on the same stream, and the allocator of
     pinned memory hands a block out again only after the copies from it are done, so the values are the same, as long as
     nobody writes to the batch on the host meanwhile. It is offered where that is seen: the copy takes the place of the
     batch, or what still leads to the batch is only read. Nothing is offered where a function gets the batch that may write
@@ -247,7 +249,7 @@ def _beside(site: Site) -> ast.Call | None:
     assert isinstance(site.call.func, ast.Attribute)
     owner = site.call.func.value
     loop = site.loop((ast.For,))
-    if not isinstance(owner, ast.Name) or not isinstance(loop, ast.For):
+    if not isinstance(owner, ast.Name) or not isinstance(loop, ast.For) or told_to_wait(site.call) is not None:
         return None
     parts = names_in(loop.target)
     method = site.call.func.attr
@@ -277,9 +279,11 @@ def _unblocked(site: Site, loop: ast.For, method: str, parts: set[str]) -> ast.C
 def _moves_to_device(site: Site) -> bool:
     """Whether the call names a device that may be an accelerator, and nothing else but a dtype or a memory format."""
     call = site.call
-    if len(call.args) > 2 or any(k.arg not in ("device", "dtype", "memory_format") for k in call.keywords):
+    waits = told_to_wait(call)
+    if any(k.arg not in ("device", "dtype", "memory_format") and k.value is not waits for k in call.keywords):
         return False
-    if len(call.args) == 2 and (site.name != ".to()" or site.value(call.args[1]).kind != "dtype"):
+    more = [one for one in call.args[1:] if one is not waits]
+    if len(more) > 1 or (more and (site.name != ".to()" or site.value(more[0]).kind != "dtype")):
         return False
     if site.name == ".type()":
         return len(call.args) == 1 and makes_on_device(site.value(call.args[0]))

@@ -9,7 +9,7 @@ from . import arguments, names
 from .bindings import Assigned
 from .flow import Flow
 from .legacy_tensors import makes_on_device
-from .nodes import argument_of, keyword_of, root_of
+from .nodes import argument_of, is_constant, keyword_of, root_of
 from .on_call import is_tensor_by_use
 from .place import Place
 from .syntax import called
@@ -22,6 +22,8 @@ SENDS = regex(
 _MOVES = frozenset(("to", "cuda", "type_as"))
 _BY_TARGET = frozenset(("to", "type", "type_as"))
 """Moves of which what they are given decides whether they go to the device."""
+_SECOND = frozenset(("cuda", "xpu"))
+"""Moves that take `non_blocking` at the second place."""
 _BETWEEN = frozenset(
     """long int short float double half bfloat16 bool view reshape unsqueeze squeeze repeat expand expand_as t transpose permute
     contiguous flatten""".split()
@@ -181,3 +183,11 @@ def is_constant_data(place: Place, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return place.resolve(node.func) == "float" and all(isinstance(given, ast.Constant) for given in node.args)
     return isinstance(node, ast.Constant) or place.resolve(node) in NUMBERS
+
+
+def told_to_wait(call: ast.Call) -> ast.expr | None:
+    """The False by which a move says that it waits, as torch does anyway: `x.to(device, non_blocking=False)`, `x.cuda(gpu, False)`."""
+    given = keyword_of(call, "non_blocking")
+    if given is None and names.last(call.func) in _SECOND:
+        given = argument_of(call, "", 1)
+    return given if is_constant(given, False) else None
