@@ -21,6 +21,7 @@ from torchlint.facts.deprecated_table import (
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.number_first import SHAPES, TAKES_DTYPE, Given, roles_of
 from torchlint.facts.told import Argument
+from torchlint.facts.uses import assigned
 from torchlint.rule import Finding, Site, rule
 
 _NEW_SUCCESSOR = frozenset(
@@ -162,10 +163,26 @@ def _of_function(site: Site, method: str) -> Iterator[Finding]:
     entry = NAMES[f"torch.{method}"]
     if site.receiver.kind != "tensor" or not site.receiver.proven or site.receiver.other_kinds:
         return
-    if (warned := _warned(site, entry.name)) is not None:
+    if (warned := _warned(site, entry.name)) is not None and _is_made_tensor(site, site.part("x")):
         yield site.finding(
             f"`{site.short(site.call.func)}` is deprecated{since(warned, f'torch.{method}')} and warns; use {entry.instead}"
         )
+
+
+def _is_made_tensor(site: Site, node: ast.expr) -> bool:
+    """Whether what makes it is known to give a tensor: linear operators are used like tensors, and added to them."""
+    if site.surely_tensor(node):
+        return True
+    if isinstance(node, ast.Name):
+        given = assigned(site.function, node)
+        return given is not None and _is_made_tensor(site, given)
+    if isinstance(node, ast.BinOp):
+        return all(site.value(side).kind == "number" or _is_made_tensor(site, side) for side in (node.left, node.right))
+    value = site.value(node)
+    if not isinstance(node, ast.Call) or not value.is_tensor:
+        return value.is_tensor and value.parameter
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return owner is None or site.value(owner).kind != "tensor" or _is_made_tensor(site, owner)
 
 
 def _of_scheduler(site: Site) -> Iterator[Finding]:
