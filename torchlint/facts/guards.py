@@ -183,16 +183,9 @@ def _is_emptied(name: list[str], guard: Guard, flow: Flow) -> bool:
     return any(isinstance(one, ast.List) and not one.elts for one in begun)
 
 
-def _written(store: ast.AST, guard: Guard, flow: Flow) -> ast.expr | None:
+def _written(store: ast.expr, guard: Guard, flow: Flow) -> ast.expr | None:
     """What a statement behind a condition assigns to a target: `0` of `seen = 0` and of `seen, total = 0, None`."""
-    parent = flow.parents.get(store)
-    made = flow.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
-    if not isinstance(made, ast.Assign) or not _is_opened(guard, made, flow):
-        return None
-    if isinstance(parent, ast.Tuple):
-        both = isinstance(made.value, ast.Tuple) and len(made.value.elts) == len(parent.elts)
-        return made.value.elts[parent.elts.index(store)] if both else None
-    return made.value
+    return syntax.given_to_target(flow, store) if _is_opened(guard, flow.statement(store), flow) else None
 
 
 def _is_opened(guard: Guard, statement: ast.stmt, flow: Flow) -> bool:
