@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.facts import related
+from torchlint.facts.break_values import captured_test
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import arguments, spelled
@@ -32,6 +33,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _constant_message(site: Site, node: ast.Assert) -> Fix | None:
     if not isinstance(node.msg, ast.JoinedStr) or related.holds(site, _CAUGHT):
         return None
+    if captured_test(ast.Assert(test=node.test, msg=None)) is None:
+        return None  # it breaks whatever it says
     parts = [str(part.value) if isinstance(part, ast.Constant) else "..." for part in node.msg.values]
     edit = site.tree.replace(site.cst(node.msg), _literal(site, "".join(parts)))
     return Fix("Make the message a constant", (edit,), "unsafe", _NOTE)

@@ -34,7 +34,7 @@ def break_tensor_branch(site: Site) -> Iterator[Finding]:
     """Python control flow depends on the value of a tensor inside a compiled region.
 
     ## What it does
-    Finds `if`, `while`, conditional expressions, `and` and `or`, filters of comprehensions, `any()`, `all()` and `sorted()` over tensors, and `assert` with a tensor and a message that is put together, where `torch.compile` traces the code.
+    Finds `if`, `while`, conditional expressions, `and` and `or`, filters of comprehensions, `any()`, `all()` and `sorted()` over tensors, and `assert` with a tensor and a message that is put together, or with one that is turned around (`assert not x.any()`), where `torch.compile` traces the code.
 
     ## Why is this slow?
     Dynamo does not know which way Python will go.
@@ -43,7 +43,7 @@ def break_tensor_branch(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
     Tests of `None`, types, shapes, dtypes, devices, `self.training` and other Python values are decided while tracing and cost nothing.
-    `assert` with a constant message, or with none, becomes a check inside the graph.
+    `assert x.all()` with a constant message, or with none, becomes a check inside the graph.
     A check for overflow behind `x.dtype == torch.float16` is not reported: other precisions never come to it.
 
     ## Bad
@@ -64,7 +64,7 @@ def break_tensor_branch(site: Site) -> Iterator[Finding]:
     ```
 
     ## Fix safety
-    The fix makes the message of an `assert` a constant. It is unsafe: what was an `AssertionError` with values is, compiled, a
+    The fix makes the message of an `assert` a constant, where that ends the break. It is unsafe: what was an `AssertionError` with values is, compiled, a
     `RuntimeError` with the constant text, on a GPU one that ends its context. Nothing is offered in a project that catches
     `AssertionError`.
     Other findings show no edit, or a suggestion that is not applied: `torch.where` computes both sides, and `torch.cond` has conditions of its own.

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import element_tests, frequency, logging_calls, loop_ends
 from torchlint.facts import host_reads as reads
+from torchlint.facts.break_values import captured_test
 from torchlint.facts.flow import Comprehension, contains
 from torchlint.facts.nodes import given_to
 from torchlint.rule import Finding, Site, plain, rule
@@ -47,7 +48,8 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Behind a condition that holds once in many steps, and where a generation loop has to know its end, but for a counter
-    that is kept on the device. Nor is what decides whether the optimizer steps on its gradients reported. Tests of
+    that is kept on the device. Nor is what decides whether the optimizer steps on its gradients reported, nor an `assert` in
+    compiled code that Dynamo makes a check inside the graph. Tests of
     shapes, dtypes, devices and of `None` read nothing and are not reported; nor are tensors in host memory.
 
     ## Bad
@@ -94,7 +96,7 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     if branch is None or test is None:
         return
     found = next(reads.tested(site, test), None)
-    if found is None or not site.accelerator:
+    if found is None or not site.accelerator or _is_checked_in_graph(site, found):
         return
     if (
         site.shown_whole
@@ -113,6 +115,12 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {frequency.how_often(place)}"
     yield site.finding(message, severity=level, at=found, related=place.why_hot())
+
+
+def _is_checked_in_graph(site: Site, tested: ast.expr) -> bool:
+    """Whether an `assert` in compiled code asks for a tensor that Dynamo makes a check of the graph, which nobody waits for."""
+    captured = captured_test(site.statement) if isinstance(site.statement, ast.Assert) else None
+    return captured is not None and contains(captured, tested) and site.in_compiled
 
 
 def _is_tested(site: Site) -> bool:

@@ -131,14 +131,18 @@ def _indexed(place: Place, node: ast.Subscript) -> Break | None:
 # TL202: Python control flow on a tensor
 
 _TESTS: dict[type[ast.AST], str] = {ast.If: "if", ast.While: "while", ast.IfExp: "ternary"}
+_ASSERTION = "assert f-string"
+"""Every `assert` that is not captured breaks alike."""
 
 
 def tensor_branch(place: Place) -> Break | None:
     """`if`, `while`, a ternary, `and`, `assert` with an f-string, `any()`: Python decides by the value of a tensor."""
     node = place.target
-    if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
-        construct = assertion(node.msg) if isinstance(node, ast.Assert) else _TESTS[type(node)]
-        return _decided(place, leaves(node.test), construct)
+    if isinstance(node, ast.Assert):
+        captured = captured_test(node)
+        return _decided(place, (leaf for leaf in leaves(node.test) if leaf is not captured), _ASSERTION)
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        return _decided(place, leaves(node.test), _TESTS[type(node)])
     if isinstance(node, ast.BoolOp) and not _is_test(place, node):
         tested = [leaf for value in node.values[:-1] for leaf in leaves(value)]
         return _decided(place, tested, "boolop")
@@ -154,11 +158,21 @@ def tensor_branch(place: Place) -> Break | None:
     return None
 
 
-def assertion(message: ast.expr | None) -> str:
-    """The construct that an `assert` of a tensor is: one with a constant message, or none, is captured."""
-    if message is None:
-        return "assert"
-    return "assert constant" if isinstance(message, ast.Constant) else "assert f-string"
+def captured_test(node: ast.Assert) -> ast.expr | None:
+    """What of the test of an `assert` becomes a check inside the graph, where it is a tensor: the last that is asked for, as it is.
+
+    The message has to be a constant, or none; `not x` and `a < x < b` are decided by Python.
+    """
+    if node.msg is not None and not isinstance(node.msg, ast.Constant):
+        return None
+    test = node.test
+    while isinstance(test, ast.BoolOp):
+        test = test.values[-1]
+    if isinstance(test, ast.NamedExpr):
+        test = test.value
+    decided = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    chained = isinstance(test, ast.Compare) and len(test.ops) > 1
+    return None if decided or chained else test
 
 
 def _decided(place: Place, asked: Iterable[ast.expr], construct: str) -> Break | None:
