@@ -1408,6 +1408,22 @@ def test_the_highest_so_far() -> None:
     )
 
 
+def test_a_size_that_is_one_of_several() -> None:
+    check_one(
+        "class Grid(torch.nn.Module):\n    def fill(self, n):\n        self.n = n\n        x = torch.arange(n)\n"
+        "    def forward(self, x):\n"
+        "        many, n = count(x), x.size(2)  # hot\n        h, w = x.shape[-2:]  # hot\n"
+        "        a, b = x.mean(), x.sum()  # hot\n        c, d = unknown(x)  # hot\n"
+        "        if n != self.n:\n            self.fill(n)\n"
+        "        if h != self.h:\n            self.h = h\n"
+        "        if w != self.w:\n            x = w  # hot\n"
+        "        if a != self.a:\n            self.a = a  # hot\n"
+        "        if c != self.c:\n            self.c = c  # hot\n"
+        "        if many != self.many:\n            self.many = many  # hot\n"
+        "grid = Grid()\nfor x in loader:\n    grid(x)  # hot\n" + STEP
+    )
+
+
 def test_a_number_that_stands_for_none_so_far() -> None:
     check_one(
         "class Kept:\n    def step(self, n):\n        z, w = self.kept[0].item(), n.min()  # hot\n        z = self.kept[1].item()  # hot\n"

@@ -12,7 +12,7 @@ from . import names
 from .flow import Flow, Guard, Loop, contains
 from .module import Class, Function
 from .nodes import addends, conjuncts, given_to, measured, none_test, root_of, string, without_not
-from .syntax import same
+from .syntax import given_to_target, same
 
 FEW = 100
 """How often something may happen that is not taken for happening on each iteration."""
@@ -283,7 +283,7 @@ def _is_extent(node: ast.expr, flow: Flow) -> bool:
     """`x.shape[1]`, `len(x)`, `x.device`, or a name that was assigned one of these, or is called so: `new_length`."""
     if isinstance(node, ast.Name) and _EXTENTS.search(node.id):
         return True
-    node = _assigned(node, flow) or node
+    node = _assigned(node, flow) or _unpacked(node, flow) or node
     if isinstance(node, ast.Subscript):
         node = node.value
     if isinstance(node, ast.Call):
@@ -730,6 +730,16 @@ def _assigned(name: ast.expr, flow: Flow) -> ast.expr | None:
     stores = flow.stores.get(name.id, ()) if isinstance(name, ast.Name) else ()
     parent = flow.parents.get(stores[0]) if stores else None
     return parent.value if isinstance(parent, ast.Assign | ast.NamedExpr) else None
+
+
+def _unpacked(name: ast.expr, flow: Flow) -> ast.expr | None:
+    """What a name is unpacked from first: `x.size(2)` of `b, n = len(x), x.size(2)`, `x.shape` of `h, w = x.shape`."""
+    stores = flow.stores.get(name.id, ()) if isinstance(name, ast.Name) else ()
+    around = flow.parents.get(stores[0]) if stores else None
+    statement = flow.parents.get(around) if isinstance(around, ast.Tuple) else None
+    if not isinstance(statement, ast.Assign) or isinstance(statement.value, ast.Tuple):
+        return given_to_target(flow, stores[0]) if stores else None
+    return statement.value
 
 
 def _drops(container: ast.expr, flow: Flow) -> bool:
