@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import dtypes, uses
+from torchlint.facts.bindings import shows_tensor
 from torchlint.facts.told import Fused
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, rule
@@ -135,8 +136,8 @@ def _is_call(site: Site, node: ast.expr | None, functions: frozenset[str], modul
         return False
     if site.resolve(node.func) in functions:
         return bool(node.args)
-    method = node.func if isinstance(node.func, ast.Attribute) and node.func.attr == module.lower() else None
-    return (method is not None and site.value(method.value).is_tensor) or _module(site, node, module) is not None
+    method = isinstance(node.func, ast.Attribute) and node.func.attr == module.lower()
+    return (method and _is_tensor(site, node)) or _module(site, node, module) is not None
 
 
 def _module(site: Site, call: ast.Call, name: str) -> Value | None:
@@ -144,6 +145,24 @@ def _module(site: Site, call: ast.Call, name: str) -> Value | None:
     value = site.value(call.func)
     is_it = value.kind == "module" and value.class_name == f"torch.nn.{name}" and not value.other_kinds
     return value if is_it and len(call.args) == 1 else None
+
+
+def _is_tensor(site: Site, call: ast.Call) -> bool:
+    """Whether a method is one of a tensor: `x.sigmoid()`, and `(a - b).sigmoid()`, since nothing else that is calculated has it."""
+    assert isinstance(call.func, ast.Attribute)
+    value = site.value(call.func.value)
+    if value.is_tensor:
+        return True
+    if value.other_kinds or not shows_tensor(call.func.attr, call):
+        return False
+    return value.kind == "tensor" or (value.kind == "unknown" and _is_calculated(call.func.value))
+
+
+def _is_calculated(node: ast.expr) -> bool:
+    """`a - b`, `-a`, `(a * b).sum(-1)`"""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return isinstance(node, ast.BinOp | ast.UnaryOp)
 
 
 def _has_dim(site: Site, node: ast.expr | None) -> bool:
