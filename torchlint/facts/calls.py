@@ -9,6 +9,7 @@ from . import torch_table as table
 from .arguments import Arguments, device_of
 from .batches import VIEWS, loader, view_of_mapping
 from .legacy_tensors import makes_on_device, makes_on_host
+from .module_calls import causal_mask
 from .moves import MOVES, fetched_by_type, move, sent_by_type
 from .nodes import argument_of, is_constant
 from .operator_results import INTEGERS, _is_boolean, mixed, operation
@@ -127,6 +128,8 @@ def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Va
             if args.first.kind == "tensor"
             else Tensor(parameter=True)
         )
+    if name == table.CAUSAL_MASK:
+        return causal_mask(node, args)
     if last in ("parallel", "data_parallel"):
         return tensor("accelerator", grad=True)
     if last in ("ModuleList", "ModuleDict", "Sequential"):

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from ..system.regex import regex
 from . import closed, empties, frequency, names, syntax
+from . import torch_table as table
 from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Iterated, Stored
 from .host_constants import always_kept_array
@@ -34,6 +35,7 @@ _TURNED = frozenset(("T", "mT"))
 _REARRANGE = frozenset(("einops.rearrange", "einops.repeat", "einops.reduce"))
 _REARRANGE |= {"torch.autograd.Variable", "torch.nn.functional.one_hot", "torch.nn.functional.pad", "dgl.graph"}
 """What gives the elements of its first argument in another shape, or a graph with them for edges; the others are its pattern, sizes and numbers."""
+_OF_MODELS, _, _MASKS = table.CAUSAL_MASK.rpartition(".")
 _PAIRS = frozenset(("torch.triu_indices", "torch.tril_indices"))
 _NO_TENSORS = frozenset(("number", "str", "none", "dtype"))
 _STEPS = 8
@@ -687,13 +689,23 @@ def _moved_as_made(place: Place, made: ast.Call) -> bool:
 
 
 def _by_numbers(place: Place, call: ast.Call) -> bool:
-    """`torch.triu_indices(n, n)`, `torch.normal(0, 1, size=(n, 3))`: what other factories there are."""
+    """`torch.triu_indices(n, n)`, `torch.normal(0, 1, size=(n, 3))`, the mask of a decoder: what other factories there are."""
     name = place.resolve(call.func)
     if _is_kept(call):
         return False
     if name == "torch.normal":
         return keyword_of(call, "size") is not None and all(_is_number(place, one) for one in given_to(call))
-    return name in _PAIRS
+    return name in _PAIRS or _is_causal_mask(place, call)
+
+
+def _is_causal_mask(place: Place, call: ast.Call) -> bool:
+    """`nn.Transformer.generate_square_subsequent_mask(n)`, also as a method of such a model."""
+    if names.last(call.func) != _MASKS:
+        return False
+    name = place.resolve(call.func)
+    if name is not None or not isinstance(call.func, ast.Attribute):
+        return name == table.CAUSAL_MASK
+    return place.value(call.func.value).class_name == _OF_MODELS
 
 
 def _is_drawn(place: Place, call: ast.Call) -> bool:

@@ -6,7 +6,8 @@ import ast
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
-from .arguments import Arguments
+from . import torch_table as table
+from .arguments import Arguments, device_of
 from .common_names import LOSS_NAME
 from .moves import MOVES, move
 from .nodes import is_constant, keyword_of
@@ -43,6 +44,7 @@ _GIVES: dict[str, Value] = {
     **dict.fromkeys(_NOTHING, NONE),
 }
 """What methods of modules give, wherever these are."""
+_TRANSFORMER, _, _CAUSAL_MASK = table.CAUSAL_MASK.rpartition(".")
 _MAKES_MODEL = regex(r"(?:get|build|create|make|load|init|setup|construct|define|instantiate)_")
 
 
@@ -58,7 +60,16 @@ def module_method(base: ModuleValue, attr: str, node: ast.Call, args: Arguments)
         return sequence(Tensor(device=base.device))
     if attr == "clip_grad_norm_":  # FSDP's
         return tensor(base.device, scalar=True)
+    if attr == _CAUSAL_MASK and base.class_name == _TRANSFORMER:
+        return causal_mask(node, args)
     return _GIVES.get(attr)
+
+
+def causal_mask(node: ast.Call, args: Arguments) -> Value:
+    """`nn.Transformer.generate_square_subsequent_mask(n)`, which older releases of torch have as a method of a model."""
+    given = args.get(1, "device")
+    device = device_of(given) if given is not None else ("" if args.open else "cpu")
+    return Tensor(device=device, made_by=node)
 
 
 def module_result(base: ModuleValue, args: Arguments) -> Value:

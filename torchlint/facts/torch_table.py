@@ -30,6 +30,9 @@ ATTRIBUTES_NOT_TENSOR = {
 }
 TENSOR_ATTRIBUTES = frozenset("data grad T mT H mH real imag".split())
 
+CAUSAL_MASK = "torch.nn.Transformer.generate_square_subsequent_mask"
+"""A static method that fills a mask of that size, on the host unless it is told where, as `torch.full` does."""
+
 # Methods and attributes that only tensors have (not arrays, not modules): an unknown value used so is a tensor.
 # The list holds what torch.Tensor has and numpy.ndarray, str, list, dict, pandas do not, nor nn.Module.
 TENSOR_ONLY = frozenset(
