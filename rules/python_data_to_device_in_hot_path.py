@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import empties, frequency, gathered, syntax
+from torchlint.facts import closed, empties, frequency, gathered, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned, Narrowed
 from torchlint.facts.first_time import missed_for
@@ -63,7 +63,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     in every forward a constant or what is counted there, where the index is made (`x[:, torch.tensor([i for i in range(n) for j in range(i)])]`).
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is; one that a `forward`,
     or what it calls, fills with numbers in loops of its own (`lengths.append(len(row))`), is reported there, and so is one that it fills
-    row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`).
+    row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`), and so are numbers that a function or method calculates of what
+    a module was made with (`torch.tensor(self.slopes(), device=x.device)`).
     Of data that nothing is known of, and of arrays, four cases are reported: what a program would keep, but asks for by a part of its key
     (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of
     the loop to the next, an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
@@ -193,6 +194,8 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` is gathered on the host number by number, and copied to the device each time"
     if is_of_rows_read_back(site, data) and frequency.in_forward(site):
         return f"`{site.short(data)}` is made on the host of what was copied there from the device, and copied back each time"
+    if isinstance(data, ast.Call) and _gives_numbers(value) and closed.is_of_options(site, data):
+        return f"`{site.short(data)}` is calculated on the host and copied to the device each time"
     if _is_given(site, data):
         return ""
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
@@ -200,6 +203,12 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if number or listed or (not value and (_is_option(site, data) or _is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
+
+
+def _gives_numbers(value: Value) -> bool:
+    """Whether a call gives a list of numbers."""
+    element = value.element
+    return value.kind == "list" and element is not None and element.kind == "number" and not element.other_kinds
 
 
 def _is_counted(site: Site, data: ast.expr) -> bool:

@@ -7,9 +7,10 @@ import itertools
 from collections.abc import Iterator
 
 from .layers import WITHOUT_WEIGHTS
-from .module import Function
-from .nodes import root_of
+from .module import Class, Function
+from .nodes import given_to, root_of, spreads
 from .place import Place
+from .syntax import own_attribute
 
 _LIBRARIES = (
     *("numpy.", "math.", "torch.", "itertools.", "random.", "einops.", "librosa.util."),
@@ -28,6 +29,8 @@ _APART = (
 """What of these libraries has a state of its own, or asks others."""
 _FILES = frozenset("load loads loadtxt fromfile genfromtxt memmap open open_memmap from_file save".split())
 """What of these libraries reads a file."""
+_DRAWING = ("numpy.random.", "random.", "torch.")
+"""What draws other numbers each time, and what may."""
 _MOVES = frozenset(("cuda", "xpu", "npu", "hpu"))
 _BUILTINS = frozenset(
     """abs bool complex dict divmod enumerate float int isinstance len list map max min pow print range reversed round set slice
@@ -43,19 +46,66 @@ def is_closed(place: Place, function: Function, calls: int = _CALLS) -> bool:
 
 
 def _is_closed(place: Place, function: Function, calls: int) -> bool:
+    return function.cls is None and not function.decorators and _hangs_on_arguments(place, function, calls)
+
+
+def _hangs_on_arguments(place: Place, function: Function, calls: int) -> bool:
+    """The same of a function, or of a method that may look at its object as well."""
     flow = function.flow
-    if (
-        function.cls is not None
-        or function.decorators
-        or flow.globals
-        or not isinstance(function.node, ast.FunctionDef)
-    ):
+    if flow.globals or not isinstance(function.node, ast.FunctionDef):
         return False
     if any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in flow.nodes) or function.nested:
         return False
     return all(_is_known(place, function, name) for name in _free(function)) and all(
         _calculates(place, function, call, calls) for call in flow.calls
     )
+
+
+def is_of_options(place: Place, call: ast.Call) -> bool:
+    """Whether a call calculates the same again of numbers, and of what the object at hand was made with: `slopes(8)`, `self.slopes()`."""
+    klass = place.function.cls
+    if klass is None or spreads(call) or not all(_is_option(place, klass, one) for one in given_to(call)):
+        return False
+    found = place.may_run(call)
+    return bool(found) and all(_is_of_options(place, klass, one) for one in found)
+
+
+def _is_option(place: Place, klass: Class, node: ast.expr) -> bool:
+    """A number, or an attribute that the constructor alone sets."""
+    value, name = place.value(node), own_attribute(place.function, node)
+    if name is not None:
+        option = value.kind in ("number", "unknown") and place.project.is_option(klass, name)
+        return option and not any(_counts_up(method, name) for method in klass.methods.values())
+    return value.kind == "number" and not value.other_kinds
+
+
+def _counts_up(method: Function, attribute: str) -> bool:
+    """`self.count += 1`"""
+    stores = method.flow.targets.get(f"{method.own_name}.{attribute}", ())
+    return any(isinstance(method.flow.parents[store], ast.AugAssign) for store in stores)
+
+
+def _is_of_options(place: Place, klass: Class, function: Function) -> bool:
+    """The same of a function that is called; what a method reads of its object are options, and it calls nothing of them."""
+    called = (place.at(function, call).resolve(call.func) or "" for call in function.flow.calls)
+    if any(name.startswith(_DRAWING) for name in called):
+        return False
+    if function.cls is None:
+        return is_closed(place, function)
+    if not _hangs_on_arguments(place, function, _CALLS):
+        return False
+    own = function.flow.loads.get(function.own_name, ()) if function.own_name else ()
+    return all(_reads_option(place, klass, function, name) for name in own)
+
+
+def _reads_option(place: Place, klass: Class, function: Function, name: ast.Name) -> bool:
+    """Whether a method reads `self.n` as it is, and that is an option."""
+    read = function.flow.parents[name]
+    if not isinstance(read, ast.Attribute) or not isinstance(read.ctx, ast.Load):
+        return False
+    use = function.flow.parents[read]
+    called = isinstance(use, ast.Attribute) or (isinstance(use, ast.Call) and use.func is read)
+    return not called and _is_option(place.at(function, read), klass, read)
 
 
 def _free(function: Function) -> Iterator[ast.Name]:
