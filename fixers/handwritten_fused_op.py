@@ -6,8 +6,8 @@ from torchlint.rule.rewrite import arguments, spelled
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
-    if "sigmoid" not in site.name:
-        return None
+    if "sigmoid" not in site.pattern or "mul_(" in site.pattern:
+        return None  # what is written in place is read elsewhere, perhaps
     other = site.part("x")
     spelling = spelled(site, "torch.nn.functional.silu")
     if spelling is None or dtype(site, other) != "floating":

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
+from torchlint.facts.nodes import number
 from torchlint.rule import Finding, Site, rule
 
 _SIGMOID = ("torch.sigmoid($x)", "torch.nn.functional.sigmoid($x)", "$x.sigmoid()")
@@ -16,6 +17,8 @@ _RSQRT = ("torch.rsqrt($x)", "$x.rsqrt()")
     shape=[
         *(f"$x * {sigmoid}" for sigmoid in _SIGMOID),
         *(f"{sigmoid} * $x" for sigmoid in _SIGMOID),
+        *(f"$x.{multiply}({sigmoid})" for multiply in ("mul", "mul_") for sigmoid in _SIGMOID),
+        *(f"torch.mul($x, {sigmoid})" for sigmoid in _SIGMOID),
         *_TANH,
         *(f"$other * {rsqrt}" for rsqrt in _RSQRT),
         *(f"{rsqrt} * $other" for rsqrt in _RSQRT),
@@ -33,7 +36,7 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds in `forward` and in the step loop `x * torch.sigmoid(x)` (SiLU), the tanh form of GELU, and RMSNorm,
+    Finds in `forward` and in the step loop `x * torch.sigmoid(x)` and `x.mul(x.sigmoid())` (SiLU), the tanh form of GELU, and RMSNorm,
     `x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)`.
 
     ## Why is this slow?
@@ -43,6 +46,7 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     In compiled code inductor makes one kernel of it, and nothing is reported; nor in tests.
+    `rms_norm` is over the last dimensions: what averages over another one is not reported.
     An RMSNorm that computes in float32 and casts back is not the same as `rms_norm` in the last digits.
 
     ## Bad
@@ -74,10 +78,10 @@ def handwritten_fused_op(site: Site) -> Iterator[Finding]:
     """
     inner = site.part("x")
     whole: ast.expr | None = site.whole
-    if "sigmoid" in site.name:
+    if "sigmoid" in site.pattern:
         # What is called twice may give two things.
         whole, instead = (None if syntax.calls_anything(inner) else whole), "silu"
-    elif "tanh" in site.name:
+    elif "tanh" in site.pattern:
         whole, instead = _gelu(site, inner), 'gelu(..., approximate="tanh")'
     else:
         whole, instead = (whole if _is_rms(inner, site.part("other")) else None), "rms_norm"
@@ -100,7 +104,18 @@ def _gelu(site: Site, inner: ast.expr) -> ast.expr | None:
 def _is_rms(inner: ast.expr, other: ast.expr) -> bool:
     """`mean(x ** 2) + eps` of the other factor x."""
     sides = (inner.left, inner.right) if isinstance(inner, ast.BinOp) else ()
-    return any("mean" in ast.dump(side) and any(_is_square(node, other) for node in ast.walk(side)) for side in sides)
+    means = (node for side in sides for node in ast.walk(side) if isinstance(node, ast.Call) and _is_mean(node))
+    return any(_is_over_last(mean) and any(_is_square(node, other) for node in ast.walk(mean)) for mean in means)
+
+
+def _is_mean(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "mean"
+
+
+def _is_over_last(mean: ast.Call) -> bool:
+    """Whether an average may be over the last dimension: it names no other one, and not several."""
+    given = [*mean.args, *(keyword.value for keyword in mean.keywords if keyword.arg in ("dim", "axis"))]
+    return all(number(one) in (None, -1) and not isinstance(one, ast.Tuple | ast.List) for one in given)
 
 
 def _is_square(node: ast.AST, x: ast.expr) -> bool:
