@@ -185,7 +185,7 @@ def _only_multiplied(site: Site, *, turned: bool) -> bool:
             return True
         if isinstance(parent, ast.Call) and node in parent.args:
             if _multiplies(site, parent):
-                return True
+                return _sums_over_keys(parent, node)
             last = names.last(parent.func).lower()
             if "drop" not in last and last != "rearrange":
                 return False
@@ -204,6 +204,23 @@ def _only_multiplied(site: Site, *, turned: bool) -> bool:
         else:
             return False
     return False
+
+
+def _sums_over_keys(product: ast.Call, weights: ast.AST) -> bool:
+    """Whether an `einsum` that is written out sums over one of the last dimensions of the weights, `b h i j, b h j d -> b h i d`; one that mixes heads does not."""
+    words = next((one.value for one in product.args if isinstance(one, ast.Constant)), None)
+    if names.last(product.func) != "einsum" or not isinstance(words, str) or "->" not in words:
+        return True
+    terms, _, result = words.partition("->")
+    factors = [one for one in product.args if not isinstance(one, ast.Constant)]
+    said = terms.split(",")
+    axes = _axes(said[factors.index(weights)]) if len(said) == len(factors) and weights in factors else []
+    return not axes or not set(axes[-2:]) <= set(_axes(result))
+
+
+def _axes(term: str) -> list[str]:
+    """The dimensions of a term, in words (of einops) or in letters (of torch)."""
+    return term.split() if " " in term.strip() else list(term.strip())
 
 
 def _same_use(site: Site, loads: list[ast.Name], store: ast.Assign) -> bool:
