@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import syntax
 from torchlint.rule import Finding, Site, rule
 
 _SDPA = "torch.nn.functional.scaled_dot_product_attention"
@@ -82,11 +83,27 @@ def _attention(site: Site) -> Iterator[Finding]:
             f"`{site.short(mask)}` is a causal mask in memory; `is_causal=True` lets flash attention skip it", at=mask
         )
     dropout = site.argument("dropout_p", 4)
-    if isinstance(dropout, ast.Constant) and isinstance(dropout.value, float) and dropout.value > 0 and site.in_forward:
+    if dropout is not None and site.in_forward and _always_drops(site, dropout):
         yield site.finding(
-            f"`dropout_p={dropout.value}` also drops in evaluation; write `dropout_p if self.training else 0.0`",
+            f"`dropout_p={site.short(dropout)}` also drops in evaluation; write `{site.short(dropout)} if self.training else 0.0`",
             at=dropout,
         )
+
+
+def _always_drops(site: Site, dropout: ast.expr) -> bool:
+    """Whether a rate is one that is written out, or what the module was made with, and nothing asks whether that trains."""
+    if isinstance(dropout, ast.Constant):
+        return isinstance(dropout.value, float) and dropout.value > 0
+    klass, attribute = site.function.cls, syntax.own_attribute(site.function, dropout)
+    if klass is None or attribute is None:
+        return False
+    storing = [one for one in site.project.ancestry(klass) if site.project.attribute_stores(one, attribute)]
+    if not storing or not all(site.project.is_option(one, attribute) for one in storing):
+        return False
+    value = site.value(dropout)
+    rate = value.kind in ("number", "unknown") and value.const != 0
+    asks = any(read.attr == "training" for read in ast.walk(site.function.node) if isinstance(read, ast.Attribute))
+    return rate and not asks
 
 
 def _is_causal(site: Site, node: ast.expr) -> bool:
