@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from torchlint.facts import layers, names, syntax, wrapped_layers
 from torchlint.facts.makers import Makers, is_handed
@@ -12,6 +13,7 @@ from torchlint.facts.sequences import Sequences
 from torchlint.rule import Finding, Site, Value, rule
 
 _SEQUENTIAL = "torch.nn.Sequential"
+_LIST = "torch.nn.ModuleList"
 _DEPTH = 4
 """Through how many calls a word is followed."""
 _MOST = 40
@@ -46,7 +48,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     Finds convolutions and linear layers with a bias that are followed directly by a `BatchNorm`, `SyncBatchNorm` or
     `InstanceNorm`: next to each other in an `nn.Sequential` or a class of such, in a list that is spread into one, also
     by whom a function gives it to, with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
-    `self.norm(self.conv(x))` in the methods of a class, also in a later statement, where nothing else reads what the layer gives. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
+    `self.norm(self.conv(x))` in the methods of a class, of two lists as well (`for conv, norm in zip(self.convs, self.norms): x = norm(conv(x))`), also in a later statement, where nothing else reads what the layer gives. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
     A class of the project whose `forward` gives what its convolution gives, and whose `bias=True` no one turns off, counts as that.
     A layer that a function returns (`def conv3x3(i, o): return nn.Conv2d(i, o, 3)`) counts where all calls of that are followed so.
@@ -308,8 +310,11 @@ def _is_of_parent(func: ast.expr) -> bool:
 
 def _applied(site: Site) -> ast.expr | None:
     """The call of a norm on the layer's output, where every use of the layer is followed by one."""
-    name = syntax.own_attribute(site.function, syntax.target(site.flow, _reweighted(site)))
     klass = site.function.cls
+    listed = _list_of(site)
+    if listed is not None and klass is not None:
+        return _applied_from_list(site, klass, listed)
+    name = syntax.own_attribute(site.function, syntax.target(site.flow, _reweighted(site)))
     if name is None or klass is None or len(site.project.attribute_stores(klass, name)) != 1:
         return None
     first: ast.expr | None = None
@@ -323,12 +328,69 @@ def _applied(site: Site) -> ast.expr | None:
     return first
 
 
+def _list_of(site: Site) -> str | None:
+    """The attribute that is a list with the layer: `self.convs.append(conv)`, `self.convs = nn.ModuleList([conv for _ in range(n)])`."""
+    layer = _reweighted(site)
+    around = site.flow.parents.get(layer)
+    if isinstance(around, ast.ListComp | ast.GeneratorExp) and around.elt is layer:
+        made = site.flow.parents.get(around)
+        return syntax.own_attribute(site.function, syntax.target(site.flow, made)) if _is_list(made, site) else None
+    if not isinstance(around, ast.Call) or around.args != [layer] or not isinstance(around.func, ast.Attribute):
+        return None
+    return syntax.own_attribute(site.function, around.func.value) if around.func.attr == "append" else None
+
+
+def _is_list(made: ast.AST | None, site: Site) -> TypeGuard[ast.Call]:
+    return isinstance(made, ast.Call) and site.resolve(made.func) == _LIST
+
+
+def _applied_from_list(site: Site, klass: Class, name: str) -> ast.expr | None:
+    """The call of a norm on the output of a layer that a list holds, where every use of what it holds is followed by one."""
+    stores = site.project.attribute_stores(klass, name)
+    if len(stores) != 1 or not _is_list(syntax.given_to_target(stores[0][0].flow, stores[0][1]), site):
+        return None
+    first: ast.expr | None = None
+    for function, read in syntax.own_uses(klass, name):
+        taken = _taken(function, read)
+        if taken is None:
+            return None
+        for layer in taken:
+            norm = _norm_of(site, function, layer)
+            if norm is None:
+                return None
+            first = first or norm
+    return first
+
+
+def _taken(function: Function, read: ast.Attribute) -> list[ast.expr] | None:
+    """Where a method reads what a list holds: `self.convs[i]`, the name of a loop over it; None where that is not known."""
+    flow = function.flow
+    parent = flow.parents[read]
+    if isinstance(parent, ast.Attribute):
+        return [] if parent.attr == "append" else None
+    if isinstance(parent, ast.Subscript) and parent.value is read and not isinstance(parent.slice, ast.Slice):
+        return [parent]
+    if isinstance(parent, ast.Call) and names.last(parent.func) == "len":
+        return []
+    place, over = 0, parent
+    if isinstance(parent, ast.Call) and names.last(parent.func) in ("enumerate", "zip") and not parent.keywords:
+        place = 1 if names.last(parent.func) == "enumerate" else parent.args.index(read)
+        over = flow.parents[parent]
+    if not isinstance(over, ast.For):
+        return None
+    several = over.target.elts if isinstance(over.target, ast.Tuple) else [over.target] if over is parent else []
+    target = several[place] if place < len(several) else None
+    if not isinstance(target, ast.Name) or len(flow.stores[target.id]) > 1:
+        return None
+    return list(flow.loads.get(target.id, ()))
+
+
 def _is_attribute(function: Function, func: ast.Attribute) -> bool:
     """`self.conv.weight`: no use of the output."""
     return isinstance(function.flow.parents.get(func), ast.Attribute)
 
 
-def _norm_of(site: Site, function: Function, func: ast.Attribute) -> ast.expr | None:
+def _norm_of(site: Site, function: Function, func: ast.expr) -> ast.expr | None:
     call = syntax.called(function.flow, func)
     if call is None:
         return None
@@ -377,9 +439,48 @@ def _calls_of(statement: ast.stmt | None, name: str) -> Iterator[ast.Call]:
 
 
 def _applies_norm(site: Site, function: Function, func: ast.expr) -> bool:
+    listed = _held_by(function, func)
+    if listed is not None and function.cls is not None and _fills_with_norms(site, function.cls, listed):
+        return True
     name = syntax.own_attribute(function, func)
     stores = site.project.attribute_stores(function.cls, name) if name is not None and function.cls is not None else []
     made = [(method, syntax.given_to_target(method.flow, target)) for method, target in stores]
     if any(isinstance(one, ast.Call) and is_handed(method, one.func) for method, one in made):
         return all(one is not None and _is_norm(site, method, one) for method, one in made)
     return _is_norm(site, function, func)
+
+
+def _held_by(function: Function, func: ast.expr) -> str | None:
+    """The attribute that is a list with what is called: `self.norms[i]`, `norm` of `norm = self.norms[i]` and `for conv, norm in zip(self.convs, self.norms)`."""
+    flow = function.flow
+    stores = flow.stores.get(func.id, ()) if isinstance(func, ast.Name) else ()
+    if len(stores) == 1:
+        target = flow.parents[stores[0]]
+        loop = flow.parents[target] if isinstance(target, ast.Tuple) else None
+        over = loop.iter if isinstance(loop, ast.For) else None
+        if isinstance(target, ast.Assign):
+            func = target.value
+        elif isinstance(target, ast.Tuple) and isinstance(over, ast.Call) and names.last(over.func) == "zip":
+            place = target.elts.index(stores[0])
+            return syntax.own_attribute(function, over.args[place]) if place < len(over.args) else None
+    return syntax.own_attribute(function, func.value) if isinstance(func, ast.Subscript) else None
+
+
+def _fills_with_norms(site: Site, klass: Class, name: str) -> bool:
+    """Whether a list begins empty, and all that methods append to it are norms."""
+    stores = site.project.attribute_stores(klass, name)
+    made = syntax.given_to_target(stores[0][0].flow, stores[0][1]) if len(stores) == 1 else None
+    if not _is_list(made, site) or made.args or made.keywords:
+        return False
+    written = (method.flow.targets.get(f"{method.own_name}.{name}", ()) for method in klass.methods.values())
+    if sum(map(len, written)) != 1:
+        return False  # `self.norms += [...]`
+    found: list[tuple[Function, ast.expr]] = []
+    for method, read in syntax.own_uses(klass, name):
+        use = method.flow.parents[read]
+        if isinstance(use, ast.Attribute):
+            call = syntax.called(method.flow, use)
+            if use.attr != "append" or call is None or len(call.args) != 1:
+                return False
+            found.append((method, call.args[0]))
+    return bool(found) and all(_is_norm(site, method, one) for method, one in found)
