@@ -51,7 +51,8 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
     `device_ids=[0]` is not reported.
     A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)`, `x[None]` or `np.expand_dims(x, 0)`
-    alone is not reported, nor is one in a file whose loaders all have `batch_size=1`, nor one around a `ModuleList`, which nothing calls.
+    alone is not reported, nor is one in a file whose loaders all have `batch_size=1`, nor one around a `ModuleList`, which nothing calls,
+    or around a loss such as `CrossEntropyLoss`, which has no parameters.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
     `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
@@ -90,7 +91,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             return
         if _one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site):
             return
-        if _wraps_list(site) or _differentiates(site):
+        if _wraps_no_model(site) or _differentiates(site):
             return
         beside = _other_way(site)
         if evaluation_mode.is_wrapped_for_it(site):
@@ -116,10 +117,11 @@ def _is_trained(site: Site, name: str) -> bool:
     return any(one.holds(b".backward(") and class_users.makes(one, name) for one in users)
 
 
-def _wraps_list(site: Site) -> bool:
-    """Whether a list of modules is wrapped, which nothing can call."""
+def _wraps_no_model(site: Site) -> bool:
+    """Whether a list of modules is wrapped, which nothing can call, or a loss of torch, which has no parameters."""
     given = site.argument("module", 0)
-    return given is not None and site.value(given).class_name in _WITHOUT_FORWARD
+    name = site.value(given).class_name if given is not None else ""
+    return name in _WITHOUT_FORWARD or (name.startswith("torch.nn.") and name.endswith("Loss"))
 
 
 def _differentiates(site: Site) -> bool:

@@ -316,6 +316,12 @@ def test_a_graph_that_another_file_drops_or_records() -> None:
     assert () == apart.errors
 
 
+def test_stubs_run_nothing() -> None:
+    text = "from torch._six import inf\ndef f(x=inf): ...\n"
+    assert [] == told(run({"a.pyi": text}, "TL902"))
+    assert ["a.py:2 TL902"] == told(run({"a.py": text}, "TL902"))
+
+
 def test_files_of_another_framework_hold_no_findings() -> None:
     other = "import jittor as jt\nfrom jittor import nn\nmodel = nn.Linear(3, 3)\nmodel.eval()\nfor x in y:\n    model(x.cuda())\n"
     assert [] == told(run({"a.py": other}, "TL503"))

@@ -164,7 +164,8 @@ def may_be_torch(data: bytes) -> bool:
 
 
 def _is_torch(source: Source | None) -> bool:
-    if source is None:
+    """Whether a file may run something of torch: a stub, `torch/__init__.pyi`, runs nothing."""
+    if source is None or source.path.endswith(".pyi"):
         return False
     near = source.holds(_TORCH) or source.holds(ACCELERATOR) or source.holds(_TENSORS)
     return near and (source.holds(_TORCH) or not source.holds(_OTHERS))
