@@ -151,6 +151,18 @@ def test_conditions_inside_a_loop_only(here: Here) -> None:
     assert ["b"] == [ast.unparse(guard.test) for guard in flow.guards(node, loop)]
 
 
+def test_a_block_that_returns_out_of_a_context_of_torch(here: Here) -> None:
+    for left in (
+        "with torch.no_grad():\n    return a()",
+        "with autocast('cuda'), torch.no_grad():\n    b()\n    return a()",
+    ):
+        flow, node = here(f"def f():\n    if c:\n{indented(left, 2)}\n    here")
+        assert [("c", False)] == [(ast.unparse(guard.test), guard.true) for guard in flow.guards(node)]
+    for stays in ("with torch.no_grad():\n    a()", "with suppress(E):\n    return a()", "with lock:\n    return a()"):
+        flow, node = here(f"def f():\n    if c:\n{indented(stays, 2)}\n    here")
+        assert [] == [*flow.guards(node)]
+
+
 def test_what_runs_after_an_exception_only(here: Here) -> None:
     handled = "try:\n    a()\nexcept E:\n    for x in y:\n        here"
     flow, node = here(handled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.cached import cached_property
@@ -75,8 +75,27 @@ class Guard(NamedTuple):
     node: ast.AST
 
 
+_LETS_THROUGH = frozenset(
+    ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled", "autocast", "record_function")
+)
+"""Contexts of torch, which keep no exception back."""
+
+
+def _last(block: Sequence[ast.stmt]) -> ast.stmt:
+    """The statement that ends a block: `return f(x)` of `with torch.no_grad(): return f(x)`."""
+    last = block[-1]
+    while isinstance(last, ast.With) and all(map(_lets_through, last.items)):
+        last = last.body[-1]
+    return last
+
+
+def _lets_through(item: ast.withitem) -> bool:
+    return isinstance(item.context_expr, ast.Call) and names.last(item.context_expr.func) in _LETS_THROUGH
+
+
 def _ends(statement: ast.stmt) -> bool:
     """`return`, `raise`, `break`, `continue`, `sys.exit()`: nothing behind it runs."""
+    statement = _last([statement])
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return names.chain(statement.value.func) in (["exit"], ["quit"], ["sys", "exit"], ["os", "_exit"])
     return isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue)
@@ -355,7 +374,7 @@ class Flow:
 
     def ends_in_exit(self, block: tuple[ast.stmt, ...], *, leaves_function: bool) -> bool:
         """Whether a block ends by leaving: `raise`, `sys.exit()`, `break`, and `return` where that ends the loop too."""
-        last = block[-1]
+        last = _last(block)
         if isinstance(last, ast.Raise | ast.Break):
             return True
         if isinstance(last, ast.Return):
@@ -519,9 +538,9 @@ def is_elif(parent: ast.AST, child: ast.AST) -> bool:
 def _exit(statement: ast.stmt) -> Guard | None:
     """What holds after a statement because it leaves the block otherwise."""
     if isinstance(statement, ast.If):
-        leaves = isinstance(statement.body[-1], _ENDS)
+        leaves = isinstance(_last(statement.body), _ENDS)
         if leaves and not statement.orelse:
             return Guard(statement.test, False, None, statement)
-        if not leaves and statement.orelse and isinstance(statement.orelse[-1], _ENDS):
+        if not leaves and statement.orelse and isinstance(_last(statement.orelse), _ENDS):
             return Guard(statement.test, True, None, statement)
     return None
