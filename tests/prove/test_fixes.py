@@ -40,6 +40,8 @@ def source(code: str) -> str:
         return "import torch\n\ntorch.backends.cuda.matmul.allow_tf32 = True\nprint(torch.ones(4, 4).mm(torch.ones(4, 4)).sum().item())\n"
     if code == "TL709":  # the compiler fuses by itself
         return _program("fixable").replace("    torch.compile(model)  # noqa: TL101\n", "")
+    if code == "TL610":  # a file with autocast gets no solution in float32
+        return _program("fixable").replace("with torch.cuda.amp.autocast(enabled=False):", "if True:")
     return _program("predicting" if code == "TLD01" else "fixable")
 
 
