@@ -3,10 +3,10 @@ from __future__ import annotations
 import ast
 import re
 
-from torchlint.facts import layers, related, syntax
+from torchlint.facts import evaluation_mode, layers, related, syntax
 from torchlint.facts.flow import Guard
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import elements, is_constant, number, without_not
+from torchlint.facts.nodes import elements, number, without_not
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node
@@ -67,13 +67,11 @@ def _reads(site: Site, function: Function, node: ast.AST) -> bool:
 def _norms_are_frozen(site: Site) -> bool:
     """Whether the program puts norms alone into evaluation, `if isinstance(m, nn.BatchNorm2d): m.eval()`: these subtract no bias of today."""
     return any(
-        _is_norm(site, function, func.value) or any(map(_asks_for_norm, function.flow.guards(call)))
+        isinstance(func := call.func, ast.Attribute)
+        and (_is_norm(site, function, func.value) or any(map(_asks_for_norm, function.flow.guards(call))))
         for module in related.modules(site, _FREEZES)
         for function in module.functions
-        for name in ("eval", "train")
-        for call in function.flow.calls_named(name)
-        if isinstance(func := call.func, ast.Attribute)
-        and (not call.args if name == "eval" else any(is_constant(given, False) for given in call.args))
+        for call in evaluation_mode.switching(function)
     )
 
 

@@ -15,6 +15,7 @@ from torchlint.facts.deprecated_table import (
     STEPPED,
     Entry,
     Keyword,
+    arguments_of,
     since,
     warns_since,
 )
@@ -241,17 +242,9 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
 
 
 def _given(site: Site, name: str) -> Iterator[tuple[Keyword, ast.keyword | ast.expr]]:
-    """The deprecated arguments that a call gives, by their names, or at their places: `NLLLoss(weight, size_average)`."""
-    entries = KEYWORDS.get(name, {})
-    for given in site.call.keywords:
-        if given.arg in entries:
-            yield entries[given.arg], given
-    if site.name == ".__init__()":
-        return
-    for entry in entries.values():
-        at = site.argument("", entry.position)
-        if at is not None:
-            yield entry, at
+    """The deprecated arguments that a call gives; those of a base's constructor by their names alone, which has the object in front."""
+    of_base = site.name == ".__init__()"
+    return ((entry, at) for entry, at in arguments_of(site.call, name) if not of_base or isinstance(at, ast.keyword))
 
 
 def _is_default(site: Site, entry: Keyword, given: ast.expr) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from torchlint.facts import arguments, first_time, frequency, samples
+from torchlint.facts import arguments, first_time, frequency, samples, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Class, Function
 from torchlint.facts.values import LIKELY, PROVEN
@@ -203,9 +203,9 @@ def _collates(site: Site, klass: Class, collating: Collection[bytes]) -> bool:
 def _made(function: Function, klass: Class) -> Iterator[str]:
     """The names that a function gives the objects of a class that it makes."""
     for call in function.flow.calls_named(klass.name):
-        match function.flow.parents.get(call):
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                yield name
+        target = syntax.target(function.flow, call)
+        if isinstance(target, ast.Name):
+            yield target.id
 
 
 def _is_dataset(site: Site, klass: Class) -> bool:

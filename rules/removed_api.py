@@ -13,6 +13,7 @@ from torchlint.facts.deprecated_table import (
     REQUIRED,
     TOOK_ASYNC,
     Keyword,
+    arguments_of,
     since,
 )
 from torchlint.facts.told import Argument
@@ -152,17 +153,11 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
 
 
 def _given(site: Site, name: str) -> Iterator[tuple[Keyword, ast.keyword | ast.expr]]:
-    """The arguments that a call gives by their names, at their places, `StepLR(optimizer, 30, 0.1, -1, True)`, and by a dictionary."""
-    entries = KEYWORDS.get(name, {})
-    for given in site.call.keywords:
-        if given.arg in entries:
-            yield entries[given.arg], given
-    for entry in entries.values():
-        if (at := site.argument("", entry.position)) is not None:
-            yield entry, at
-    if any(given.arg is None for given in site.call.keywords):
+    """The arguments that a call gives, also by a dictionary: `StepLR(optimizer, 30, **{"verbose": True})`."""
+    yield from arguments_of(site.call, name)
+    if any(keyword.arg is None for keyword in site.call.keywords):
         held = by_dictionary.given(site.function, site.call, site.resolve)
-        yield from ((entry, site.call) for keyword, entry in entries.items() if keyword in held)
+        yield from ((entry, site.call) for keyword, entry in KEYWORDS.get(name, {}).items() if keyword in held)
 
 
 def _of_tensor(site: Site, method: str) -> Iterator[Finding]:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import names
+from torchlint.facts import names, syntax
+from torchlint.facts.flow import Flow
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import is_constant, names_in
 from torchlint.rule import Finding, Site, chain, plain, rule
@@ -81,7 +82,7 @@ def _is_told(site: Site) -> bool:
 
 def _others_are_told(site: Site) -> bool:
     """Whether the function tells other samplers the epoch, and nobody else tells any, while its training draws from this one."""
-    name = _name_of(site.flow.parents.get(site.target))
+    name = _name_of(site.flow, site.call)
     telling = site.module.functions_at(site.module.lines_calling(_TELLS))
     if name is None or [*telling] != [site.function]:
         return False
@@ -93,12 +94,10 @@ def _others_are_told(site: Site) -> bool:
     return any(_is_drawn_from(site, one) for one in _loaders(site, name))
 
 
-def _name_of(statement: ast.AST | None) -> str | None:
+def _name_of(flow: Flow, made: ast.expr) -> str | None:
     """The name that a statement gives what it makes."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-    return None
+    target = syntax.target(flow, made)
+    return target.id if isinstance(target, ast.Name) else None
 
 
 def _tells_other(site: Site, call: ast.Call, name: str) -> bool:
@@ -124,7 +123,7 @@ def _loaders(site: Site, name: str) -> list[str]:
     for load in site.flow.loads.get(name, ()):
         given = site.flow.parents.get(load)
         made = site.flow.parents.get(given) if isinstance(given, ast.keyword) else None
-        loader = _name_of(site.flow.parents.get(made)) if isinstance(made, ast.Call) else None
+        loader = _name_of(site.flow, made) if isinstance(made, ast.Call) else None
         if loader is not None and isinstance(given, ast.keyword) and given.arg == "sampler":
             found.append(loader)
         elif not _is_asked(site, load):
@@ -157,7 +156,7 @@ def _goes_through(site: Site, function: Function, loader: str) -> bool:
     iterators = {
         name
         for call in (*flow.calls_named("iter"), *flow.calls_named("cycle"))
-        if loader in names_in(call) and (name := _name_of(flow.parents.get(call))) is not None
+        if loader in names_in(call) and (name := _name_of(flow, call)) is not None
     }
     for loop in site.analysis.steps.loops_of(function):
         if isinstance(loop, ast.For) and loader in names_in(loop.iter):

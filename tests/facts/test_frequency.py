@@ -29,14 +29,7 @@ CROP = b"import torch\nclass Crop(torch.nn.Module):\n    def forward(self, x):\n
     ],
 )
 def test_modules_that_a_dataset_applies_to_samples_are_no_part_of_a_model(path: str, forward: bool) -> None:
-    project = Project({path: lambda: CROP})
-    module = project.module(path)
-    assert module is not None
-    function = module.classes[0].methods["forward"]
-    analysis = Analysis(project, Settings(frozenset(), frozenset()))
-    first = Site(analysis, function, function.node.body[0], next(iter(load().values())))
-
-    assert in_forward(first) is forward
+    assert in_forward(_start_of("forward", path, CROP)) is forward
 
 
 @pytest.mark.parametrize(
@@ -50,11 +43,16 @@ def test_modules_that_a_dataset_applies_to_samples_are_no_part_of_a_model(path: 
     ],
 )
 def test_functions_that_lie_among_losses(path: str, body: str, loss: bool) -> None:
-    project = Project({path: lambda: f"import torch\ndef f(x, net):\n    {body}\n".encode()})
+    first = _start_of("f", path, f"import torch\ndef f(x, net):\n    {body}\n".encode())
+
+    assert is_loss(first, first.function) is loss
+
+
+def _start_of(name: str, path: str, text: bytes) -> Site:
+    """The first statement of the function of that name in a file."""
+    project = Project({path: lambda: text})
     module = project.module(path)
     assert module is not None
-    function = next(one for one in module.functions if one.name == "f")
+    function = next(one for one in module.functions if one.name == name)
     analysis = Analysis(project, Settings(frozenset(), frozenset()))
-    first = Site(analysis, function, function.node.body[0], next(iter(load().values())))
-
-    assert is_loss(first, function) is loss
+    return Site(analysis, function, function.node.body[0], next(iter(load().values())))

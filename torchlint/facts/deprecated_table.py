@@ -7,12 +7,15 @@ Since which version is measured: `api_table` holds it.
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from torchlint.torch_api.version import Range, Version, vision_of
 
 from ..text import source
 from . import api_table
+from .nodes import argument_of
 from .vision_table import MODEL_URLS, PRETRAINED, PRETRAINED_BACKBONE
 
 NON_BLOCKING, TOOK_ASYNC = source.NON_BLOCKING, source.TOOK_ASYNC
@@ -359,6 +362,18 @@ KEYWORDS: dict[str, dict[str, Keyword]] = {}
 for _argument in _ARGUMENTS:
     KEYWORDS.setdefault(_argument.function, {})[_argument.keyword] = _argument
 """Deprecated and removed arguments by function, those that are passed by keyword."""
+
+
+def arguments_of(call: ast.Call, name: str) -> Iterator[tuple[Keyword, ast.keyword | ast.expr]]:
+    """The deprecated and removed arguments that a call of a function gives, by their names, then at their places: `NLLLoss(weight, size_average)`."""
+    entries = KEYWORDS.get(name, {})
+    for given in call.keywords:
+        if given.arg in entries:
+            yield entries[given.arg], given
+    for entry in entries.values():
+        at = argument_of(call, "", entry.position)
+        if at is not None:
+            yield entry, at
 
 
 class Missing(NamedTuple):

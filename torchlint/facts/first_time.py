@@ -54,7 +54,7 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
         return False
     statements: Iterable[ast.AST] = guard.block or ()
     if guard.block is None and isinstance(guard.node, ast.If):
-        stores = [*flow.targets.get(".".join(name), ()), *flow.calls_named("copy_"), *flow.calls_named("fill_")]
+        stores = [*flow.targets.get(".".join(name), ()), *_fills(name, flow)]
         statements = [flow.parents[store] for store in stores if store.lineno > guard.node.lineno]
     asking = flow.parents.get(guard.node) if isinstance(guard.node, ast.BoolOp) else None
     if isinstance(asking, ast.If) and asking.test is guard.node:
@@ -108,8 +108,13 @@ def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:
 def _fills(name: list[str], flow: Flow) -> Iterator[ast.Call]:
     """The calls that write in a flag that is a buffer: `self.ready.fill_(True)`, `self.ready.data.copy_(torch.tensor([True]))`."""
     for call in (*flow.calls_named("copy_"), *flow.calls_named("fill_")):
-        if [part for part in (names.chain(call.func) or [])[:-1] if part != "data"] == name:
+        if _filled(call) == name:
             yield call
+
+
+def _filled(call: ast.Call) -> list[str]:
+    """`self.ready` of `self.ready.fill_(True)` and `self.ready.data.fill_(True)`."""
+    return [part for part in (names.chain(call.func) or [])[:-1] if part != "data"]
 
 
 def asked_flag(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
@@ -137,7 +142,7 @@ def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or names.last(call.func) not in ("copy_", "fill_") or not call.args:
             return False
-        target = [part for part in (names.chain(call.func) or [])[:-1] if part != "data"]
+        target = _filled(call)
         given = call.args[0]
         constants = [part for part in ast.walk(given) if isinstance(part, ast.Constant)]
         written = constants[0] if len(constants) == 1 else given

@@ -98,7 +98,7 @@ def _ends(statement: ast.stmt) -> bool:
     statement = _last([statement])
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return names.chain(statement.value.func) in (["exit"], ["quit"], ["sys", "exit"], ["os", "_exit"])
-    return isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue)
+    return isinstance(statement, _ENDS)
 
 
 def _leaves_unless_failing(statement: ast.stmt) -> bool:
