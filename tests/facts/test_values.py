@@ -567,6 +567,7 @@ def test_what_is_drawn_and_timed(value_of: ValueOf, code: str, expected: str) ->
         ("a, *b = torch.split(x, 2)\na", "tensor"),
         ("(a, b), c = (torch.zeros(3), 1), 2\na", "tensor @cpu"),
         ("a = b = 0\na, b = b, torch.zeros(3)\nb", "tensor @cpu"),
+        ("a, b = torch.zeros(3), *y\na", "tensor @cpu"),
         ("x = torch.zeros(3)\ndel x\nx", "unknown"),
         ("x = torch.zeros(3)\nx = other\nx", "unknown"),
         ("d = {}\nd['a'] = torch.zeros(3)\nd['a']", "tensor @cpu"),

@@ -121,7 +121,10 @@ def _part_of(values: Evaluator, node: ast.expr, at: int, count: int) -> Value | 
             pass
         case _:
             return None
-    if len(given) != count or any(isinstance(one, ast.Starred) for one in given):
+    starred = any(isinstance(one, ast.Starred) for one in given)
+    if method is None and starred and not any(isinstance(one, ast.Starred) for one in given[: at + 1]):
+        return values.expr(given[at])  # `a` of `a, b = x, *rest`
+    if len(given) != count or starred:
         return None
     if method is None:
         return values.expr(given[at])

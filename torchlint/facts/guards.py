@@ -179,8 +179,18 @@ def _is_emptied(name: list[str], guard: Guard, flow: Flow) -> bool:
         return False
     if any(names.last(call.func) == "clear" and _is_opened(guard, flow.statement(call), flow) for call in called):
         return True
+    if any(isinstance(one, ast.Delete) and _is_whole(one, name) for one in guard.block or ()):
+        return True
     begun = (_written(store, guard, flow) for store in flow.targets.get(".".join(name), ()))
     return any(isinstance(one, ast.List) and not one.elts for one in begun)
+
+
+def _is_whole(statement: ast.Delete, name: list[str]) -> bool:
+    """`del kept[:]`"""
+    match statement.targets:
+        case [ast.Subscript(value=emptied, slice=ast.Slice(lower=None, upper=None))]:
+            return names.chain(emptied) == name
+    return False
 
 
 def _written(store: ast.expr, guard: Guard, flow: Flow) -> ast.expr | None:
