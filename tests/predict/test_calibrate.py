@@ -41,6 +41,7 @@ def test_rates_become_shares_of_the_data_sheet_and_are_read_back(tmp_path: Path)
     assert (0.7, 0.5, 0.8) == tuple(round(share, 3) for share in (found.matrix, found.convolution, found.memory))
     assert (4e-6, 8e-6, 16e-6) == (found.host_least, found.host, found.host_most)
     assert "NVIDIA H100 on 2026-11-20" == found.calibrated
+    assert (52.0, 5.0) == (found.pinned, found.pageable)
 
 
 @pytest.mark.torch

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.torch
 
 _WAITS = re.compile(r"synchronizes (?:that|its) device with the CPU|causes\s+host-device synchronization")
 _IF_ASKED = re.compile(r"synchronizes only when :attr:`(\w+)`\\ `= True`")
+_WAITS_ALL_THE_SAME = {"torch.linalg.ldl_factor_ex": "cuSOLVER's sytrf waits for itself: seen on an H100 (docs/gpu.md)"}
 _FEWEST = 20
 """How many functions torch 2.6 to 2.13 document."""
 
@@ -32,7 +33,7 @@ def documented() -> Iterator[tuple[str, dict[str, Any], bool]]:
             text = " ".join(text.split())
             spelled = f"{module.__name__}.{name}"
             if found := _IF_ASKED.search(text):
-                yield spelled, {}, False
+                yield spelled, {}, spelled in _WAITS_ALL_THE_SAME
                 yield spelled, {found[1]: True}, True
             elif _WAITS.search(text):
                 yield spelled, {}, True

@@ -20,6 +20,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from tests.trace.programs import Traced
 from torchlint.messages.event import Event
 from torchlint.trace.eager.counts import OperatorCounts
@@ -63,7 +66,7 @@ def test_no_event_without_a_reason(traced: Callable[..., Traced]) -> None:
         x.new_zeros(3), torch.ones(2, device=x.device), torch.arange(6, device="cuda"), torch.full((2,), 1.0, device="cuda")
         x.repeat_interleave(2, dim=0), torch.repeat_interleave(x, torch.arange(6, device="cuda"), 0, output_size=15)
         F.one_hot(torch.arange(4, device="cuda"), 5), x[torch.arange(3, device="cuda")], x.gather(0, x.argmax(0, True))
-        torch.multinomial(torch.ones(5, device="cuda"), 3, replacement=True), torch.bernoulli(x.sigmoid())
+        torch.multinomial(torch.ones(5, device="cuda"), 3), torch.bernoulli(x.sigmoid())
         model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(), nn.Linear(8, 2))
         model.to("cuda")  # h2d to x9
         for options in ({}, {"foreach": True}, {"fused": True}, {"capturable": True}, {"foreach": False}):
@@ -136,7 +139,6 @@ def test_synchronizations(traced: Callable[..., Traced]) -> None:
         torch.allclose(x, x)  # sync allclose
         torch.is_nonzero(one)  # sync item
         torch.repeat_interleave(labels, labels)  # sync repeat_interleave
-        torch.multinomial(torch.ones(3, device="cuda"), 1)  # sync multinomial x2
         torch.normal(x.detach(), x.detach().abs())  # sync normal
         F.one_hot(labels)  # sync item
         torch.linalg.inv(torch.eye(3, device="cuda"))  # sync linalg
@@ -160,6 +162,73 @@ def test_synchronizations(traced: Callable[..., Traced]) -> None:
         torch.sparse_coo_tensor(labels.view(1, -1), labels, (9,))
         x.grad = torch.ones_like(x)
         torch.nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True)  # sync bool
+        """
+    )
+    assert program.lines() == program.expected()
+
+
+def test_waits_that_an_h100_was_seen_to_have(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        x = torch.rand(5, 5, device="cuda") + torch.eye(5, device="cuda") * 5
+        one, rows = torch.ones((), device="cuda"), torch.arange(2, device="cuda")
+        matrix, symmetric = x.clone(), x @ x.T
+        x.index_fill(0, rows, 1.0), torch.searchsorted(x[0], x[1]), x.mode(), torch.linalg.lu_factor_ex(x)
+        torch.equal(x, one), torch.cholesky_solve(x, x), torch.linalg.ldl_solve
+        x.index_fill(0, rows, one)  # sync item
+        torch.searchsorted(x[0], x[1], sorter=torch.arange(5, device="cuda"))  # sync searchsorted x2
+        torch.cov(x)  # sync cov
+        torch.corrcoef(x)  # sync cov
+        torch.ones(4096, device="cuda").mode()  # sync mode
+        torch.cholesky(symmetric)  # sync linalg
+        torch.cholesky_solve(x[None], x[None])  # sync linalg
+        torch.cholesky_inverse(x[None])  # sync linalg
+        torch.linalg.lu(x[:3])  # sync linalg
+        torch.linalg.lu_factor_ex(x[:3])  # sync linalg
+        torch.linalg.lstsq(x, x)  # sync linalg
+        torch.segment_reduce(x[0], "max", lengths=torch.tensor([2, 3], device="cuda"))  # h2d tensor, sync segment_reduce x2
+        """
+    )
+    assert program.lines() == program.expected()
+
+
+def test_backward_passes_that_look_at_values(traced: Callable[..., Traced]) -> None:
+    program = traced(
+        """
+        import torch
+        x = torch.rand(5, 5, device="cuda", requires_grad=True)
+        value, mask = torch.ones((), device="cuda", requires_grad=True), x.detach() > 0.5
+        product, each, running = x.prod(), x.prod(1), x.cumprod(0)
+        filled = x.masked_fill(mask, value)  # sync masked_fill
+        plain = x.masked_fill(mask, 0.0)
+        scattered, diagonal = x.masked_scatter(mask, x * 2), x.trace()
+        turned = (x.flip(0) == 1).logical_not() * x
+        product.backward()  # sync prod
+        each.sum().backward()  # sync prod
+        running.sum().backward()  # sync cumprod
+        filled.sum().backward()  # sync masked_fill
+        plain.sum().backward()
+        scattered.sum().backward()  # sync masked_scatter
+        diagonal.backward()  # sync item
+        turned.sum().backward()
+        """
+    )
+    assert program.lines() == program.expected()
+
+
+def test_lists_as_index_are_copied_once(traced: Callable[..., Traced]) -> None:
+    """A list becomes a tensor of the device; a tensor of the host stays there, and goes a second time."""
+    program = traced(
+        """
+        import torch
+        x = torch.rand(5, 5, device="cuda", requires_grad=True)
+        listed = x[[0, 2]]  # h2d index
+        pairs = x[[0, 2], [1, 3]]  # h2d index x2
+        given = x[torch.tensor([0, 2])]  # h2d index
+        listed.sum().backward()
+        pairs.sum().backward()
+        given.sum().backward()  # h2d index
         """
     )
     assert program.lines() == program.expected()
@@ -945,8 +1014,8 @@ def test_sparse_layouts(traced: Callable[..., Traced]) -> None:
         cells = dense.to_sparse().coalesce()  # sync to_sparse
         rows = cells.to_sparse_csr()
         cells.to_sparse_csc()  # sync coalesce
-        rows.to_sparse_csc().to_sparse_csr()
-        blocks.to_sparse_bsc((2, 2))
+        rows.to_sparse_csc().to_sparse_csr()  # sync to_sparse x2
+        blocks.to_sparse_bsc((2, 2))  # sync to_sparse
         rows.to_sparse_bsr((2, 2))  # d2h to_sparse_bsr, sync copy, h2d to_sparse_bsr
         where = [str(one.device) for one in (columns, blocks, rows)]
         """
@@ -1030,7 +1099,7 @@ def test_quantizers_are_made_on_the_host(traced: Callable[..., Traced]) -> None:
         x = torch.ones(4, device="cuda")
         scale, zero = torch.ones((), device="cuda"), torch.zeros((), dtype=torch.int64, device="cuda")
         torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)
-        torch.quantize_per_channel(x[:, None], torch.ones(4, device="cuda"), zero.expand(4), 0, torch.qint8)
+        torch.quantize_per_channel(x[:, None], torch.ones(4, device="cuda"), zero.expand(4), 0, torch.qint8)  # sync quantize_per_channel
         torch.fake_quantize_per_tensor_affine(x, scale, zero.int(), 0, 255)
         torch.quantize_per_tensor(x, scale, zero, torch.qint8)  # sync quantize_per_tensor
         torch.quantize_per_tensor_dynamic(x, torch.qint8, False)  # sync quantize_per_tensor_dynamic
@@ -1393,5 +1462,63 @@ def test_a_real_gpu_tells_its_syncs_by_warnings(tmp_path: Path, monkeypatch: pyt
         torch.zeros(2).to(torch.float64).copy_(torch.ones(2))
     recorder.close()
     events = [Event.from_json(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
-    assert [(event.kind, event.name) for event in events] == [("sync", "sync"), ("synchronize", "synchronize")]
-    assert modes == ["warn", 0]
+    assert [(event.kind, event.name) for event in events] == [("sync", "sync"), ("synchronize", "device")]
+    assert modes == ["warn", "default", "warn", 0]
+
+
+class _Waiting(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Warns in operators as CUDA would."""
+
+    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (
+            torch.ops.aten._local_scalar_dense.default,
+            torch.ops.aten.nonzero.default,
+            torch.ops.aten.index.Tensor,
+            torch.ops.aten.where.self,
+        ):
+            warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
+        return func(*args, **(kwargs or {}))
+
+
+class _WaitingData(TorchFunctionMode):
+    """Warns where data of Python become a tensor, which no operator tells."""
+
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.tensor:
+            warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_wait_on_a_real_gpu_has_the_name_of_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda mode: None)
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    recorder = Recorder(tmp_path / "events.jsonl")
+    x, one, rows = torch.ones(4), torch.ones(()), torch.tensor([0, 2])
+    with _Waiting(), _WaitingData(), real_gpu(recorder):  # type: ignore[no-untyped-call]
+        one.item()
+        bool(one)
+        torch.nonzero(x)
+        x[rows]
+        torch.where(x > 0, x, one)
+        torch.tensor([1.0])
+    recorder.close()
+    events = [Event.from_json(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [(event.kind, event.name) for event in events] == [
+        ("sync", "item"),
+        ("sync", "bool"),
+        ("sync", "nonzero"),
+        ("h2d", "index"),
+        ("h2d", "where"),
+        ("h2d", "tensor"),
+    ]
+
+
+def test_dynamo_sees_no_mode_of_functions_on_a_real_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda mode: None)
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    before = torch._C._len_torch_function_stack()
+    recorder = Recorder(tmp_path / "events.jsonl")
+    with real_gpu(recorder, named=False):
+        inside = torch._C._len_torch_function_stack()
+    recorder.close()
+    assert inside == before

@@ -89,6 +89,7 @@ def constants_of(document: dict[str, Any], gpu: Gpu, day: str) -> Constants:
         host_most=measured["host"] * _HOST,
         wait=measured["wait"],
         pageable=measured["pageable"] / 1e9,
+        pinned=measured["pinned"] / 1e9,
         wide=_WIDE,
         calibrated=f"{document['device']} on {day}",
     )

@@ -35,6 +35,8 @@ class Constants:
     wait: float = 10.0 * _MICRO
     pageable: float = 6.0
     """GB/s of copies from and to memory that is not pinned."""
+    pinned: float = 25.0
+    """GB/s of copies from and to pinned memory."""
     wide: float = 1.6
     calibrated: str = ""
     """The GPU and the day that they were measured on, "" where they are assumed."""
@@ -48,7 +50,7 @@ _CONSUMER = Constants(1.0, 1.0, 0.35, 1.0, 1.0)
 
 def assumed(gpu: Gpu) -> Constants:
     """What is assumed of a GPU that was not measured; kernels of desktops come close to their data sheets."""
-    return _CONSUMER if gpu.consumer else _DATA_CENTRE
+    return replace(_CONSUMER if gpu.consumer else _DATA_CENTRE, pinned=gpu.pcie)
 
 
 def with_host(constants: Constants, least: float, most: float) -> Constants:

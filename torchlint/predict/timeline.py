@@ -127,7 +127,7 @@ def task(operation: Operation, gpu: Gpu, constants: Constants) -> Task:
         return Task(constants.host, 0.0, waits=True, after=constants.wait)
     if operation.kind in ("h2d", "d2h"):
         pinned, blocking = "pageable" not in operation.dtype, "non-blocking" not in operation.dtype
-        rate = gpu.pcie if pinned else min(constants.pageable, gpu.pcie)
+        rate = constants.pinned if pinned else min(constants.pageable, constants.pinned)
         seconds = operation.bytes / (rate * _GIGA)
         waits = blocking or not pinned
         return Task(constants.host, seconds, waits, constants.wait if waits else 0.0)

@@ -2,7 +2,7 @@
 
     python -m torchlint.trace.calibrate OUT.json
 
-Each figure is the median of 30 runs after 10 to warm up. It was never run on a GPU where it was written, for want of one;
+Each figure is the median of 30 runs after 10 to warm up. docs/gpu.md has those of an H100;
 a test runs all of it on the CPU with small sizes.
 """
 

@@ -159,7 +159,7 @@ def enter(
                 gpus=job.gpus,
             )
             if virtual
-            else real_gpu(recorder)
+            else real_gpu(recorder, named=job.run == "eager")
         )
         observation.enter_context(gpu)
     if job.run == "eager":

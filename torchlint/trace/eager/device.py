@@ -176,6 +176,10 @@ class Thread:
         self.paused = 0
         self.api = ""
         self.moves_module = False
+        self.listed = False
+        """Whether the index of the call that runs is of lists, which become tensors of the device."""
+        self.told = -1
+        """The number of the last derivative that a wait was told of."""
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:

@@ -145,7 +145,7 @@ def _queries(gpu: VirtualGpu) -> Iterator[Patch]:
             **_sync_debug_mode(),
         },
     )
-    yield Patch(torch.version, "cuda", CUDA_VERSION)
+    yield Patch(torch.version, "cuda", torch.version.cuda or CUDA_VERSION)  # torchvision asks whether it is its own
     yield Patch(torch.cuda.nvtx, "_nvtx", _NoRanges())
     for start_or_stop in ("start", "stop"):
         yield Patch(torch.cuda.profiler, start_or_stop, _returns(None))

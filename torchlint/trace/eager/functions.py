@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -133,7 +134,27 @@ def _read(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 
 def _get_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    return func(*args) if type(args[-1]) is int else _read(mode, func, args, kwargs)  # a row is a view, of no reads
+    if type(args[-1]) is int:  # a row is a view, of no reads
+        return func(*args)
+    with _indexing(mode, args[1]):
+        return _read(mode, func, args, kwargs)
+
+
+@contextlib.contextmanager
+def _listed(mode: DeviceFunctions) -> Iterator[None]:
+    mode.thread.listed = True
+    try:
+        yield
+    finally:
+        mode.thread.listed = False
+
+
+def _indexing(mode: DeviceFunctions, index: object) -> contextlib.AbstractContextManager[None]:
+    """Whether an index has lists, and no tensors, is known inside."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(part, list) for part in parts) and not any(isinstance(part, Tensor) for part in parts):
+        return _listed(mode)
+    return contextlib.nullcontext()
 
 
 def _leads(args: Args) -> bool:
@@ -304,7 +325,7 @@ def _copy(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
 @_handles(Tensor.__setitem__)
 def _set_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
     target, index, value = args
-    with mode.thread.named(SET_ITEM if isinstance(value, Tensor) else FILL):
+    with _indexing(mode, index), mode.thread.named(SET_ITEM if isinstance(value, Tensor) else FILL):
         return func(target, index, _movable(mode, target, value, "setitem", False))
 
 
@@ -313,6 +334,15 @@ def _movable(mode: DeviceFunctions, target: Tensor, source: Any, name: str, non_
     if isinstance(source, Tensor) and source.requires_grad and source.dim():
         return mode.move(source, name, mode.gpu.tags.index(target), non_blocking=non_blocking)
     return source
+
+
+@_handles(torch.cov, Tensor.cov, torch.corrcoef, Tensor.corrcoef)
+def _cov(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Whether there are degrees of freedom left is asked of a tensor on the device (Correlation.cpp)."""
+    result = func(*args, **kwargs)
+    if mode.gpu.tags.is_cuda(result):
+        mode.gpu.sync("cov")
+    return result
 
 
 @_handles(_VF._pad_packed_sequence)

@@ -27,6 +27,7 @@ FILL = (
 _TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
 _KNOWN = _TORCH < (2, 14)
 """Whether it is known that `x[0] = 1.0` copies the number and `isin` looks for duplicates: torch is about to do neither."""
+_LONGEST_MODE = 2048
 _PINS_MASKS = _TORCH >= (2, 9)
 """Whether what a mask of the host chooses goes to the device from pinned memory, without a wait (IndexingUtils.h)."""
 
@@ -66,12 +67,6 @@ def _read_scalar(call: Call) -> None:
 def _repeat_interleave(call: Call) -> None:
     if call.kwargs.get("output_size") is None:
         call.gpu.sync("repeat_interleave")
-
-
-def _multinomial(call: Call) -> None:
-    samples, replacement = call.argument(1, "num_samples"), call.argument(2, "replacement", False)
-    if samples == 1 or not replacement:  # two checks of the probabilities; the other path asserts on the device
-        call.gpu.sync("multinomial", count=2)
 
 
 def _histc(call: Call) -> None:
@@ -127,6 +122,8 @@ def _check_indices(call: Call, source: torch.Tensor, indices: Tensors) -> None:
 def _copy_index(call: Call, index: torch.Tensor) -> None:
     """An index of the host goes to the device; of a mask the places that it chooses, which are looked for on the host."""
     pinned, size = False, size_in_bytes(index)
+    if call.thread.listed:  # a list becomes a tensor of the device, which the backward pass has
+        call.gpu.tags.mark_cuda(index, call.gpu.device_of(call.args[0]).index)
     if _is_mask(index):
         pinned = _PINS_MASKS and not call.argument(3, "accumulate", False)  # which sorts them, and has its own code
         size = 8 * index.dim() * int(index.count_nonzero())
@@ -136,6 +133,45 @@ def _copy_index(call: Call, index: torch.Tensor) -> None:
 def _masked_fill(call: Call) -> None:
     if call.gpu.tags.is_cuda(call.args[2]):
         call.gpu.sync("masked_fill")
+
+
+def _index_fill(call: Call) -> None:
+    """A value that is a tensor is read (IndexFill.cpp); so is the gradient in the backward pass of `trace`."""
+    if call.gpu.tags.is_cuda(call.args[3]):
+        call.gpu.sync("item")
+
+
+def _equal(call: Call) -> None:
+    if call.args[0].shape == call.args[1].shape:
+        call.gpu.sync("equal")
+
+
+def _searchsorted(call: Call) -> None:
+    """The least and the greatest place of a sorter are checked (BucketizationUtils.h)."""
+    if isinstance(call.kwargs.get("sorter"), torch.Tensor):
+        call.gpu.sync("searchsorted", count=2)
+
+
+def _mode(call: Call) -> None:
+    """Long rows are sorted by thrust, which waits (TensorModeKernel.cu)."""
+    given = call.args[0]
+    if given.dim() and given.shape[call.argument(1, "dim", -1)] > _LONGEST_MODE:
+        call.gpu.sync("mode")
+
+
+def _segments(call: Call) -> None:
+    if isinstance(call.kwargs.get("lengths"), torch.Tensor) and not call.kwargs.get(
+        "unsafe", False
+    ):  # their sum and their least are checked
+        call.gpu.sync("segment_reduce", count=2)
+
+
+def _zeros_of_products(call: Call) -> None:
+    """The backward pass of a product looks for zeros on the host; under a mode torch goes another way (FunctionsManual.cpp)."""
+    node, number = private.backward_of()
+    if node.startswith(("ProdBackward", "CumprodBackward")) and call.thread.told != number:
+        call.thread.told = number
+        call.gpu.sync(node.partition("Backward")[0].lower())
 
 
 def _isin(call: Call) -> None:
@@ -152,6 +188,19 @@ def _checked(call: Call) -> None:
         call.gpu.sync("linalg")
 
 
+def _factored(call: Call) -> None:
+    """Other than square matrices are factored by MAGMA, which waits (BatchLinearAlgebra.cpp)."""
+    rows, columns = call.args[0].shape[-2:]
+    if rows != columns or call.kwargs.get("check_errors", False):
+        call.gpu.sync("linalg")
+
+
+def _batched(call: Call) -> None:
+    """Batches are solved by MAGMA, which waits (BatchLinearAlgebra.cpp)."""
+    if call.args[0].dim() > 2:
+        call.gpu.sync("linalg")
+
+
 def _normal(call: Call) -> None:
     """Deviations must not be negative: those of a tensor are read."""
     deviation = call.argument(1, "std")
@@ -161,6 +210,8 @@ def _normal(call: Call) -> None:
 
 def _where(call: Call) -> None:
     if private.in_builtin_backward():  # a derivative's own zeros, which a GPU makes on the device
+        if private.backward_of()[0] == "MaskedFillBackward1":  # whose value was a tensor: what it was given is selected
+            call.gpu.sync("masked_fill")
         return
     for value in call.args[1:]:
         if isinstance(value, torch.Tensor) and not value.dim() and not call.gpu.tags.is_cuda(value):
@@ -235,11 +286,21 @@ def _to_sparse(call: Call) -> None:
         call.gpu.sync("coalesce")
 
 
+def _to_rows(call: Call) -> None:
+    """Columns are turned into rows by way of places that are sorted (sparse_compressed_to_flipped)."""
+    if call.args[0].layout == torch.sparse_csc:
+        call.gpu.sync("to_sparse")
+    else:
+        _to_sparse(call)
+
+
 def _to_columns(call: Call) -> None:
     """Columns of merged elements are the rows of their transpose, which are merged anew (coo_to_sparse_csc)."""
     given = call.args[0]
     if given.layout == torch.sparse_coo and given._nnz() > 1:
         call.gpu.sync("coalesce")
+    elif given.layout == torch.sparse_csr:
+        call.gpu.sync("to_sparse")
     else:
         _to_sparse(call)
 
@@ -247,6 +308,9 @@ def _to_columns(call: Call) -> None:
 def _to_blocks(call: Call) -> None:
     """Blocks of a compressed tensor are put together on the host (sparse_compressed_to_sparse_bsr)."""
     given = call.args[0]
+    if given.layout in (torch.sparse_bsr, torch.sparse_bsc):
+        call.gpu.sync("to_sparse")
+        return
     _to_sparse(call)
     if given.layout in (torch.sparse_coo, torch.sparse_csr):
         size = size_in_bytes(given)
@@ -278,7 +342,6 @@ _RULES: dict[Any, Callable[[Call], None]] = {
 for _rule, _names in (
     (_read_scalar, ("_local_scalar_dense",)),
     (_repeat_interleave, ("repeat_interleave.Tensor",)),
-    (_multinomial, ("multinomial",)),
     (_histc, ("histc",)),
     (_index, ("index.Tensor", "_unsafe_index.Tensor")),
     (_index_put, ("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put")),
@@ -288,11 +351,20 @@ for _rule, _names in (
     (_where, ("where.self",)),
     (
         _checked,
-        ("linalg_cholesky_ex", "linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_lu_factor_ex", "_linalg_solve_ex"),
+        ("linalg_cholesky_ex", "linalg_inv_ex", "_linalg_solve_ex"),
     ),
+    (_factored, ("linalg_lu_factor_ex", "linalg_lu")),
+    (_batched, ("cholesky_solve", "cholesky_inverse")),
+    (_index_fill, ("index_fill.int_Tensor", "index_fill_.int_Tensor")),
+    (_equal, ("equal",)),
+    (_searchsorted, ("searchsorted.Tensor", "searchsorted.Scalar")),
+    (_mode, ("mode",)),
+    (_segments, ("segment_reduce",)),
+    (_zeros_of_products, ("flip", "eq.Scalar")),
     (_normal, ("normal.Tensor_Tensor", "normal.float_Tensor")),
     (_copy, ("copy_",)),
-    (_to_sparse, ("_to_sparse", "_to_sparse.sparse_dim", "_to_sparse_csr")),
+    (_to_sparse, ("_to_sparse", "_to_sparse.sparse_dim")),
+    (_to_rows, ("_to_sparse_csr",)),
     (_to_columns, ("_to_sparse_csc",)),
     (_to_blocks, ("_to_sparse_bsr", "_to_sparse_bsc")),
     (_ctc_loss(2), ("_ctc_loss",)),

@@ -29,6 +29,12 @@ def in_builtin_backward() -> bool:
     return node is not None and not isinstance(node, torch.autograd.function.BackwardCFunction)
 
 
+def backward_of() -> tuple[str, int]:
+    """The name of the derivative of torch's own that is being computed, and its number; "" and 0 where none is."""
+    node = torch._C._current_autograd_node()
+    return ("", 0) if node is None else (node.name(), node._sequence_nr())
+
+
 def device_context_class() -> type[TorchFunctionMode]:
     """The mode that `with torch.device(...)` and `torch.set_default_device` push."""
     from torch.utils._device import DeviceContext
