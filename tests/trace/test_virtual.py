@@ -585,10 +585,13 @@ def test_host_scalars_are_welcome(traced: Callable[..., Traced]) -> None:
         """
         import torch
         x, one = torch.rand(3, device="cuda"), torch.tensor(1.0)
-        results = [x + one, one * x, torch.maximum(x, one), x.clamp(one), x.lerp(x, one)]
+        results = [x + one, one * x, torch.maximum(x, one), x.lerp(x, one)]
+        try: x.clamp(one)
+        except RuntimeError as error: refused = str(error)
         """
     )
     assert program.events == []
+    assert "Expected all tensors to be on the same device" in program.names["refused"]
     assert all(tags.is_cuda(result) for result in program.names["results"])
 
 
@@ -1522,3 +1525,28 @@ def test_dynamo_sees_no_mode_of_functions_on_a_real_gpu(tmp_path: Path, monkeypa
         inside = torch._C._len_torch_function_stack()
     recorder.close()
     assert inside == before
+
+
+def test_lengths_on_the_host_stay_there_on_a_real_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a mode torch takes an operator that wants them on the device, where a program has them on the host."""
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda mode: None)
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    called: list[str] = []
+
+    class Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
+            called.extend([str(func)] if "ctc" in str(func) else [])
+            return func(*args, **(kwargs or {}))
+
+    scores = torch.randn(6, 2, 4).log_softmax(-1).requires_grad_()
+    targets, lengths = torch.ones(2, 3, dtype=torch.long), torch.tensor([6, 6])
+    plain = torch.nn.functional.ctc_loss(scores, targets, lengths, torch.tensor([3, 2]))
+    (wanted,) = torch.autograd.grad(plain, scores)
+    recorder = Recorder(tmp_path / "events.jsonl")
+    with Below(), real_gpu(recorder):  # type: ignore[no-untyped-call]
+        loss = torch.nn.functional.ctc_loss(scores, targets, lengths, torch.tensor([3, 2]))
+        (gradient,) = torch.autograd.grad(loss, scores)
+    recorder.close()
+    assert called == ["aten._ctc_loss.default", "aten._ctc_loss_backward.default"]
+    assert torch.equal(loss, plain)
+    assert torch.equal(gradient, wanted)

@@ -392,7 +392,8 @@ _MIXED_NAMES = (
     "_has_same_storage_numel", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like",
 )  # fmt: skip
 _MIXED = frozenset(_operators(*_MIXED_NAMES))
-_JOINING = frozenset(_operators("cat", "stack"))
+_ALL_THERE = frozenset(_operators("cat", "stack", "clamp.Tensor", "clamp_.Tensor"))
+"""Operators that take no scalar of the host either."""
 _ALLOCATING = frozenset(
     _operators("empty.memory_format", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 )
@@ -415,7 +416,7 @@ def _check_same_device(
     name, first = func._schema.name.removeprefix("aten::"), torch.device("cuda", index)
     if other is not None:
         raise _refusal(name, first, torch.device("cuda", other))
-    if any(tensor.dim() for tensor in host) or (host and func in _JOINING):
+    if any(tensor.dim() for tensor in host) or (host and func in _ALL_THERE):
         raise _refusal(name, first, CPU)
     if func._schema.is_mutable:
         for argument, value in zip(func._schema.arguments, args, strict=False):

@@ -27,6 +27,11 @@ _aten = torch.ops.aten
 _COPIES = (_aten._to_copy.default, _aten.copy_.default)
 _INDEXING = {_aten.index.Tensor: 1, _aten.index_put.default: 1, _aten.index_put_.default: 1}
 """Operators with indices, and which argument these are."""
+_LENGTHS = {
+    _aten._ctc_loss.Tensor: (_aten._ctc_loss.default, 2),
+    _aten._ctc_loss_backward.Tensor: (_aten._ctc_loss_backward.default, 3),
+}
+"""Operators that torch takes under a mode alone, which refuse lengths on the host, those that it takes else, and where the lengths are."""
 _DATA = frozenset("tensor as_tensor asarray new_tensor new sparse_coo_tensor".split())
 """Functions that make a tensor of data of Python."""
 _INDEX = frozenset(("__getitem__", "__setitem__"))
@@ -183,6 +188,9 @@ class _Copies(Watching):  # type: ignore[no-untyped-call]
         if torch.is_inference_mode_enabled() and has_parts(func):  # where nothing takes it apart for us
             with self:
                 return func.decompose(*args, **(kwargs or {}))
+        if func in _LENGTHS and not args[_LENGTHS[func][1]].is_cuda:
+            func, at = _LENGTHS[func]
+            args = (*args[:at], args[at].tolist(), args[at + 1].tolist(), *args[at + 2 :])
         running = self._running
         before = running.operator, running.args, running.waited
         running.operator, running.args, running.waited = func, args, 0
