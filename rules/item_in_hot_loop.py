@@ -68,7 +68,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     Behind a condition that holds once in many steps (`if step % log_every == 0:`), after the loop, on the way out
     of the program, in an exception handler, for a tensor in host memory, where the environment of a reinforcement
-    learning loop needs the action, where it decides whether the optimizer steps on its gradients (`if math.isfinite(grad_norm): optimizer.step()`),
+    learning loop needs the action, where it decides whether the optimizer steps on its gradients (`if math.isfinite(grad_norm): optimizer.step()`, the flag of
+    `torch._amp_foreach_non_finite_check_and_unscale_`),
     where the loop ends as a value is small enough (`if loss.item() < 1e-7: break`), and where a generation loop yields the value: none of these is reported. Nor is what is read once a rollout, beside the
     loop that plays it (`env.step(action)`). A loop that is bound by its data loader
     waits anyway.

@@ -9,6 +9,7 @@ from . import common_names, names, uses
 from .flow import Flow, Loop, contains
 from .nodes import assigned_in, names_in
 from .place import Place
+from .syntax import same
 
 _COUNTED_FROM = frozenset(f"torch.{name}" for name in ("tensor", "arange", "zeros", "ones", "full"))
 _COLLECTIVES = ("broadcast", "all_reduce")
@@ -80,9 +81,13 @@ def _looks(place: Place, call: ast.Call) -> bool:
 def decides_step(place: Place, node: ast.expr) -> bool:
     """Whether the value is one of gradients and decides if the optimizer steps: `if isfinite(grad_norm): optimizer.step()`.
 
-    What is asked of a loss is told of.
+    What is asked of a loss is told of. The flag that `torch._amp_foreach_non_finite_check_and_unscale_` writes is read for
+    nothing else, here or in a caller.
     """
     flow, statement = place.flow, place.statement
+    checks = flow.calls_named("_amp_foreach_non_finite_check_and_unscale_")
+    if any(same(part, check.args[1]) for check in checks if len(check.args) > 1 for part in ast.walk(node)):
+        return True
     if not any(map(_is_of_gradients, ast.walk(node))):
         return False
     if isinstance(statement, ast.If):
