@@ -26,8 +26,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _unscaled(site: Site) -> Fix | None:
     """`scaler.unscale_(optimizer)` in front of the only clip, where the scaler's step follows each time."""
     step = _scaler_step(site)
-    if step is None or _elsewhere(site, "unscale_"):
-        return None
+    if step is None or _elsewhere(site, "unscale_") or any(syntax.method_calls(site.flow, "unscale_")):
+        return None  # twice is an error
     call, scaler, optimizer = step
     if _first_clip(site) is not site.call or not order.followed(site.flow, site.statement, site.flow.statement(call)):
         return None

@@ -35,7 +35,7 @@ def amp_step_order(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds in a function that calls `scaler.scale(loss).backward()`:
-    gradients that are clipped before `scaler.unscale_(optimizer)`, also where the file unscales those of another optimizer,
+    gradients that are clipped before `scaler.unscale_(optimizer)`, also where the file unscales those of another optimizer, or unscales behind the clip,
     `optimizer.step()` in place of `scaler.step(optimizer)`, and a step without `scaler.update()` anywhere in the file.
     It also finds `.backward()` inside `with torch.autocast(...)`, or inside of what is one by its name (`with self.ctx:`), as a warning.
 
@@ -140,7 +140,7 @@ def _is_scaler(site: Site, node: ast.expr) -> bool:
 
 
 def _clip(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
-    if not site.source.holds(b"unscale") or _is_of_other(site, scaler):
+    if not site.source.holds(b"unscale") or _is_of_other(site, scaler) or _comes_late(site):
         yield site.finding(
             f"`{site.short()}` clips gradients that are still multiplied by the scale of `{site.text(scaler)}`; "
             f"call `{site.text(scaler)}.unscale_(optimizer)` first",
@@ -160,6 +160,22 @@ def _is_of_other(site: Site, scaler: ast.expr) -> bool:
         if len(call.args) == 1
     ]
     return own is not None and all(_is_made(one) and one.made_by is not own.made_by for one in unscaled)
+
+
+def _comes_late(site: Site) -> bool:
+    """Whether all that unscales in the file stands behind the clip, in the same block."""
+    if site.code_holds(_OTHER_UNSCALES):
+        return False
+    calls = [
+        (function.flow, call)
+        for function in site.module.functions
+        for call, _ in syntax.method_calls(function.flow, "unscale_")
+    ]
+    block = site.flow.parents.get(site.statement)
+    return bool(calls) and all(
+        flow is site.flow and flow.parents.get(flow.statement(call)) is block and call.lineno > site.call.lineno
+        for flow, call in calls
+    )
 
 
 def _stepped(site: Site, scaler: ast.expr) -> Value | None:

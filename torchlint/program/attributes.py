@@ -58,7 +58,7 @@ def stored(code: Code, klass: Class, name: str) -> Value:
             return code.declared(klass, name) or _trained(klass, name) or values[0]
         value = join_all(known)
         value = _with_added(code, klass, name, value)
-        if value.kind == "list" and value.element is None:
+        if value.element is None and (value.kind == "list" or _is_only_appended_to(klass, name, value)):
             value = replace(value, element=_appended(code, klass, name))
         elif all(map(_is_empty_dict, values)):
             value = replace(value, element=_filled(code, klass, name))
@@ -245,6 +245,13 @@ def _left_behind(klass: Class, name: str, value: Value) -> Value:
     if value.kind != "tensor" or value.device or not left_on_host.is_left(klass, name):
         return value
     return replace(value, certainty=LIKELY, device="cpu")
+
+
+def _is_only_appended_to(klass: Class, name: str, value: Value) -> bool:
+    """Whether `self.name` is a `ModuleList` that nothing but `append` fills, as far as the file of the class says."""
+    if not isinstance(value, ModuleValue) or value.class_name != "torch.nn.ModuleList":
+        return False
+    return not any(klass.module.source.holds(as_bytes(f".{name}{other}")) for other in (".extend(", ".insert(", " +="))
 
 
 def _is_empty_dict(value: Value) -> bool:
