@@ -28,8 +28,8 @@ _SUMS = (
     "$stored + $holder * $share",
 )
 """Sums and moving averages: what they were is a part of what they become."""
-_METERS = tuple(f"$holder.{name}($stored, ...)" for name in ("update", "add", "push"))
-"""How objects of the project are given what they add up: `meter.update(loss, len(x))`."""
+_METERS = tuple(f"$holder.{name}($stored, ...)" for name in "update add push record track log store put".split())
+"""How objects of the project are given what they add up: `meter.update(loss, len(x))`, `history.add("loss", loss)`."""
 
 
 @rule(
@@ -113,6 +113,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     if site.grad_off or site.role == "test":
         return
     holder, stored = kept_by_objects.container(site.part("holder")), site.part("stored")
+    if site.pattern in _METERS and isinstance(stored, ast.Constant) and len(site.call.args) > 1:  # its name comes first
+        stored = site.call.args[1]
     if isinstance(site.target, ast.Assign) and chain(holder) is None:
         return
     loop = hot.loop if hot.function is site.function else None
