@@ -25,9 +25,10 @@ _WRITTEN = {
 """What a loader lacks, and how it is written where the call does not name the option yet."""
 _CONVERTS = frozenset(
     """int float len tensor as_tensor from_numpy FloatTensor LongTensor Tensor
-    astype copy clone long double""".split()
+    astype copy clone long double size item min max
+    randint randrange rand randn ones zeros""".split()
 )
-"""What makes a number, a tensor or a copy of something small that is in memory."""
+"""What makes a number, a tensor or a copy of something small that is in memory, the place of a window in it, or what stands in for data."""
 _ABOUT_WORKERS = regex(rb"#(?![^\n]*workers?\s*=)[^\n]*worker")
 """A comment that is no code."""
 _ABOUT_MACS = regex(rb"\bmps\b|\b[Mm]ac(?:OS|book)?\b|xla")
@@ -77,7 +78,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds) gains nothing from workers and is not reported for
+    Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds, or makes up its samples of random numbers) gains nothing from workers and is not reported for
     them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned. Nor are arrays and objects of
     the project's own classes, unless these have a `pin_memory` method: torch hands them on as they are.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
