@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import collation, drawn, names
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LOADER_NAME, TRAINING_ARGUMENTS
-from torchlint.facts.loader_calls import Handed, handed_on
+from torchlint.facts.loader_calls import Handed, handed_on, hands_on_options, options_given
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant, names_in, spreads
 from torchlint.facts.syntax import same
@@ -65,7 +65,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `DataLoader(...)`, those of PyTorch Geometric and MONAI included, `loader(...)` of the former's `Node2Vec`, and DGL's `GraphDataLoader` (workers alone: its graphs can't be pinned), without `num_workers` and without `pin_memory=True`, where a training or evaluation loop sends
-    its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made; so is `functools.partial(DataLoader, ...)` and what calls of that give. With `--preview` it finds those without such a loop in sight as well, `dataloader_num_workers=0` and `dataloader_pin_memory=False` that are
+    its batches to the device; where a class of the project is made of it (`class Ragged(DataLoader)`) and hands on what it is given, that is told where an object of the class is made; so is `functools.partial(DataLoader, ...)` and what calls of that give, and with `--preview` what calls of a function lack that hands its `**options` on to a loader. With `--preview` it finds those without such a loop in sight as well, `dataloader_num_workers=0` and `dataloader_pin_memory=False` that are
     written out in the `TrainingArguments` of transformers, and loaders
     with workers but without `persistent_workers=True` where an epoch loop iterates over them again and again. One finding
     says all that a loader lacks. Options in dictionaries (`**kwargs`) are followed; what can't be known is not reported.
@@ -130,6 +130,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     if missing and not drawn.is_first_alone(site):
         lacking = tuple(_WRITTEN[fault] for fault in missing if fault in _WRITTEN)
         yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}", told=Options(lacking))
+    elif not missing and site.settings.preview:
+        yield from _of_wrapper(site)
 
 
 def _is_worth_it(site: Site, missing: list[str]) -> bool:
@@ -344,6 +346,37 @@ def _of_partial(site: Site) -> Iterator[Finding]:
     missing += [_UNPINNED] if "pin_memory" not in given and _has_accelerator(site) else []
     if missing and (site.settings.preview or any(one.feeds_device for one in made)):
         yield site.finding(f"`{site.short(site.target)}` has {_listed(missing)}")
+
+
+# Functions that make a loader of what they are given
+
+
+def _of_wrapper(site: Site) -> Iterator[Finding]:
+    """`def padded(*args, **options): return DataLoader(*args, collate_fn=pad, **options)`: what calls of it lack, by `partial(padded, ...)` too."""
+    if not hands_on_options(site.function, site.call):
+        return
+    told = False
+    calls = {one.call: one.function for one in site.callers(site.function)}
+    for call, function in calls.items():
+        made = site.at(function, call)
+        missing = [] if made.role in ("test", "benchmark") else list(_not_given(made, site))
+        if missing and function.module is site.module:
+            yield made.finding(f"`{made.short(call.func)}` has {_listed(missing)}", told=Options(()))
+        elif missing and not told:
+            told = True
+            what = f"`{site.short(site.call.func)}` has {_listed(missing)}"
+            yield site.finding(f"{what} where `{site.function.name}` is called", told=Options(()))
+
+
+def _not_given(made: Site, inner: Site) -> Iterator[str]:
+    """What a loader lacks by what one call of the function around it gives by name."""
+    given = options_given(made.function, made.call, made.value)
+    if given is None or len(made.call.args) > 5 or drawn.is_first_alone(made):
+        return
+    if "num_workers" not in given and not _is_held(made, _dataset(made)):
+        yield "no `num_workers`"
+    if "pin_memory" not in given and _has_accelerator(made) and not _is_never_pinned(inner):
+        yield _UNPINNED
 
 
 # What a trainer gives its loaders

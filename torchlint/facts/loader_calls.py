@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 from . import batches, names
@@ -14,6 +15,10 @@ from .evaluator import Evaluator
 from .module import Class, Function
 from .nodes import keyword_of, spreads
 from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value, constant, replace
+
+
+_OPTIONS = frozenset(("num_workers", "pin_memory"))
+"""What a loader is told of its work."""
 
 
 def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loader:
@@ -205,3 +210,42 @@ def handed_on(init: Function, given: ast.expr, made: ast.Call) -> Handed | None:
     hidden = spreads(made)
     default = init.defaults.get(given.id)
     return Handed(default, by_maker=False) if default is not None and not hidden else None
+
+
+def hands_on_options(function: Function, call: ast.Call) -> bool:
+    """Whether a call is given the function's own `**options`, and perhaps its `*args`, as they came, and nothing else tells of workers."""
+    spread = [one.value for one in call.args if isinstance(one, ast.Starred)]
+    options = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    own = {function.keywords, _rest(function)} - {""}
+    handed = [one.id for one in (*spread, *options) if isinstance(one, ast.Name) and one.id in own]
+    if len(options) != 1 or len(handed) != len(spread) + 1 or any(len(function.flow.loads[one]) > 1 for one in handed):
+        return False
+    named = {keyword.arg for keyword in call.keywords}
+    return _OPTIONS.isdisjoint(named) and _OPTIONS.isdisjoint(function.positions)
+
+
+def _rest(function: Function) -> str:
+    """What a function calls its `*args`; "" if it takes none."""
+    given = function.node.args.vararg if not isinstance(function.node, ast.Module) else None
+    return given.arg if given is not None else ""
+
+
+def options_given(function: Function, call: ast.Call, value: Callable[[ast.expr], Value]) -> set[str] | None:
+    """What a call gives by name, and the `partial(make, ...)` that it calls, whichever of them that is; None where that can't be told."""
+    given: set[str] = set()
+    calls = [call, *_partials(function, call.func)]
+    for one in calls:
+        for keyword in one.keywords:
+            keys = (keyword.arg,) if keyword.arg is not None else value(keyword.value).entries
+            if keys is None:
+                return None
+            given.update(keys)
+    hidden = any(isinstance(argument, ast.Starred) for one in calls for argument in one.args)
+    return given if not hidden else None
+
+
+def _partials(function: Function, called: ast.expr) -> list[ast.Call]:
+    """The calls that a name of a function is made by."""
+    stores = function.flow.stores.get(called.id, ()) if isinstance(called, ast.Name) else ()
+    made = [function.flow.parents[store] for store in stores]
+    return [one.value for one in made if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)]
