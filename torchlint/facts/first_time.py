@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, TypeGuard
 
 from ..system import cached
@@ -11,7 +11,7 @@ from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
 from .module import Class, Function
-from .nodes import addends, conjuncts, given_to, measured, none_test, root_of, string, without_not
+from .nodes import addends, callee, conjuncts, given_to, measured, names_in, none_test, root_of, string, without_not
 from .syntax import given_to_target, same
 
 FEW = 100
@@ -496,7 +496,7 @@ def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -
         return True
     if len(name) == 1:
         held = _looked_up(missing.thing, flow)
-        if held is not None and _keeps(held, guard, flow, loop):
+        if held is not None and (_keeps(held, guard, flow, loop) or _is_set_behind(missing.thing, guard, flow, loop)):
             return True
     if loop is None and (len(name) < 2 or name[0] != "self") and not name[0] in flow.globals:
         return False
@@ -522,6 +522,17 @@ def _registered(name: list[str], guard: Guard, flow: Flow) -> bool:
         for call in flow.calls_named(called)
         for given in call.args[:2]
     )
+
+
+def _is_set_behind(name: ast.expr, guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    """`kept = getattr(self, key)`, and behind a condition that finds none `setattr(self, key, made)`."""
+    looked = _assigned(name, flow)
+    if not isinstance(looked, ast.Call) or names.chain(looked.func) != ["getattr"] or len(looked.args) < 2:
+        return False
+    owner, key = looked.args[:2]
+    calls = [one for one in flow.calls_named("setattr") if len(one.args) == 3]
+    put = [one for one in calls if same(one.args[0], owner) and same(one.args[1], key)]
+    return _is_behind([*put], guard) and outlives(owner, flow, loop)
 
 
 def _stored(flow: Flow, node: ast.expr) -> ast.expr | None:
@@ -787,8 +798,40 @@ def _searched(test: ast.expr) -> list[str] | None:
 
 
 def keeps_results(function: Function) -> bool:
-    """Whether a function runs once for the same numbers (`@lru_cache`); for tensors, which its annotations tell of, it runs again and again."""
+    """Whether a function runs once (`@kept("table")`), or once for the same numbers (`@lru_cache`); for tensors, which its annotations tell of, that one runs again and again."""
+    if any(_keeps_for_object(function, decorator) for decorator in function.decorators):
+        return True
     if not any("cache" in name for name in function.decorator_names):
         return False
     annotations = [parameter.annotation for parameter in function.parameters if parameter.annotation is not None]
     return not any("Tensor" in ast.unparse(annotation) for annotation in annotations)
+
+
+def _keeps_for_object(function: Function, decorator: ast.expr) -> bool:
+    """Whether a decorator of the same file keeps for the object what a method has given, whatever that is given, and runs it no more."""
+    name = callee(decorator)
+    own = function.module.top_functions.get(name.id) if isinstance(name, ast.Name) else None
+    return own is not None and cached.kept(own, "keeps for object", lambda: _wraps_to_keep(own, ()))
+
+
+def _wraps_to_keep(decorator: Function, taken: Collection[str]) -> bool:
+    """Whether a function inside of a decorator calls what that was given only where the object has none of it yet."""
+    taken = {*taken, *decorator.positions}
+    for inner in decorator.nested.values():
+        calls = [call for name in taken - {*inner.positions} for call in inner.flow.calls_named(name)]
+        once = [call for call in calls if any(_is_kept_by_object(one, inner.flow) for one in inner.flow.guards(call))]
+        if (calls and len(once) == len(calls)) or (not calls and _wraps_to_keep(inner, taken)):
+            return True
+    return False
+
+
+def _is_kept_by_object(guard: Guard, flow: Flow) -> bool:
+    """Whether behind a condition that finds nothing it is put where the condition looks, in the object, under a name that is no argument of the call."""
+    parameters = {*flow.parameters} - _OWN
+    for missing in _missing(guard.test, guard.true):
+        looked = _assigned(missing.thing, flow) or missing.thing
+        if (root := root_of(looked.args[0] if isinstance(looked, ast.Call) and looked.args else looked)) is None:
+            continue
+        if root.id in _OWN and parameters.isdisjoint(names_in(looked)) and _is_filled(missing, guard, flow, None):
+            return True
+    return False

@@ -16,7 +16,6 @@ from .module import Class, Function
 from .nodes import keyword_of, spreads
 from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value, constant, replace
 
-
 _OPTIONS = frozenset(("num_workers", "pin_memory"))
 """What a loader is told of its work."""
 
