@@ -82,7 +82,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned. Nor are arrays and objects of
     the project's own classes, unless these have a `pin_memory` method: torch hands them on as they are.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
-    Nor does a loader of which nobody draws more than one batch, `next(iter(loader))`; workers have nothing to do ahead where one batch is the whole dataset.
+    Nor does a loader of which nobody draws more than one batch, `next(iter(loader))`, or a few, `islice(loader, 4)`; workers have nothing to do ahead where one batch is the whole dataset.
     A `num_workers=0` beside which a comment speaks of workers is a choice.
     So is, without `--preview`, a `pin_memory=False` that is written out over a dataset of which nothing is known: its samples may be on the device.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
@@ -127,7 +127,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     missing = list(_missing(site)) if not _may_give_device(site) else []
     if missing and not site.settings.preview and not (_is_worth_it(site, missing) and site.feeds_device):
         return
-    if missing and not drawn.is_first_alone(site):
+    if missing and not drawn.is_first_alone(site) and not drawn.is_few(site):
         lacking = tuple(_WRITTEN[fault] for fault in missing if fault in _WRITTEN)
         yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}", told=Options(lacking))
     elif not missing and site.settings.preview:
@@ -151,7 +151,7 @@ def _missing(site: Site) -> Iterator[str]:
     elif site.settings.preview and _is_by_default(site, "num_workers", 5, 0) and not _in_memory(site):
         yield "`num_workers=0` by default"
     pinned = _option(site, "pin_memory", 7)
-    if not _joins_graphs(site) and _has_accelerator(site) and not _of_indices(site) and not _is_never_pinned(site):
+    if _may_be_pinned(site) and _has_accelerator(site) and not _of_indices(site) and not _is_never_pinned(site):
         if pinned is None or (_is(pinned, False) and not _may_have_reason(site)):
             yield _UNPINNED
         elif site.settings.preview and _is_by_default(site, "pin_memory", 7, False):
@@ -160,6 +160,11 @@ def _missing(site: Site) -> Iterator[str]:
     kept = _option(site, "persistent_workers", -1)
     if site.settings.preview and several and (kept is None or _is(kept, False)) and _in_epochs(site):
         yield "no `persistent_workers=True`"
+
+
+def _may_be_pinned(site: Site) -> bool:
+    """Whether batches are read by somebody, and no graphs of DGL."""
+    return not _joins_graphs(site) and not drawn.is_unread(site)
 
 
 def _is_by_default(site: Site, name: str, position: int, default: object) -> bool:

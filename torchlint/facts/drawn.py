@@ -5,15 +5,80 @@ from __future__ import annotations
 import ast
 
 from .names import last
-from .nodes import argument_of
+from .nodes import argument_of, names_in, number
 from .place import Place
 from .syntax import same
 from .uses import readers
+
+FEW = 8
+"""How many batches workers would still be starting for."""
 
 
 def is_first_alone(place: Place) -> bool:
     """Whether one batch is all that anybody draws of the loader that the place makes: `next(iter(loader))` alone reads it, once."""
     return isinstance(place.target, ast.Call) and _is_read_once(place, place.target)
+
+
+def is_few(place: Place) -> bool:
+    """Whether a few batches are all that anybody draws of the loader that the place makes: one loop alone goes through it, once, and ends soon."""
+    loop = _only_loop(place)
+    return loop is not None and (_is_cut(loop.iter) or _ends_soon(loop))
+
+
+def is_unread(place: Place) -> bool:
+    """Whether the batches of the loader that the place makes are looked at by nobody: `for _ in tqdm(loader): pass`, which takes the time."""
+    loop = _only_loop(place)
+    return loop is not None and not any(
+        loop in place.flow.loops(load) for name in names_in(loop.target) for load in place.flow.loads.get(name, ())
+    )
+
+
+def _only_loop(place: Place) -> ast.For | None:
+    """The one loop that goes through the loader that the place makes, itself or what a call makes of it, where nobody else reads it."""
+    read: ast.AST | None = _only_read(place, place.target) if isinstance(place.target, ast.Call) else None
+    while read is not None:
+        around = place.flow.argument_of(read)
+        if isinstance(around, ast.For):
+            return around if around.iter is read else None
+        read = around if isinstance(around, ast.Call) and around.func is not read else None
+    return None
+
+
+def _is_cut(iterable: ast.expr) -> bool:
+    """`islice(loader, 4)`, `tqdm(islice(enumerate(loader), 4))`, `zip(range(4), loader)`"""
+    for call in ast.walk(iterable):
+        match call:
+            case ast.Call(args=[_, bound]) if last(call.func) == "islice" and _is_small(bound):
+                return True
+            case ast.Call(args=[ast.Call(func=ast.Name(id="range"), args=[bound]), _]) if last(call.func) == "zip":
+                return _is_small(bound)
+    return False
+
+
+def _ends_soon(loop: ast.For) -> bool:
+    """Whether a loop counts its batches and leaves after a few: `for i, x in enumerate(loader): if i >= 4: break`."""
+    counts = any(isinstance(part, ast.Call) and last(part.func) == "enumerate" for part in ast.walk(loop.iter))
+    counter = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else None
+    if not counts or not isinstance(counter, ast.Name):
+        return False
+    for statement in loop.body:
+        match statement:
+            case ast.If(
+                test=ast.Compare(
+                    left=ast.Name(id=name) | ast.BinOp(left=ast.Name(id=name), op=ast.Add()),
+                    ops=[ast.Eq() | ast.GtE() | ast.Gt()],
+                    comparators=[bound],
+                ),
+                body=[*_, ast.Break() | ast.Return()],
+            ) if name == counter.id and _is_small(bound):
+                return True
+    return False
+
+
+def _is_small(bound: ast.expr) -> bool:
+    """Whether a bound is written out, and low."""
+    found = number(bound)
+    return found is not None and 0 <= found <= FEW
 
 
 def is_whole(call: ast.Call) -> bool:
