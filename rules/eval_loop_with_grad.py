@@ -94,7 +94,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     `model.eval()` in any other that trains nothing, outside of loops too, a model of which all results leave their graph,
     `self.model(x).detach().cpu().numpy()` (info).
     In a script, outside of loops too, what leaves its graph, is read at once, `model(x).argmax(1).eq(y).float().mean().item()`, or made a picture of,
-    `save_image(model.decode(code), "out.png")` (info); and what a model of the project, behind `model.eval()`, gives whomever in a script
+    `save_image(model.decode(code), "out.png")` (info); and what a model of the project, or a method of it that runs it, gives behind `model.eval()` to whomever in a script, or a command of click,
     that uses a GPU and says no word of gradients (info).
     Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
 
@@ -205,21 +205,24 @@ def _off(site: Site, call: ast.Call) -> bool:
     context = site.analysis.context
     if context.off_where_called(site.function, call) or training.differentiates(site, call):
         return True
-    klass = site.value(model_of(call)).class_
+    klass = site.value(_whole(site, model_of(call))).class_
     forward = site.project.method(klass, "forward") if klass is not None else None
     return forward is not None and context.function_off(forward)
 
 
 def _frozen(site: Site, call: ast.Call) -> bool:
     """Whether the file, or the model itself, freezes the parameters of the model that is called, `vae(x)` or `vae.encode(x)`."""
-    model = model_of(call)
-    if isinstance(model, ast.Attribute) and site.value(model).kind == "function":
-        model = model.value
+    model = _whole(site, model_of(call))
     if isinstance(model, ast.Attribute) and is_frozen_by(site, site.value(model.value), model.attr):
         return True
     if is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model)):
         return True
     return is_made_frozen(site, model)
+
+
+def _whole(site: Site, model: ast.expr) -> ast.expr:
+    """The model of which a method is called: `vae` of `vae.encode`."""
+    return model.value if isinstance(model, ast.Attribute) and site.value(model).kind == "function" else model
 
 
 # After `model.eval()`
@@ -264,7 +267,7 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             yield _recorded(site, site.function, other)
         elif not trains and evaluation_mode.is_itself(other, model) and _is_dropped(site, other):
             yield _once(site, other)
-        elif not trains and evaluation_mode.is_itself(other, model) and _ends_in_script(site, other):
+        elif not trains and _is_of_model_itself(site, other, model) and _ends_in_script(site, other):
             yield _once(site, other)
             continue
         else:
@@ -300,17 +303,24 @@ def _is_dropped(site: Site, call: ast.Call) -> bool:
     return graph_liveness.is_dead(site, call) and not _frozen(site, call)
 
 
+def _is_of_model_itself(site: Site, call: ast.Call, model: Model) -> bool:
+    """Whether a call runs a model, a part of it, or a method of its class that does."""
+    return evaluation_mode.is_itself(call, model) or evaluation_mode.is_part(site, call, model)
+
+
 def _ends_in_script(site: Site, call: ast.Call) -> bool:
     """Whether a script, of which no word speaks of gradients, runs a model of the project and gives nobody what that gives."""
     if not _is_run_as_script(site) or site.source.holds(_OF_GRADIENTS) or not site.accelerator:
         return False
     if site.loop() is not None or any(isinstance(node, ast.Return) and node.value for node in site.flow.nodes):
         return False
-    return _is_of_project(site, model_of(call)) and not _frozen(site, call)
+    return _is_of_project(site, _whole(site, model_of(call))) and not _frozen(site, call)
 
 
 def _is_run_as_script(site: Site) -> bool:
-    """Whether the function is what a script does; what stands outside of functions, in a file that nobody imports, is one."""
+    """Whether the function is what a script does, or a command; what stands outside of functions, in a file that nobody imports, is one."""
+    if site.role != "test" and _is_command(site):
+        return True
     if site.role == "script":
         return _is_script(site)
     return site.function is site.module.body and site.role != "test" and not site.project.importers(site.module.path)
@@ -639,6 +649,12 @@ def _read(site: Site) -> Iterator[Finding]:
 
 def _is_script(site: Site) -> bool:
     return site.function is site.module.body or site.function.name == "main"
+
+
+def _is_command(site: Site) -> bool:
+    """Whether the command line runs the function: `@click.command()`."""
+    called = (one.func if isinstance(one, ast.Call) else one for one in site.function.decorators)
+    return any(site.project.resolve(site.function.parent or site.function, one) == "click.command" for one in called)
 
 
 def _is_needless(site: Site, call: ast.Call) -> bool:
