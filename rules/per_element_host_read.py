@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 from torchlint.facts import common_names, frequency, host_needs, logging_calls, type_tested
 from torchlint.facts import host_reads as reads
+from torchlint.facts.consumers import parts_given
 from torchlint.facts.flow import Loop
+from torchlint.facts.names import last
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Severity, Site, rule
 
@@ -15,7 +17,7 @@ _PACKERS = frozenset(("pack_padded_sequence",))
 @rule(
     "TL105",
     shape=[
-        *("$x.item(...)", "float(...)", "int(...)", "bool(...)", "list(...)"),
+        *("$x.item(...)", "$x.tolist()", "float(...)", "int(...)", "bool(...)", "list(...)"),
         *(f"math.{name}(...)" for name in reads.MATH),
     ],
     scope="hot",
@@ -34,7 +36,7 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of device tensors that are repeated for each element: in a
     comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
     in what they call, and (`.item()` only, as `info`) in evaluation and generation loops, and elsewhere in loops
-    over a tensor that is proven to be on the device. So does `list(lengths)` of a device tensor that `pack_padded_sequence` is given.
+    over a tensor that is proven to be on the device; there `.tolist()` of each row counts, too, where the loop does nothing else. So does `list(lengths)` of a device tensor that `pack_padded_sequence` is given.
 
     ## Why is this slow?
 
@@ -83,6 +85,9 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     if site.name == "list()":
         yield from _packed(site, site.call)
         return
+    if site.name == ".tolist()":
+        yield from _row_by_row(site)
+        return
     repeated = reads.per_element(site, site.call)
     tensor = reads.scalar_read(site, site.call) if repeated is not None else None
     if tensor is None or logging_calls.is_logged(site, site.call) or site.role == "test":
@@ -111,6 +116,41 @@ def _packed(site: Site, made: ast.Call) -> Iterator[Finding]:
         often = frequency.of_calls(site) if frequency.severity(site) is None else frequency.how_often(site)
         message = f"Packing waits for the device once for each element of `{site.short(made)}` {often}: `tolist()` reads them all at once"
         yield site.finding(message, severity=frequency.severity(site) or "info", related=site.why_hot())
+
+
+def _row_by_row(site: Site) -> Iterator[Finding]:
+    """`[row.tolist() for row in scores]`, or a loop that appends nothing else, outside of steps: `scores.tolist()` gives the same rows."""
+    row, around = site.part("x"), _only_lists(site)
+    if around is None or not isinstance(row, ast.Name) or site.role == "test" or site.rare:
+        return
+    whole = dict(parts_given(around.target, around.iter)).get(row.id)
+    if whole is None or frequency.severity(site) is not None:  # in a loop that runs a model it is told as a copy
+        return
+    if site.value(whole).device == "accelerator" and reads.is_on_device(site, whole):
+        what = "iteration of this loop" if isinstance(around, ast.For) else "element of this comprehension"
+        message = f"`{site.short()}` waits for the device once for each {what}: read them all at once"
+        yield site.finding(message, severity="info")
+
+
+def _only_lists(site: Site) -> ast.For | ast.comprehension | None:
+    """The loop or comprehension that makes lists of rows and does nothing else; of several reads the first one has it."""
+    comprehension = site.flow.comprehension(site.call)
+    loop = site.loop()
+    around: ast.For | ast.comprehension | None = None
+    made: ast.expr | None = None
+    if isinstance(comprehension, ast.ListComp) and len(comprehension.generators) == 1:
+        around, made = comprehension.generators[0], comprehension.elt
+        if around.ifs:
+            return None
+    elif comprehension is None and isinstance(loop, ast.For):
+        match loop.body:
+            case [ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[made]))]:
+                around = loop
+    parts = made.elts if isinstance(made, ast.Tuple) else [made]
+    if parts[0] is not site.target:
+        return None
+    lists = (isinstance(one, ast.Call) and last(one.func) == "tolist" for one in parts)
+    return around if all(lists) else None
 
 
 def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
