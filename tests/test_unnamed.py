@@ -35,6 +35,8 @@ from torchlint.text.source import Source
         "n = x.sum()",
         "n = x.sum()  # notif it",
         "print(x.max(), n if n else 0)",
+        "n = torch.max(x, 1).sum()",
+        "n = argmax(x.sum(), 1)",
         "for i in range(n):",  # and nothing is indexed by it
         "q = to_numpy",
         "q = x.to_numpy()",
@@ -78,6 +80,9 @@ def test_nothing_is_read(line: str, before: str) -> None:
         "if x.sum() == 0:",
         "elif (x > 0).sum() > 3:",
         "while not torch.max(x) > 1:",
+        "n = max(x.sum().float(), 1)",
+        "n = 1 / min((x > 0).data.sum(), n)",
+        "for i in range(x.sum()):",
         "assert y.any() and x.mean() > 0",
         "y = a if x.norm() > 1 else b",
         "if (x > 0).any():",

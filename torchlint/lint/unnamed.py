@@ -61,8 +61,8 @@ _BUFFERS = [
 """`int(self.queue_ptr)`, `if not self.ready:`"""
 _REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
 _REDUCED = regex(rb"\.(?:sum|max|min|mean|norm|any|all)\(")
-_TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert)[ (]")
-"""`if kept.sum() == 0:`, `a if (x > 0).sum() else b`: what stands in front of a reduction on its line"""
+_TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert)[ (]|(?<![\w.])(?:max|min|range)\(")
+"""`if kept.sum() == 0:`, `a if (x > 0).sum() else b`, `max(kept.sum(), 1)`: what stands in front of a reduction on its line"""
 _ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
 _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
