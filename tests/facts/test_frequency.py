@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
 import pytest
 
 from torchlint.facts.frequency import in_forward, is_loss
@@ -48,9 +52,25 @@ def test_functions_that_lie_among_losses(path: str, body: str, loss: bool) -> No
     assert is_loss(first, first.function) is loss
 
 
-def _start_of(name: str, path: str, text: bytes) -> Site:
-    """The first statement of the function of that name in a file."""
-    project = Project({path: lambda: text})
+@pytest.mark.parametrize(
+    ("path", "text", "loss"),
+    [
+        ("tests/test_losses.py", "def test_it():\n    assert focal_loss(1, 2) > 0\n", True),
+        ("train.py", "def train(x):\n    focal_loss(x, 2)\n", False),
+        ("train.py", "def check_all(x):\n    focal_loss(x, 2)\n", False),
+    ],
+)
+def test_a_loss_that_only_tests_call_is_there_for_who_trains(path: str, text: str, loss: bool) -> None:
+    other = f"from losses import focal_loss\n{text}".encode()
+    first = _start_of("focal_loss", "losses.py", b"def focal_loss(x, y):\n    return x\n", {path: other})
+
+    assert is_loss(first, first.function) is loss
+
+
+def _start_of(name: str, path: str, text: bytes, others: Mapping[str, bytes] = MappingProxyType({})) -> Site:
+    """The first statement of the function of that name in a file, beside other files."""
+    files = {path: text, **others}
+    project = Project({one: partial(files.get, one) for one in files})
     module = project.module(path)
     assert module is not None
     function = next(one for one in module.functions if one.name == name)

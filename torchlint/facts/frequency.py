@@ -206,7 +206,7 @@ def _is_attention(place: Place, function: Function) -> bool:
 
 
 def is_loss(place: Place, function: Function) -> bool:
-    """Whether a function computes a loss, by its name or where it lies, and nobody here calls it: who does, does so on each step.
+    """Whether a function computes a loss, by its name or where it lies, and nobody here calls it, or only tests do: who does, does so on each step.
 
     So does the `__call__` of a class that is called so: `class ComputeLoss`.
     """
@@ -216,7 +216,12 @@ def is_loss(place: Place, function: Function) -> bool:
         return False
     if place.role in ("test", "benchmark") or shows(function):
         return False
-    return place.once(("loss that nobody calls", function), lambda: not any(True for _ in place.callers(function)))
+    return place.once(("loss that nobody calls", function), lambda: _is_called_by_tests_alone(place, function))
+
+
+def _is_called_by_tests_alone(place: Place, function: Function) -> bool:
+    """Whether nobody of the project calls a function, but for what tests it."""
+    return all(place.project.is_tested(call.function) for call in place.callers(function))
 
 
 def _lies_among_losses(place: Place, function: Function) -> bool:
