@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from torchlint.facts import frequency, logging_calls, names
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Binding, Iterated, Part
+from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.facts.nodes import elements, indices
 from torchlint.facts.uses import assigned
 from torchlint.facts.values import UNKNOWN
@@ -37,6 +38,7 @@ _NAMES = 3
         *(f"$x.{name}(...)" for name in (*_LIKE, *_SHAPING)),
         *(f"{owner}(...)" for name in _BOUNDED for owner in (f"torch.{name}", f"$x.{name}", f"$x.{name}_")),
         "torch.nn.functional.pad(...)",
+        *(f"{name}($data)" for name in CONSTRUCTORS),
         *(
             f"{owner}(..., {keyword}=$number)"
             for keyword, operators in _SCALARS.items()
@@ -58,7 +60,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
-    in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), as factors that are numbers
+    in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
@@ -130,6 +132,8 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         yield from _compared(site)
     elif "$number" in site.pattern:
         yield site.part("number")
+    elif "$data" in site.pattern:
+        yield from _converted(site.part("data"))
     elif site.name.removesuffix("()").rpartition(".")[2].removesuffix("_") in _BOUNDED:
         yield from _beside_number(site)
     elif site.name == "torch.nn.functional.pad()":
@@ -141,6 +145,15 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         arguments = [*site.call.args, *(k.value for k in site.call.keywords if k.arg in _NAMED)]
         for given in arguments:
             yield from elements(given)
+
+
+def _converted(data: ast.expr) -> Iterator[ast.expr]:
+    """The elements of a list that the old constructors make numbers of, one by one: `torch.LongTensor([t, u])`, `torch.Tensor([f(x) for x in rows])`."""
+    if isinstance(data, ast.ListComp):
+        yield data.elt
+    elif isinstance(data, ast.List):
+        for element in data.elts:
+            yield from _converted(element) if isinstance(element, ast.List) else (element,)
 
 
 def _beside_number(site: Site) -> Iterator[ast.expr]:
