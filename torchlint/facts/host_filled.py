@@ -189,7 +189,7 @@ def _made_before(place: Place, name: ast.Name) -> ast.expr | None:
     between = [load for load in flow.loads.get(name.id, ()) if load is not name and end < load.lineno <= moved.lineno]
     # What another branch does with it, such as that of the host, is not done before the move.
     between = [load for load in between if not syntax.exclusive(flow, load, name)]
-    if any(flow.loops(load) != flow.loops(moved) and _put(place, load) is None for load in between):
+    if any(flow.loops(load) != flow.loops(moved) and not _put(place, load) for load in between):
         return None
     if not all(gets_number(place, load) for load in between) and not _gets_of_device(place, between):
         return None
@@ -204,25 +204,32 @@ def _makes(place: Place, node: ast.AST) -> bool:
 
 def _gets_of_device(place: Place, reads: list[ast.Name]) -> bool:
     """Whether nothing is done with a tensor of the host but to write to it, and something of the device is: `x[:, 0] = y`, whose copy is waited for."""
-    given = [(place, put) if (put := written(place, read)) is not None else _put(place, read) for read in reads]
-    return None not in given and any(one is not None and _lies_there(*one) for one in given)
+    given = [[(place, put)] if (put := written(place, read)) is not None else _put(place, read) for read in reads]
+    return all(given) and any(_lies_there(*one) for several in given for one in several)
 
 
-def _put(place: Place, read: ast.Name) -> tuple[Place, ast.expr] | None:
-    """What the function that gets a tensor writes into a part of it, and does no more with it: `match(truths, conf_t, i)`."""
+def _put(place: Place, read: ast.Name) -> list[tuple[Place, ast.expr]]:
+    """What the function that gets a tensor writes into parts of it, beside numbers, and does no more with it: `match(truths, conf_t, i)`."""
     call = place.flow.parents[read]
     if not isinstance(call, ast.Call) or not isinstance(place.flow.parents.get(call), ast.Expr):
-        return None
+        return []
     found = place.may_run(call)
     if len(found) != 1 or (function := found[0]).nested:
-        return None
+        return []
     name = next((one.arg for one in function.parameters if function.argument(call, one.arg) is read), "")
     loads = function.flow.loads.get(name, ())
-    if len(loads) != 1 or name in function.flow.stores:
-        return None
-    there = place.at(function, loads[0])
-    put = written(there, loads[0])
-    return (there, put) if put is not None else None
+    if name in function.flow.stores or len(loads) > MOST_USES:
+        return []
+    given: list[tuple[Place, ast.expr]] = []
+    for load in loads:
+        there = place.at(function, load)
+        if gets_number(there, load):
+            continue
+        put = written(there, load)
+        if put is None:
+            return []
+        given.append((there, put))
+    return given
 
 
 def _lies_there(place: Place, node: ast.expr) -> bool:
