@@ -13,10 +13,11 @@ from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.nodes import names_in
 from ..facts.values import Value
-from ..query.question import Asking, question
+from ..query.question import question
 from ..system.stamp import as_bytes
 from ..text.called import is_taken
 from ..text.source import Source
+from . import supers
 from .calling import CallSite, calls_named
 from .finders import fact_of_words
 from .texts import MAX_SITES
@@ -35,7 +36,7 @@ _APPLY = frozenset(("map", "filter", "starmap", "imap", "tree_map", "apply_to_co
 """What calls the function that it is given, there and then."""
 
 
-class Code(Asking, Protocol):
+class Code(supers.Code, Protocol):
     """What is asked of the project."""
 
     def calling(self, name: str) -> frozenset[str]: ...
@@ -85,7 +86,10 @@ def _by_others(
             call = where.flow.parents.get(use)
             if not isinstance(call, ast.Call) or (use is taken if call.func is use else whole):
                 continue
-            for one in _run(code, where, call, use, given):
+            run = _run(code, where, call, use, given)
+            if not run and _is_handed_in(code, (place, taken), (where, use), whole):
+                run = given
+            for one in run:
                 if one in given:
                     site = CallSite(where, call)
                     sites.setdefault(one, []).append((site, _handing(place, taken) or site))
@@ -111,6 +115,15 @@ def _run(
     if call.func is not use:
         return given if names.last(call.func) in _APPLY else ()
     return code.targets(function, call) or (given if isinstance(use, ast.Call) else ())
+
+
+def _is_handed_in(code: Code, start: Use, end: Use, whole: bool = False) -> bool:
+    """Whether a call is of a parameter that gets a function or an object by names alone, whatever else it gets of others: `model(x)`."""
+    where, use = end
+    call = where.flow.parents.get(use)
+    if not (isinstance(call, ast.Call) and call.func is use and _is_as_given(where, use)):
+        return False
+    return any(one is use for _, one in _uses(code, *start, whole, named=True))
 
 
 def loops_over(code: Code, generator: Function) -> Iterator[tuple[Function, Loop]]:
@@ -229,14 +242,20 @@ def _calls_of_made(code: Code, klass: Class, method: Function) -> Iterator[CallS
         for place, made in calls_named(module, klass.name):
             for where, use in _uses(code, place, made, each=True):
                 call = where.flow.parents.get(use)
-                if isinstance(call, ast.Call) and call.func is use and method in code.targets(where, call):
+                if not isinstance(call, ast.Call) or call.func is not use:
+                    continue
+                run = code.targets(where, call)
+                if method in run or (not run and _is_handed_in(code, (place, made), (where, use))):
                     yield CallSite(where, call)
 
 
-def _uses(code: Code, function: Function, node: ast.expr, whole: bool = False, *, each: bool = False) -> Iterator[Use]:
+def _uses(
+    code: Code, function: Function, node: ast.expr, whole: bool = False, *, each: bool = False, named: bool = False
+) -> Iterator[Use]:
     """The expressions that may give what one gives, that one first.
 
-    If `whole`, not what `partial` makes of it; if `each`, also what loops take out of what holds it.
+    If `whole`, not what `partial` makes of it; if `each`, also what loops take out of what holds it; if `named`, not what
+    reads an attribute, which may be that of another object.
     """
     todo: list[Use] = [(function, node)]
     seen: set[ast.expr] = set()
@@ -245,11 +264,11 @@ def _uses(code: Code, function: Function, node: ast.expr, whole: bool = False, *
         if use not in seen:
             seen.add(use)
             yield place, use
-            todo += _goes_to(code, place, use, whole)
+            todo += _goes_to(code, place, use, whole, named)
             todo += _taken_out(place, use) if each else ()
 
 
-def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool) -> Iterator[Use]:
+def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool, named: bool) -> Iterator[Use]:
     parent = function.flow.parents.get(node)
     taker = function.flow.argument_of(node)
     if (
@@ -260,7 +279,8 @@ def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool) -> Ite
         yield function, parent
     elif isinstance(parent, ast.Assign) and parent.value is node:
         for target in parent.targets:
-            yield from _reads(code, function, target)
+            if isinstance(target, ast.Name) or not named:
+                yield from _reads(code, function, target)
     elif isinstance(parent, ast.Return):
         yield from ((site.function, site.call) for site in itertools.islice(code.calls_of(function), MAX_SITES))
     elif isinstance(taker, ast.Call) and taker.func is not node:
@@ -283,6 +303,8 @@ def _taken_out(function: Function, node: ast.expr) -> Iterator[Use]:
 def _given(code: Code, function: Function, call: ast.Call, node: ast.expr, whole: bool) -> Iterator[Use]:
     """Where what a call is given is read in what it runs."""
     targets = code.targets(function, call)
+    if not targets and (above := supers.run_by(code, function, call)) is not None:
+        targets = [above]
     if names.last(call.func) in _PASS_ON or (not targets and _is_wrapper(code, function, call)):
         if not whole:
             yield function, call
