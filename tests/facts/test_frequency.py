@@ -70,7 +70,7 @@ def test_a_loss_that_only_tests_call_is_there_for_who_trains(path: str, text: st
 def _start_of(name: str, path: str, text: bytes, others: Mapping[str, bytes] = MappingProxyType({})) -> Site:
     """The first statement of the function of that name in a file, beside other files."""
     files = {path: text, **others}
-    project = Project({one: partial(files.get, one) for one in files})
+    project = Project({one: partial(files.__getitem__, one) for one in files})
     module = project.module(path)
     assert module is not None
     function = next(one for one in module.functions if one.name == name)
