@@ -38,6 +38,7 @@ from torchlint.text.source import Source
         "n = torch.max(x, 1).sum()",
         "n = argmax(x.sum(), 1)",
         "for i in range(n):",  # and nothing is indexed by it
+        "for a, b in zip(net.rows(), x):",
         "q = to_numpy",
         "q = x.to_numpy()",
     ],
@@ -158,12 +159,14 @@ def test_a_bound_that_a_loop_takes_out_of_something() -> None:
     assert "n = int(n)" not in found("for n in lengths:\n    n = int(n)\n")
 
 
-@pytest.mark.parametrize("loop", ["for t, h, w in grid:", "for i, size in enumerate(sizes):", "for row in rows:"])
+@pytest.mark.parametrize(
+    "loop", ["for t, h, w in grid:", "for i, size in enumerate(sizes):", "for row in rows:", "for a, b in zip(x, y):"]
+)
 def test_a_loop_over_what_a_name_holds(loop: str) -> None:
     assert [loop] == found(f"{loop}\n    y = 1\n")
 
 
-@pytest.mark.parametrize("loop", ["for i in range(n):", "for k, v in pairs.items():", "for a, b in zip(x, y):"])
+@pytest.mark.parametrize("loop", ["for i in range(n):", "for k, v in pairs.items():", "for a in zip(*x):"])
 def test_a_loop_over_no_name(loop: str) -> None:
     assert [] == found(f"{loop}\n    y = 1\n")
 

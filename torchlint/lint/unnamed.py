@@ -68,6 +68,8 @@ _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
 _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 """`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
+_OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z_]\w{0,60}\):")
+"""`for row, target in zip(rows, targets):`"""
 _EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
 """`for token in tokens if`: the condition of a comprehension"""
 _NAME = regex(rb"[a-z_]\w*(\[)?")
@@ -144,7 +146,7 @@ class _Part:
         self.indices = [(match.start(1), match[1]) for match in _INDEX.finditer(data)]
         self.indices += [(match.start(1), match[1]) for some in (_FIRST, _LAST) for match in some.finditer(data)]
         self.indices += [(match.start(1), match[1]) for match in _RESHAPED.finditer(data)]
-        self.over = [match.start() for match in _OVER.finditer(data)]
+        self.over = [match.start() for found in (_OVER, _OVER_PAIRS) for match in found.finditer(data)]
         self.over += [_opened(data, match.start()) for match in _EACH.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
