@@ -27,6 +27,7 @@ _SIZED = frozenset(
 
 
 _JOINS = ("stack", "cat")
+_GROWS = frozenset(("cat", "concat", "concatenate"))
 
 
 @rule(
@@ -370,7 +371,7 @@ def _is_method(parts: list[str]) -> bool:
 
 
 def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
-    """Whether the body computes with a row, and no turn needs the result of the one before but for a sum."""
+    """Whether the body computes with a row, and no turn needs the result of the one before but to add or append to it."""
     nodes = [node for statement in loop.body for node in ast.walk(statement)]
     computed = any(ast.unparse(one) in rows for node in nodes for one in _operands(site, node))
     # `labels == label` asks who belongs to a class, of two rows each element is compared.
@@ -391,7 +392,7 @@ def _places_rows(site: Site, loop: ast.For, rows: list[str], nodes: list[ast.AST
 
 
 def _carried(loop: ast.For) -> set[str]:
-    """The names that a turn reads before it binds them, but for sums: what the turn before has left."""
+    """The names that a turn reads before it binds them, but for sums and what grows: what the turn before has left."""
     return _read_first(loop.body, _bound_in(loop.body), set()) - _counted(loop)
 
 
@@ -435,13 +436,20 @@ def _own_names(statement: ast.stmt) -> set[str]:
 
 
 def _summed(statement: ast.stmt) -> set[str]:
-    """The name of `total = total + x`, `total = x + y + total`."""
+    """The name of `total = total + x`, `total = x + y + total`, `rows = torch.cat((rows, x))`."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, added = statement.targets[0], list(addends(statement.value))
+        target, added = statement.targets[0], _joined(statement.value) or list(addends(statement.value))
         if isinstance(target, ast.Name) and len(added) > 1:
             inside = {name for one in added if not isinstance(one, ast.Name) for name in names_in(one)}
             return {target.id} & {one.id for one in added if isinstance(one, ast.Name)} - inside
     return set()
+
+
+def _joined(node: ast.expr) -> list[ast.expr]:
+    """What `torch.cat((rows, x))` puts behind each other, as a list would."""
+    if not isinstance(node, ast.Call) or last(node.func) not in _GROWS or not node.args:
+        return []
+    return node.args[0].elts if isinstance(node.args[0], ast.Tuple | ast.List) else []
 
 
 def _written(node: ast.AST) -> ast.Subscript | None:
