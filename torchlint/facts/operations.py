@@ -61,8 +61,10 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         return _filled(left)
     if isinstance(op, ast.Add) and left.kind == "list" and left.proven and _may_be_list(right):
         return _longer(left, right)  # a tensor does not take a list: `[0] + counts` says that `counts` is one
-    if isinstance(op, ast.Mult) and left.kind == "list" and left.proven and right.is_tensor:
+    if isinstance(op, ast.Mult) and left.kind == "list" and left.proven and (right.is_tensor or _repeats(left, right)):
         return _longer(left, right)  # `[size] * chunks.sum()`: as many times as the number says
+    if isinstance(op, ast.Mult) and right.kind == "list" and right.proven and left.kind == "number":
+        return UNKNOWN if _may_be_array(left) else _longer(right, left)  # `len(x) * [size]`
     if "tensor" in kinds:
         sides = [v for v in (left, right) if v.kind == "tensor"]
         other = right if left.kind == "tensor" else left
@@ -99,6 +101,12 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
 
 def _may_be_list(value: Value) -> bool:
     return value.kind != "ndarray" and not value.is_tensor
+
+
+def _repeats(listed: Value, times: Value) -> bool:
+    """Whether a list of one thing, or what was repeated already, is so by what may be a tensor: an array is calculated with several."""
+    alone = listed.items is None or len(listed.items) == 1
+    return alone and times.kind == "tensor" and not _may_be_array(times)
 
 
 def _longer(left: Value, right: Value) -> Value:
