@@ -9,6 +9,7 @@ from . import arguments, names
 from .bindings import Assigned
 from .flow import Flow
 from .legacy_tensors import makes_on_device
+from .module import Function
 from .nodes import argument_of, is_constant, keyword_of, root_of
 from .on_call import is_tensor_by_use
 from .place import Place
@@ -103,7 +104,10 @@ def move_of(place: Place, made: ast.expr) -> ast.Call | None:
 
 
 def moved_next(place: Place, made: ast.expr) -> ast.Call | None:
-    """The call that moves what is made, where its name is read first of all: `x = torch.tensor([0])`, `if cuda: x = x.cuda()`."""
+    """The call that moves what is made, where its name is read first of all: `x = torch.tensor([0])`, `if cuda: x = x.cuda()`.
+
+    What is read once may be moved under another name, or none: `y * x.view(1, 3).to(y.device)`.
+    """
     flow = place.flow
     whole, move = _out_of(place, made)
     statement = flow.parents.get(whole)
@@ -114,14 +118,24 @@ def moved_next(place: Place, made: ast.expr) -> ast.Call | None:
         return None
     end = statement.end_lineno or statement.lineno
     first = next((load for load in flow.loads.get(target.id, ()) if load.lineno > end), None)
-    method = flow.parents.get(first) if first is not None else None
+    if first is None:
+        return None
+    method = flow.parents.get(first)
     call = called(flow, method) if isinstance(method, ast.Attribute) and method.attr in _MOVES else None
     again = flow.parents.get(call) if call is not None else None
-    if call is None or not isinstance(again, ast.Assign) or flow.loops(call) != flow.loops(made):
+    names_again = [each.id if isinstance(each, ast.Name) else "" for each in getattr(again, "targets", ())]
+    if names_again != [target.id]:
+        call = _out_of(place, first)[1] if _is_read_once(place.function, target.id) else None
+    if call is None or flow.loops(call) != flow.loops(made) or not _is_found_there(place, statement, first):
         return None
-    names_again = [each.id if isinstance(each, ast.Name) else "" for each in again.targets]
-    alone = first is not None and names_again == [target.id] and _is_found_there(place, statement, first)
-    return call if alone and _stands_below(flow, statement, again) else None
+    return call if _stands_below(flow, statement, flow.statement(call)) else None
+
+
+def _is_read_once(function: Function, name: str) -> bool:
+    """Whether a name of a function stands for one thing, which one place reads, and no function within."""
+    flow = function.flow
+    once = len(flow.loads[name]) == len(flow.stores.get(name, ())) == 1 and name not in flow.parameters
+    return once and not any(name in inner.flow.loads for inner in function.nested.values())
 
 
 def _is_found_there(place: Place, made: ast.Assign, read: ast.expr) -> bool:
@@ -130,7 +144,7 @@ def _is_found_there(place: Place, made: ast.Assign, read: ast.expr) -> bool:
     return isinstance(bound, Assigned) and bound.node is made.value
 
 
-def _stands_below(flow: Flow, statement: ast.AST, later: ast.Assign) -> bool:
+def _stands_below(flow: Flow, statement: ast.AST, later: ast.stmt) -> bool:
     """Whether a statement follows another one in its block, or stands in a branch that does."""
     block = flow.block(statement) if isinstance(statement, ast.stmt) else None
     around = flow.parents.get(later)
