@@ -13,6 +13,8 @@ from .uses import assigned
 
 _READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
 """Functions that leave what they are given as it is."""
+_COUNTS = frozenset(("range", "itertools.product"))
+"""What a loop goes through that counts."""
 _MOST_USES = 40
 """A name that stands in more places holds more than numbers that are gathered and sent."""
 _STEPS = 6
@@ -67,9 +69,22 @@ def only_grows(place: Place, data: ast.expr) -> bool:
 
 
 def is_gathered(place: Place, data: ast.expr) -> bool:
-    """Whether the data is a list that loops fill with numbers, one by one, for this place: `lengths.append(len(row))`, `rows[i].append(0)`."""
+    """Whether the data is a list that loops fill with numbers, one by one, for this place: `lengths.append(len(row))`, `rows[i].append(0)`.
+
+    Or, where the loop counts, with a few of them at once: `centers += [i / height, j / width]`, `boxes.append((x, y, 1, 1))`.
+    """
     gathered = _gathered(place, data)
-    return bool(gathered) and all(_is_single(place, call.args[0], _STEPS) for _, call in gathered)
+    return bool(gathered) and all(_are_numbers(place, *one) for one in gathered)
+
+
+def _are_numbers(place: Place, name: ast.Name, given: list[ast.expr]) -> bool:
+    """Whether what a loop puts behind a list is one number, or a few that it calculates of what it counts."""
+    if len(given) == 1 and not isinstance(given[0], ast.List | ast.Tuple):
+        return _is_single(place, given[0], _STEPS)
+    loop = place.flow.loops(name)[0]
+    counts = isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and place.resolve(loop.iter.func) in _COUNTS
+    numbers = [number for one in given for number in (_written_out(one) or [one])]
+    return counts and all(_is_single(place, number, _STEPS) for number in numbers)
 
 
 def is_of_rows_read_back(place: Place, data: ast.expr) -> bool:
@@ -91,28 +106,23 @@ def _is_read_back(place: Place, rows: ast.expr) -> bool:
     return False
 
 
-def _gathered(place: Place, data: ast.expr) -> list[tuple[ast.Name, ast.Call]]:
-    """Where loops append to a list that begins empty, for this place; nothing where something else is done with it before."""
+def _gathered(place: Place, data: ast.expr) -> list[tuple[ast.Name, list[ast.expr]]]:
+    """Where loops add to a list that begins empty, for this place, and what; nothing where something else is done with it before."""
     if not isinstance(data, ast.Name) or data.id in place.flow.globals or data.id in place.flow.parameters:
         return []
     flow, around = place.flow, place.flow.loops(place.target)
     if len(flow.loads.get(data.id, ())) + len(flow.stores.get(data.id, ())) > _MOST_USES:
         return []
     # What another branch calls so, and what gets the name now, is another thing.
-    begins = [store for store in flow.stores.get(data.id, ()) if not syntax.exclusive(flow, store, data)]
-    begins = [store for store in begins if flow.statement(store) is not place.statement]
+    stores = [store for store in flow.stores.get(data.id, ()) if not syntax.exclusive(flow, store, data)]
+    stores = [store for store in stores if flow.statement(store) is not place.statement]
+    begins = [store for store in stores if not _is_extended(place, store)]
     if len(begins) != 1 or flow.loops(begins[0]) != around or not _is_empty(place, begins[0]):
         return []
-    loads = (load for load in flow.loads.get(data.id, ()) if load.lineno < data.lineno)
-    gathered = [(load, call) for load in loads if (call := _changed_by(place, load)) is not None]
-    appends = all(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == "append"
-        and len(call.args) == 1
-        and len(flow.loops(load)) > len(around)
-        for load, call in gathered
-    )
-    return gathered if appends else []
+    names = [load for load in flow.loads.get(data.id, ()) if load.lineno < data.lineno and _is_changed(place, load)]
+    gathered = [(name, _added(place, name)) for name in (*names, *stores) if name is not begins[0]]
+    adds = all(given and len(flow.loops(name)) > len(around) for name, given in gathered)
+    return gathered if adds else []
 
 
 def _is_empty(place: Place, store: ast.Name) -> bool:
@@ -120,6 +130,11 @@ def _is_empty(place: Place, store: ast.Name) -> bool:
     made = syntax.given_to_target(place.flow, store)
     made = made.elt if isinstance(made, ast.ListComp) else made
     return isinstance(made, ast.List) and not made.elts
+
+
+def _is_changed(place: Place, load: ast.Name) -> bool:
+    """Whether a method is called of a list, or of one of its rows."""
+    return _changed_by(place, load) is not None
 
 
 def _changed_by(place: Place, load: ast.Name) -> ast.Call | None:
@@ -130,6 +145,24 @@ def _changed_by(place: Place, load: ast.Name) -> ast.Call | None:
         owner, use = use, place.flow.parents[use]
     call = place.flow.parents[use] if isinstance(use, ast.Attribute) else None
     return call if isinstance(call, ast.Call) and call.func is use else None
+
+
+def _added(place: Place, name: ast.Name) -> list[ast.expr]:
+    """What is put behind a list where it stands, as far as that is written out: `rows.append(row)`, `rows.extend((0, 1))`, `rows += [0, 1]`."""
+    statement = place.flow.parents[name]
+    if isinstance(statement, ast.AugAssign):
+        return _written_out(statement.value) if isinstance(statement.op, ast.Add) else []
+    call = _changed_by(place, name)
+    if call is None or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+        return []
+    if call.func.attr == "extend":
+        return _written_out(call.args[0])
+    return call.args if call.func.attr == "append" else []
+
+
+def _written_out(node: ast.expr) -> list[ast.expr]:
+    """The parts of a list or tuple that stands there; none of something else."""
+    return node.elts if isinstance(node, ast.List | ast.Tuple) else []
 
 
 def _is_single(place: Place, node: ast.expr, steps: int) -> bool:
