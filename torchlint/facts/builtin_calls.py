@@ -22,6 +22,7 @@ from .values import (
     Tuple,
     Value,
     join_all,
+    replace,
     sequence,
 )
 
@@ -78,10 +79,29 @@ def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
     if name in ("sum", "max", "min"):
         return _reduced(values, name, args)
     if name == "dict":
-        return Dict(entries=dict(args.keywords), element=None, made_by=node)
+        return dictionary(node, args)
     if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
         return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
     return UNKNOWN
+
+
+def dictionary(node: ast.Call, args: Arguments) -> Value:
+    """`dict(a=1)`, `dict(other, a=1)`, and `dict(pairs)` of `zip(names, sizes)` or `net.named_parameters()`."""
+    first, named = args.first, dict(args.keywords)
+    if first.kind == "batch" and not named:
+        return first
+    if first.kind == "dict":
+        entries = {**(first.entries or {}), **named} if first.entries is not None or named else None
+        return replace(first, entries=entries, element=_beside(first.element, named), made_by=node)
+    pair = first.element if first.kind == "list" else None
+    paired = pair.items if pair is not None and pair.kind == "tuple" else None
+    under = paired[1] if paired is not None and len(paired) == 2 else None
+    return Dict(entries=named, element=_beside(under, named), made_by=node)
+
+
+def _beside(each: Value | None, named: dict[str, Value]) -> Value | None:
+    """What a dictionary holds under any key where it is given more by name."""
+    return join_all([each, *named.values()]) if each is not None else None
 
 
 def drawn(values: Evaluator, last: str, args: Arguments) -> Value:

@@ -22,7 +22,7 @@ from . import (
 from . import torch_table as table
 from .arguments import Arguments
 from .bindings import Assigned, shows_tensor
-from .builtin_calls import builtin, drawn, iteration, of_time
+from .builtin_calls import builtin, dictionary, drawn, iteration, of_time
 from .chosen import choice
 from .elements import element
 from .evaluator import Evaluator, Given
@@ -262,6 +262,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
     if root == "collections" and last in _DICTIONARIES and _starts_empty(last, args):
         makes = args.first.class_ if args.first.kind == "class" else None
         return Dict(entries={}, element=values.instance(makes) if makes is not None else None, made_by=node)
+    if name == "collections.OrderedDict" and not args.open:
+        return dictionary(node, args)
     if name in ("collections.namedtuple", "typing.NamedTuple"):
         return operations.named_tuple_class(node)
     if name in _RECORDS and args.keywords and not args.open and not args.positional:
