@@ -11,6 +11,13 @@ from collections.abc import Callable
 import pytest
 
 ValueOf = Callable[[str], str]
+OPERATORS = """\
+class A:
+    def __add__(self, x):
+        return self
+    def __mul__(self, x: torch.Tensor):
+        return x.cuda()
+"""
 LOADER = "loader = DataLoader(d)\n"
 DEVICE = "device = torch.device('cuda')\n"
 FORWARD = "class Net(nn.Module):\n    def forward(self, x):\n        x"
@@ -1329,6 +1336,14 @@ def test_what_is_annotated_lives_where_its_callers_have_it(value_of: ValueOf, co
         ("class A:\n    @classmethod\n    def f(cls):\n        cls", "class"),
         ("class A:\n    def __next__(self):\n        return torch.zeros(3)\nfor x in A():\n    x", "tensor @cpu"),
         ("class A:\n    size = 3\n    def f(self):\n        self.size", "number = 3"),
+        (f"{OPERATORS}a = A()\na += 1\na", "instance example.A"),
+        (f"{OPERATORS}A() + torch.zeros(3)", "instance example.A"),
+        (f"{OPERATORS}A() * t", "tensor @accelerator"),
+        (f"{OPERATORS}torch.zeros(3) - A()", "tensor @cpu"),
+        (f"{OPERATORS}A() - 1", "unknown"),
+        (f"{OPERATORS}class B(A): pass\nB() + 1", "instance example.B"),
+        ("class A:\n    def __iadd__(self, x):\n        return 1\na = A()\na += 2\na", "number = 1"),
+        ("class A:\n    def __iadd__(self, x):\n        return 1\nA() + 2", "unknown"),
         ("class A:\n    size: int\n    def f(self):\n        self.size", "number"),
         ("class A:\n    size: Unknown\n    def f(self):\n        self.size", "unknown"),
         ("class A:\n    x: torch.Tensor = None\n    def f(self):\n        self.x", "tensor or none"),

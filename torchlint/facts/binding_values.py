@@ -29,7 +29,7 @@ from .evaluator import Evaluator, Reader
 from .fetched import fetched
 from .left_out import left_out
 from .literals import holds
-from .members import attribute_of, member
+from .members import attribute_of, by_operator, member
 from .module import key_of
 from .nodes import elements
 from .promises import promised
@@ -74,6 +74,8 @@ def _augmented(values: Evaluator, binding: Augmented) -> Value:
         before = member(values, values.expr(target.value), target.attr)
     else:
         before = subscript(values, target)
+    if given := by_operator(values, before, node.op, in_place=True):
+        return given
     value = operations.binary(before, values.expr(node.value), node.op)
     if before.is_tensor and before.device and value.kind == "tensor":
         return replace(value, device=before.device)  # in place: it stays where it is

@@ -14,7 +14,7 @@ from .elements import element, subscript
 from .evaluator import Evaluator, Reader, World
 from .fetched import fetched, source
 from .literals import holds
-from .members import attribute
+from .members import attribute, by_operator
 from .module import Function
 from .nodes import string
 from .syntax import gives_places, same
@@ -63,6 +63,8 @@ def _unary(values: Evaluator, node: ast.UnaryOp) -> Value:
 
 def _binary(values: Evaluator, node: ast.BinOp) -> Value:
     left, right = values.expr(node.left), values.expr(node.right)
+    if given := by_operator(values, left, node.op):
+        return given
     return operations.binary(_weighed(node.left, left, right), _weighed(node.right, right, left), node.op)
 
 

@@ -47,8 +47,32 @@ _BATCH_SIZES = replace(tensor("cpu", certainty=LIKELY), integer=True)
 """Those of a packed sequence are on the host, wherever the sequence is."""
 _SAVED = frozenset(("saved_tensors", "saved_variables"))
 _PROPERTIES = frozenset(("property", "cached_property"))
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.MatMult: "matmul",
+    ast.Div: "truediv",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+}
+"""What the methods are called that a class may give operators."""
 _MOST = 8
 """So many methods of subclasses are asked what they give."""
+
+
+def by_operator(values: Evaluator, owner: Value, op: ast.operator, *, in_place: bool = False) -> Value:
+    """What an operator gives where the class of what stands left says so: `buffer += episode` is `buffer.__iadd__(episode)`, or `__add__`."""
+    name = _OPERATORS.get(type(op))
+    if owner.kind not in ("instance", "module") or owner.class_ is None or name is None:
+        return UNKNOWN
+    method = values.world.method(owner.class_, f"__i{name}__") if in_place else None
+    method = method or values.world.method(owner.class_, f"__{name}__")
+    if method is None:
+        return UNKNOWN
+    given = values.world.returns(method)
+    inherited = given.class_ is not None and given.class_ is method.cls is not owner.class_
+    return values.instance(owner.class_) if inherited else given
 
 
 def attribute(values: Evaluator, node: ast.Attribute) -> Value:
