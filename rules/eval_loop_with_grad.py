@@ -345,9 +345,17 @@ def _is_unused_beside(site: Site, call: ast.Call, model: Model, *, trains: bool)
         return False
     if not trains and not site.analysis.steps.hot(site.function, call):
         return False  # of an evaluation by itself more is told
-    if site.flow.loops(call) != site.flow.loops(site.call) or not _repeated(site, call):
+    around = site.flow.loops(site.call)
+    inner = [loop for loop in site.flow.loops(call) if loop not in around]
+    if (inner and not _evaluates_each_step(site, call, inner[0])) or not _repeated(site, call):
         return False
     return beside_training.is_unused(site, call, within) and not _off(site, call)
+
+
+def _evaluates_each_step(site: Site, call: ast.Call, loop: Loop) -> bool:
+    """Whether a loop is one of evaluation, which a training loop runs on each step."""
+    steps, warm_loops = site.analysis.steps, site.analysis.warm_loops
+    return steps.hot(site.function, call) is not None and warm_loops.is_warm(site.function, loop)
 
 
 def _is_evaluation(site: Site, call: ast.Call, model: Model) -> bool:
