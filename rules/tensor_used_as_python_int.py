@@ -60,6 +60,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
+    and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`; `x[scores.argmax()[None]]` stays on the device),
     in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`); in step loops and in what they call, in evaluation and generation loops and in
@@ -128,6 +129,7 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         yield from _bounds(target.slice)
         if _is_index_of_list(site, target):
             yield target.slice
+        yield from _picking(site, target)
     elif site.name.removesuffix("()") in _COMPARING:
         yield from _compared(site)
     elif "$number" in site.pattern:
@@ -225,6 +227,21 @@ def _is_index_of_list(site: Site, part: ast.Subscript) -> bool:
     return not holder.other_kinds and (of_layers or (holder.kind in _ON_HOST and holder.proven))
 
 
+def _picking(site: Site, part: ast.Subscript) -> Iterator[ast.expr]:
+    """`scores.argmax()` in the brackets of a tensor: what has no dimensions, and is no mask, picks by its number, which is read for that."""
+    for index in indices(part.slice):
+        if isinstance(index, ast.Name | ast.Call | ast.BinOp) and _is_single(site, index):
+            if _tensor(site, part.value):
+                yield index
+            return
+
+
+def _is_single(site: Site, index: ast.expr) -> bool:
+    value = site.value(index)
+    single = value.is_tensor and value.kind == "tensor" and value.scalar
+    return single and value.integer and not (value.boolean or value.other_kinds)
+
+
 def _compared(site: Site) -> Iterator[ast.expr]:
     """The operands of `max(a, b)`; the elements of `any([a, b])` and the like, or the tensor that they go through."""
     given = site.call.args
@@ -275,9 +292,10 @@ def _tensor(site: Site, node: ast.expr) -> bool:
 def _why(site: Site, found: ast.expr) -> str:
     name = site.name.removesuffix("()").rpartition(".")[2]
     if isinstance(site.target, ast.Subscript):
-        bound = any(isinstance(part, ast.Slice) for part in ast.walk(site.target.slice))
-        if bound:
+        if found in _bounds(site.target.slice):
             return "the bound of a slice is a Python number"
+        if site.value(site.target.value).kind == "tensor":
+            return "an index without dimensions picks by its number"
         of_array = site.value(site.target.value).kind == "ndarray"
         return f"the index of {'an array of NumPy' if of_array else 'a list'} is a Python number"
     if name in _COMPARING:
