@@ -237,9 +237,11 @@ def _picking(site: Site, part: ast.Subscript) -> Iterator[ast.expr]:
 
 
 def _is_single(site: Site, index: ast.expr) -> bool:
+    """Whether an index is a tensor of one integer, without dimensions, and nothing else."""
     value = site.value(index)
-    single = value.is_tensor and value.kind == "tensor" and value.scalar
-    return single and value.integer and not (value.boolean or value.other_kinds)
+    if value.kind != "tensor" or not value.scalar or not value.integer:
+        return False
+    return not value.boolean and not value.other_kinds
 
 
 def _compared(site: Site) -> Iterator[ast.expr]:
