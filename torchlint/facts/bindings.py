@@ -392,12 +392,9 @@ class Bindings:
         target = node.target
         key = key_of(target)
         before = self._env.get(key) if key is not None else None
-        if not isinstance(target, ast.Name):
-            self._read(target.value)
-        if isinstance(target, ast.Subscript):
-            self._read(target.slice)
+        self._read_holder(target)
         self._read(node.value)
-        self._bind(target, self._new(Augmented(node, before)))
+        self._store(target, self._new(Augmented(node, before)))
 
     def _return(self, node: ast.Return) -> None:
         if node.value is not None:
@@ -589,14 +586,23 @@ class Bindings:
     # Binding
 
     def _bind(self, target: ast.expr, binding: Binding) -> None:
+        self._read_holder(target)
+        self._store(target, binding)
+
+    def _read_holder(self, target: ast.expr) -> None:
+        """What a target is a part of, and under which key: once, for a method in it may change what its own name refers to."""
+        if isinstance(target, ast.Attribute | ast.Subscript):
+            self._read(target.value)
+        if isinstance(target, ast.Subscript):
+            self._read(target.slice)
+
+    def _store(self, target: ast.expr, binding: Binding) -> None:
         if isinstance(target, ast.Name | ast.Attribute):
             key = key_of(target)
-            if isinstance(target, ast.Attribute):
-                self._read(target.value)
-                if key is not None:
-                    self._set_as.setdefault(key, target)
             if key is None:
                 return
+            if isinstance(target, ast.Attribute):
+                self._set_as.setdefault(key, target)
             for stale in self._held.get(key, ()):
                 # What `x` held goes with its attributes.
                 if stale in self._env:
@@ -610,8 +616,6 @@ class Bindings:
         elif isinstance(target, ast.Starred):
             self._bind(target.value, self._new(Starred(binding)))
         elif isinstance(target, ast.Subscript):
-            self._read(target.value)
-            self._read(target.slice)
             key = key_of(target.value)
             if key is not None and (key in self._env or key in self._parameters):
                 self._set(key, self._new(Stored(target, binding)))
