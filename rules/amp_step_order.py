@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint.facts import by_constants, names, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
@@ -140,7 +140,7 @@ def _is_scaler(site: Site, node: ast.expr) -> bool:
 
 
 def _clip(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
-    if not site.source.holds(b"unscale") or _is_of_other(site, scaler) or _comes_late(site):
+    if not site.source.holds(b"unscale") or _is_unscaled_in_vain(site, scaler):
         yield site.finding(
             f"`{site.short()}` clips gradients that are still multiplied by the scale of `{site.text(scaler)}`; "
             f"call `{site.text(scaler)}.unscale_(optimizer)` first",
@@ -148,33 +148,29 @@ def _clip(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterato
         )
 
 
-def _is_of_other(site: Site, scaler: ast.expr) -> bool:
+def _is_unscaled_in_vain(site: Site, scaler: ast.expr) -> bool:
+    """Whether all that unscales in the file does so for other optimizers than that of the clip, or too late for it."""
+    if site.code_holds(_OTHER_UNSCALES):
+        return False
+    functions = site.module.functions
+    calls = [(one, call) for one in functions for call, _ in syntax.method_calls(one.flow, "unscale_")]
+    return _are_of_others(site, scaler, calls) or (bool(calls) and _come_late(site, calls))
+
+
+def _are_of_others(site: Site, scaler: ast.expr, unscaling: Sequence[tuple[Function, ast.Call]]) -> bool:
     """Whether all that is unscaled in the file are gradients of other optimizers than the one that takes what is clipped."""
-    if site.code_holds(_OTHER_UNSCALES):
-        return False
     own = _stepped(site, scaler)
-    unscaled = [
-        site.project.value(function, call.args[0])
-        for function in site.module.functions
-        for call, _ in syntax.method_calls(function.flow, "unscale_")
-        if len(call.args) == 1
-    ]
-    return own is not None and all(_is_made(one) and one.made_by is not own.made_by for one in unscaled)
+    given = [site.project.value(function, call.args[0]) for function, call in unscaling if len(call.args) == 1]
+    return own is not None and all(_is_made(one) and one.made_by is not own.made_by for one in given)
 
 
-def _comes_late(site: Site) -> bool:
+def _come_late(site: Site, unscaling: Sequence[tuple[Function, ast.Call]]) -> bool:
     """Whether all that unscales in the file stands behind the clip, in the same block."""
-    if site.code_holds(_OTHER_UNSCALES):
-        return False
-    calls = [
-        (function.flow, call)
-        for function in site.module.functions
-        for call, _ in syntax.method_calls(function.flow, "unscale_")
-    ]
-    block = site.flow.parents.get(site.statement)
-    return bool(calls) and all(
-        flow is site.flow and flow.parents.get(flow.statement(call)) is block and call.lineno > site.call.lineno
-        for flow, call in calls
+    flow = site.flow
+    block = flow.parents.get(site.statement)
+    return all(
+        function is site.function and flow.parents.get(flow.statement(call)) is block and call.lineno > site.call.lineno
+        for function, call in unscaling
     )
 
 

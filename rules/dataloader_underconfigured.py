@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import collation, drawn, names, syntax
+from torchlint.facts import collation, drawn, names
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LOADER_NAME, TRAINING_ARGUMENTS
 from torchlint.facts.loader_calls import Handed, handed_on, hands_on_options, options_given
@@ -199,13 +199,8 @@ def _option(site: Site, name: str, position: int) -> Value | None:
             keys = site.value(keyword.value).entries
             if keys is not None and name in keys:
                 return keys[name]
-            unclear = unclear or not keys or _is_set_by_default(site, keyword.value)
+            unclear = unclear or not keys
     return UNKNOWN if unclear else None
-
-
-def _is_set_by_default(site: Site, options: ast.expr) -> bool:
-    """Whether the function sets what is missing in them: `options.setdefault("num_workers", 8)`."""
-    return any(same(receiver, options) for _, receiver in syntax.method_calls(site.flow, "setdefault"))
 
 
 def _is_tested(site: Site, given: ast.expr) -> bool:

@@ -360,7 +360,7 @@ def _evaluates_each_step(site: Site, call: ast.Call, loop: Loop) -> bool:
 
 def _is_evaluation(site: Site, call: ast.Call, model: Model) -> bool:
     """Whether a call runs a function of the project with an evaluation loop; one that switches a model itself is told of there."""
-    itself = evaluation_mode.is_itself(call, model) or evaluation_mode.is_part(site, call, model)
+    itself = _is_of_model_itself(site, call, model)
     targets = site.project.targets(site.function, call) if not itself else []
     warm_loops = site.analysis.warm_loops
     return any(not evaluation_mode.switches(one) and warm_loops.holds_warm_loop(one) for one in targets)

@@ -605,6 +605,8 @@ def test_what_is_drawn_and_timed(value_of: ValueOf, code: str, expected: str) ->
         ("l = [1, 2]\nl.index(1)", "number"),
         ("d = {'a': 1}\nd.update(b=torch.zeros(3))\nd['b']", "tensor @cpu"),
         ("d = {'a': 1}\nd.update({'b': 2})\nd.get('b')", "number = 2"),
+        ("d = {'a': 1}\nd.setdefault('b', 2)\nd['b']", "number = 2"),
+        ("d = {'a': 1}\nd.setdefault('a', 2)\nd['a']", "number = 1"),
         ("d = {'a': torch.zeros(3)}\nd.update(b=1)[0] += 1\nd['a']", "tensor @cpu"),
         ("l = [torch.zeros(3)]\nl.append(torch.zeros(3))[0].n += 1\nl[0]", "tensor @cpu"),
         ("d = {'a': 1}\n[v for k, v in d.items()]", "list[number = 1]"),

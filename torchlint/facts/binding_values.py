@@ -209,6 +209,11 @@ def _changed(values: Evaluator, binding: Changed) -> Value:
             added = element(values, added, None) if added.kind != "ndarray" else UNKNOWN
         elem = join(base.element, added) if base.element is not None else added
         return replace(base, element=elem, items=None)
+    if base.kind == "dict" and attr == "setdefault":
+        key = known_key(values, node.args[0]) if len(args.positional) > 1 else None
+        begun = {key: args.positional[1]} if isinstance(key, str) else {}
+        merged = {**begun, **(base.entries or {})}
+        return replace(base, entries=merged if len(merged) <= KEYS else None) if begun else base
     if base.kind == "dict" and attr == "update":
         given = args.first.entries if args.positional else None
         merged = {**(base.entries or {}), **(given or {}), **({} if args.positional else args.keywords)}

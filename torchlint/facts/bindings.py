@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .module import Function
 
 # Methods that change what their receiver is known to be: a module moved in place, a list or dict that grows.
-MUTATORS = frozenset("to to_device cuda cpu train eval append add insert extend appendleft update".split())
+MUTATORS = frozenset("to to_device cuda cpu train eval append add insert extend appendleft update setdefault".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
 _OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))

@@ -112,9 +112,7 @@ class Evaluator:
         self.reach = self.bindings.reach
         self.evidence = self.bindings.evidence
         self.parameters = {p.arg: p for p in function.parameters}
-        node = function.node
-        vararg = node.args.vararg if not isinstance(node, ast.Module) else None
-        self.rest = vararg.arg if vararg is not None else ""
+        self.rest = function.rest
         self.answers = database.parts()
         self._resolved: dict[str, str | None] = database.memo()
         self._nested = 0

@@ -215,18 +215,12 @@ def hands_on_options(function: Function, call: ast.Call) -> bool:
     """Whether a call is given the function's own `**options`, and perhaps its `*args`, as they came, and nothing else tells of workers."""
     spread = [one.value for one in call.args if isinstance(one, ast.Starred)]
     options = [keyword.value for keyword in call.keywords if keyword.arg is None]
-    own = {function.keywords, _rest(function)} - {""}
+    own = {function.keywords, function.rest} - {""}
     handed = [one.id for one in (*spread, *options) if isinstance(one, ast.Name) and one.id in own]
     if len(options) != 1 or len(handed) != len(spread) + 1 or any(len(function.flow.loads[one]) > 1 for one in handed):
         return False
     named = {keyword.arg for keyword in call.keywords}
     return _OPTIONS.isdisjoint(named) and _OPTIONS.isdisjoint(function.positions)
-
-
-def _rest(function: Function) -> str:
-    """What a function calls its `*args`; "" if it takes none."""
-    given = function.node.args.vararg if not isinstance(function.node, ast.Module) else None
-    return given.arg if given is not None else ""
 
 
 def options_given(function: Function, call: ast.Call, value: Callable[[ast.expr], Value]) -> set[str] | None:

@@ -284,6 +284,12 @@ class Function:
         given = self.node.args.kwarg if not isinstance(self.node, ast.Module) else None
         return given.arg if given is not None else ""
 
+    @property
+    def rest(self) -> str:
+        """`args` of `*args`, which holds what is given behind the parameters; "" where there is none."""
+        given = self.node.args.vararg if not isinstance(self.node, ast.Module) else None
+        return given.arg if given is not None else ""
+
     def brings_own(self, call: ast.Call) -> bool:
         """Whether a call gives the first parameter by the object that it is called on: any of a method but `Base.update(self, x)`."""
         klass, func = self.cls, call.func
