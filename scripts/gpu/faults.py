@@ -118,7 +118,7 @@ class Training:
             total = sum(one.grad.norm().item() ** 2 for one in self.model.parameters()) ** 0.5
             for one in self.model.parameters():
                 one.grad.mul_(min(1.0, 1.0 / (total + 1e-6)))
-        elif not has("norm not clipped"):
+        else:
             nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         if has("branch on the loss") and torch.isnan(loss):
             raise ValueError("not a number")

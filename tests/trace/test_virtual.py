@@ -1453,10 +1453,18 @@ def test_data_parallel_on_the_one_gpu(traced: Callable[..., Traced]) -> None:
 # --- a real GPU, as far as that goes without one ------------------------------------------------------------------
 
 
-def test_a_real_gpu_tells_its_syncs_by_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def debug_modes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What torch is told to warn of, where there is no CUDA to be told."""
     modes: list[object] = []
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    return modes
+
+
+def test_a_real_gpu_tells_its_syncs_by_warnings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, debug_modes: list[object]
+) -> None:
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     recorder = Recorder(tmp_path / "events.jsonl")
     with real_gpu(recorder):
@@ -1466,7 +1474,7 @@ def test_a_real_gpu_tells_its_syncs_by_warnings(tmp_path: Path, monkeypatch: pyt
     recorder.close()
     events = [Event.from_json(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     assert [(event.kind, event.name) for event in events] == [("sync", "sync"), ("synchronize", "device")]
-    assert modes == ["warn", "default", "warn", 0]
+    assert debug_modes == ["warn", "default", "warn", 0]
 
 
 class _Waiting(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -1492,9 +1500,8 @@ class _WaitingData(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_a_wait_on_a_real_gpu_has_the_name_of_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda mode: None)
-    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+@pytest.mark.usefixtures("debug_modes")
+def test_a_wait_on_a_real_gpu_has_the_name_of_what_waits(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "events.jsonl")
     x, one, rows = torch.ones(4), torch.ones(()), torch.tensor([0, 2])
     with _Waiting(), _WaitingData(), real_gpu(recorder):  # type: ignore[no-untyped-call]
@@ -1516,9 +1523,8 @@ def test_a_wait_on_a_real_gpu_has_the_name_of_what_waits(tmp_path: Path, monkeyp
     ]
 
 
-def test_dynamo_sees_no_mode_of_functions_on_a_real_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda mode: None)
-    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+@pytest.mark.usefixtures("debug_modes")
+def test_dynamo_sees_no_mode_of_functions_on_a_real_gpu(tmp_path: Path) -> None:
     before = torch._C._len_torch_function_stack()
     recorder = Recorder(tmp_path / "events.jsonl")
     with real_gpu(recorder, named=False):
@@ -1527,10 +1533,9 @@ def test_dynamo_sees_no_mode_of_functions_on_a_real_gpu(tmp_path: Path, monkeypa
     assert inside == before
 
 
-def test_lengths_on_the_host_stay_there_on_a_real_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("debug_modes")
+def test_lengths_on_the_host_stay_there_on_a_real_gpu(tmp_path: Path) -> None:
     """Under a mode torch takes an operator that wants them on the device, where a program has them on the host."""
-    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda mode: None)
-    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
     called: list[str] = []
 
     class Below(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -109,9 +109,7 @@ class VirtualGpu:
         """Record a copy between host and device of `size` bytes; `pinned` is about the host's side."""
         if not size or self.thread.paused:
             return
-        detail = f"{'pinned' if pinned else 'pageable'}, {'blocking' if blocking else 'non_blocking'}"
-        data: dict[str, object] = {"pinned": pinned, "blocking": blocking, **self._moving()}
-        self.recorder.record("h2d" if to_device else "d2h", name=name, detail=detail, size=size, data=data)
+        record_copy(self.recorder, name, size, to_device=to_device, pinned=pinned, blocking=blocking, **self._moving())
         if self.work is not None:
             self.work.copy(name, size, to_device=to_device, pinned=pinned, blocking=blocking)
         if not to_device and (blocking or not pinned):  # a copy into pageable memory returns when it is done
@@ -160,6 +158,15 @@ class VirtualGpu:
         if found.type != "cuda":
             raise ValueError(f"Expected a cuda device, but got: {found}")
         return int(found.index)
+
+
+def record_copy(
+    recorder: Sink, name: str, size: int, *, to_device: bool, pinned: bool, blocking: bool, **more: object
+) -> None:
+    """Record a copy between host and device of `size` bytes; `pinned` is about the host's side."""
+    detail = f"{'pinned' if pinned else 'pageable'}, {'blocking' if blocking else 'non_blocking'}"
+    data: dict[str, object] = {"pinned": pinned, "blocking": blocking, **more}
+    recorder.record("h2d" if to_device else "d2h", name=name, detail=detail, size=size, data=data)
 
 
 def index_of(device: torch.device) -> int | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -136,25 +135,17 @@ def _read(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
 def _get_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
     if type(args[-1]) is int:  # a row is a view, of no reads
         return func(*args)
-    with _indexing(mode, args[1]):
-        return _read(mode, func, args, kwargs)
-
-
-@contextlib.contextmanager
-def _listed(mode: DeviceFunctions) -> Iterator[None]:
-    mode.thread.listed = True
+    before, mode.thread.listed = mode.thread.listed, _is_of_lists(args[1])
     try:
-        yield
+        return _read(mode, func, args, kwargs)
     finally:
-        mode.thread.listed = False
+        mode.thread.listed = before
 
 
-def _indexing(mode: DeviceFunctions, index: object) -> contextlib.AbstractContextManager[None]:
-    """Whether an index has lists, and no tensors, is known inside."""
+def _is_of_lists(index: object) -> bool:
+    """Whether an index has lists, and no tensors."""
     parts = index if isinstance(index, tuple) else (index,)
-    if any(isinstance(part, list) for part in parts) and not any(isinstance(part, Tensor) for part in parts):
-        return _listed(mode)
-    return contextlib.nullcontext()
+    return any(isinstance(part, list) for part in parts) and not any(isinstance(part, Tensor) for part in parts)
 
 
 def _leads(args: Args) -> bool:
@@ -325,8 +316,12 @@ def _copy(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
 @_handles(Tensor.__setitem__)
 def _set_item(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
     target, index, value = args
-    with _indexing(mode, index), mode.thread.named(SET_ITEM if isinstance(value, Tensor) else FILL):
-        return func(target, index, _movable(mode, target, value, "setitem", False))
+    before, mode.thread.listed = mode.thread.listed, _is_of_lists(index)
+    try:
+        with mode.thread.named(SET_ITEM if isinstance(value, Tensor) else FILL):
+            return func(target, index, _movable(mode, target, value, "setitem", False))
+    finally:
+        mode.thread.listed = before
 
 
 def _movable(mode: DeviceFunctions, target: Tensor, source: Any, name: str, non_blocking: bool) -> Any:

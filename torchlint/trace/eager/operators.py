@@ -74,14 +74,15 @@ def _histc(call: Call) -> None:
         call.gpu.sync("histc")
 
 
-def _is_mask(index: object) -> bool:
+def is_mask(index: object) -> bool:
+    """Whether an index chooses where it is true."""
     return isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8)
 
 
 def _index(call: Call) -> None:
     source, indices = call.args[0], [index for index in call.args[1] if index is not None]
     _check_indices(call, source, indices)
-    if any(_is_mask(index) and call.gpu.tags.is_cuda(index) for index in indices):
+    if any(is_mask(index) and call.gpu.tags.is_cuda(index) for index in indices):
         call.gpu.sync("mask")
 
 
@@ -89,7 +90,7 @@ def _index_put(call: Call) -> None:
     target, indices, values = call.args[0], [index for index in call.args[1] if index is not None], call.args[2]
     _check_indices(call, target, indices)
     number = values.numel() == 1 and not call.gpu.tags.is_cuda(values)
-    if not any(_is_mask(index) and call.gpu.tags.is_cuda(index) for index in indices):
+    if not any(is_mask(index) and call.gpu.tags.is_cuda(index) for index in indices):
         if number and call.thread.api == FILL:
             _fill_element(call, values)
     elif not (number and len(indices) == 1):  # else it is a masked_fill
@@ -124,7 +125,7 @@ def _copy_index(call: Call, index: torch.Tensor) -> None:
     pinned, size = False, size_in_bytes(index)
     if call.thread.listed:  # a list becomes a tensor of the device, which the backward pass has
         call.gpu.tags.mark_cuda(index, call.gpu.device_of(call.args[0]).index)
-    if _is_mask(index):
+    if is_mask(index):
         pinned = _PINS_MASKS and not call.argument(3, "accumulate", False)  # which sorts them, and has its own code
         size = 8 * index.dim() * int(index.count_nonzero())
     call.gpu.copied("index", size, to_device=True, pinned=pinned, blocking=not pinned)

@@ -19,7 +19,8 @@ from torch.overrides import TorchFunctionMode
 
 from torchlint.messages.event import Event
 from torchlint.trace.eager import private
-from torchlint.trace.eager.device import Sink, size_in_bytes
+from torchlint.trace.eager.device import Sink, record_copy, size_in_bytes
+from torchlint.trace.eager.operators import is_mask
 from torchlint.trace.eager.watching import Watching, has_parts
 
 _SYNC_WARNING = "called a synchronizing CUDA operation"
@@ -107,7 +108,7 @@ def _record_wait(recorder: Sink, running: _Running) -> None:
     copied = ""
     if operator in _INDEXING:
         indices = [index for index in running.args[_INDEXING[operator]] if index is not None]
-        if any(map(_is_mask, indices)):
+        if any(is_mask(index) and index.is_cuda for index in indices):
             function = "mask"
         else:
             copied = "index"
@@ -116,27 +117,13 @@ def _record_wait(recorder: Sink, running: _Running) -> None:
     elif operator is None:
         copied = "index" if function in _INDEX else function if function in _DATA else ""
     if copied:
-        _record_copy(recorder, copied, 0, to_device=True, pinned=False, blocking=True)
+        record_copy(recorder, copied, 0, to_device=True, pinned=False, blocking=True)
     else:
         recorder.record("sync", name=function.strip("_") or "sync")
 
 
-def _is_mask(index: torch.Tensor) -> bool:
-    return index.is_cuda and index.dtype in (torch.bool, torch.uint8)
-
-
 def _is_host_scalar(value: object) -> bool:
     return isinstance(value, torch.Tensor) and not value.dim() and not value.is_cuda
-
-
-def _record_copy(recorder: Sink, name: str, size: int, *, to_device: bool, pinned: bool, blocking: bool) -> None:
-    recorder.record(
-        "h2d" if to_device else "d2h",
-        name=name,
-        detail=f"{'pinned' if pinned else 'pageable'}, {'blocking' if blocking else 'non_blocking'}",
-        size=size,
-        data={"pinned": pinned, "blocking": blocking},
-    )
 
 
 @contextlib.contextmanager
@@ -211,6 +198,6 @@ class _Copies(Watching):  # type: ignore[no-untyped-call]
         name = self._running.function.strip("_") or "copy"
         pinned = (target if source.is_cuda else source).is_pinned()
         size, to_device = size_in_bytes(source), target.is_cuda
-        _record_copy(self._recorder, name, size, to_device=to_device, pinned=pinned, blocking=blocking)
+        record_copy(self._recorder, name, size, to_device=to_device, pinned=pinned, blocking=blocking)
         if waited and not to_device:  # the wait of a copy to the device is told by the copy
             self._recorder.record("sync", name="copy")
