@@ -57,7 +57,7 @@ def groups() -> Given:
     return nn.Sequential(_Residual(64), _Residual(64)).cuda(), (torch.randn(8, 64, 32, 32, device="cuda"),)
 
 
-class _Attention(nn.Module):
+class Attention(nn.Module):
     def __init__(self, width: int, heads: int, fused: bool, causal: bool) -> None:
         super().__init__()
         self.heads, self.fused, self.causal = heads, fused, causal
@@ -77,10 +77,12 @@ class _Attention(nn.Module):
         return self.out(y.transpose(1, 2).reshape(batch, length, width))
 
 
-class _Block(nn.Module):
+class Block(nn.Module):
+    """Attention and a perceptron, each behind a norm; `fused` by one kernel, else written by hand."""
+
     def __init__(self, width: int, heads: int, fused: bool, causal: bool = True) -> None:
         super().__init__()
-        self.attention = _Attention(width, heads, fused, causal)
+        self.attention = Attention(width, heads, fused, causal)
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
@@ -93,7 +95,7 @@ class _Language(nn.Module):
     def __init__(self, fused: bool) -> None:
         super().__init__()
         self.embedding, self.positions = nn.Embedding(1000, 256), nn.Embedding(128, 256)
-        self.blocks = nn.ModuleList([_Block(256, 4, fused) for _ in range(2)])
+        self.blocks = nn.ModuleList([Block(256, 4, fused) for _ in range(2)])
         self.norm, self.head = nn.LayerNorm(256), nn.Linear(256, 1000, bias=False)
 
     def forward(self, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

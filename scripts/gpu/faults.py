@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from compiled import Block
 from torch import nn
 from torch.nn import functional
 
 VOCABULARY = 1024
+HEAD = 64
+"""How wide a head of attention is."""
 BLOCKS, STEPS = 7, 12
 
 
@@ -35,43 +38,13 @@ SIZES = {"small": Size(128, 4, 8, 64), "large": Size(1024, 8, 16, 512)}
 Step = Callable[[], object]
 
 
-class Attention(nn.Module):
-    def __init__(self, size: Size, by_hand: bool) -> None:
-        super().__init__()
-        self.heads, self.by_hand = size.width // 64, by_hand
-        self.qkv, self.out = nn.Linear(size.width, 3 * size.width), nn.Linear(size.width, size.width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        batch, length, width = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        if self.by_hand:
-            mask = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
-            scores = (q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5).masked_fill(~mask, float("-inf"))
-            y = scores.softmax(-1) @ v
-        else:
-            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.out(y.transpose(1, 2).reshape(batch, length, width))
-
-
-class Block(nn.Module):
-    def __init__(self, size: Size, by_hand: bool) -> None:
-        super().__init__()
-        self.attention = Attention(size, by_hand)
-        self.first, self.second = nn.LayerNorm(size.width), nn.LayerNorm(size.width)
-        self.mlp = nn.Sequential(
-            nn.Linear(size.width, 4 * size.width), nn.GELU(), nn.Linear(4 * size.width, size.width)
-        )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x + self.attention(self.first(x))
-        return x + self.mlp(self.second(x))
-
-
 class Model(nn.Module):
     def __init__(self, size: Size, by_hand: bool = False) -> None:
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, size.width)
-        self.blocks = nn.ModuleList([Block(size, by_hand) for _ in range(size.layers)])
+        self.blocks = nn.ModuleList(
+            [Block(size.width, size.width // HEAD, fused=not by_hand) for _ in range(size.layers)]
+        )
         self.head = nn.Linear(size.width, VOCABULARY)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ import json
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+sys.path.append(str(Path(__file__).parents[1] / "torch_api"))
+from measured import samples
+
 SAMPLES = 12
-DTYPES = (torch.float32, torch.int64)
 WARNING = "called a synchronizing CUDA operation"
 
 Call = Callable[[], object]
@@ -96,27 +98,12 @@ class Real:
         ]
 
 
-def samples(op: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    for dtype in [one for one in DTYPES if one in op.dtypes] or sorted(op.dtypes, key=str)[:1]:
-        with contextlib.suppress(Exception):
-            found = (
-                ((one.input, *one.args), one.kwargs)
-                for one in op.sample_inputs("cpu", dtype, requires_grad=dtype == torch.float32 and op.supports_autograd)
-            )
-            yield from islice((one for one in found if plain(one)), SAMPLES)
-
-
-def plain(sample: object) -> bool:
-    leaves = [one for one in tree_leaves(sample) if isinstance(one, torch.Tensor)]
-    return all(one.numel() and one.layout is torch.strided for one in leaves)
-
-
 def calls(op: Any) -> tuple[list[Call], list[str]]:
     """Calls with all tensors on the device, each with its backward pass behind it, and what they are given."""
     found: list[Call] = []
     given: list[str] = []
     torch.manual_seed(0)
-    for args, kwargs in samples(op):
+    for args, kwargs in samples(op, SAMPLES, grad=True):
 
         def leaf(value: torch.Tensor) -> torch.Tensor:
             return value.detach().to("cuda").requires_grad_(value.requires_grad)

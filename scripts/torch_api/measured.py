@@ -103,7 +103,7 @@ def _spellings(op: Any) -> Iterator[str]:
 
 def _observed(op: Any, positions: Sequence[str], waits: _Waits) -> Iterator[Observation]:
     """Calls of an operator with all tensors on the device."""
-    for args, kwargs in _samples(op):
+    for args, kwargs in samples(op, SAMPLES):
         args, kwargs = tree_map_only(torch.Tensor, lambda value: value.to("cuda"), (args, kwargs))
         given = {positions[at] if at < len(positions) else str(at): value for at, value in enumerate(args)} | kwargs
         inputs = _leaves(given)
@@ -152,18 +152,19 @@ def _memory(tensors: list[torch.Tensor]) -> set[int]:
     return {one.untyped_storage().data_ptr() for one in tensors if one.layout is torch.strided and one.numel()}
 
 
-def _samples(op: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """The positional and keyword arguments of calls."""
+def samples(op: Any, most: int, *, grad: bool = False) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """The positional and keyword arguments of calls, `most` of each dtype; with `grad` those of float32 require it where that is possible."""
     for dtype in [one for one in DTYPES if one in op.dtypes] or sorted(op.dtypes, key=str)[:1]:
         with contextlib.suppress(Exception):
-            samples = (
+            requires_grad = grad and dtype == torch.float32 and op.supports_autograd
+            given = (
                 ((sample.input, *sample.args), sample.kwargs)
-                for sample in op.sample_inputs("cpu", dtype, requires_grad=False)
+                for sample in op.sample_inputs("cpu", dtype, requires_grad=requires_grad)
             )
             plain = (
-                one for one in samples if all(leaf.numel() and leaf.layout is torch.strided for leaf in _leaves(one))
+                one for one in given if all(leaf.numel() and leaf.layout is torch.strided for leaf in _leaves(one))
             )
-            yield from itertools.islice(plain, SAMPLES)
+            yield from itertools.islice(plain, most)
 
 
 # --- concluding ----------------------------------------------------------------------------------------------------
