@@ -14,15 +14,10 @@ from typing import Protocol
 from .evaluator import Evaluator
 from .lookup import lookup
 from .module import Function, Module
+from .nodes import OPERATORS
 from .promises import promised
 from .values import Value
 
-_REFLECTED: dict[type[ast.operator], str] = {
-    ast.Add: "radd", ast.Sub: "rsub", ast.Mult: "rmul", ast.MatMult: "rmatmul", ast.Div: "rtruediv",
-    ast.FloorDiv: "rfloordiv", ast.Mod: "rmod", ast.Pow: "rpow", ast.LShift: "rlshift", ast.RShift: "rrshift",
-    ast.BitOr: "ror", ast.BitXor: "rxor", ast.BitAnd: "rand",
-}  # fmt: skip
-"""The method by which what stands on the right side of an operator may take it over."""
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _OVERRIDE = rb"__torch_(?:function|dispatch)__\b"
 """How a class says that functions of torch do something else with its objects, or as long as it is entered."""
@@ -226,7 +221,7 @@ class Tensors(_Certain):
 
     def _may_take_over(self, operator: ast.operator) -> bool:
         """Whether a class of the project has its own method for what stands on the right, by a `def` or `__rmul__ = __mul__`."""
-        method = f"__{_REFLECTED[type(operator)]}__"
+        method = f"__r{OPERATORS[type(operator)]}__"
         word = method.encode()
         return bool(self._code.definers(method)) or self._code.any_holds(rb"\b%s *=" % word, word=word)
 

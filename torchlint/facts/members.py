@@ -8,6 +8,7 @@ from . import batches, common_names, layers, module_calls, narrowing, operations
 from . import torch_table as table
 from .evaluator import Evaluator
 from .module import Class, Function, key_of
+from .nodes import OPERATORS
 from .values import (
     BOOL,
     CUDA,
@@ -47,25 +48,17 @@ _BATCH_SIZES = replace(tensor("cpu", certainty=LIKELY), integer=True)
 """Those of a packed sequence are on the host, wherever the sequence is."""
 _SAVED = frozenset(("saved_tensors", "saved_variables"))
 _PROPERTIES = frozenset(("property", "cached_property"))
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.MatMult: "matmul",
-    ast.Div: "truediv",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-}
-"""What the methods are called that a class may give operators."""
+_FOLLOWED = (ast.Add, ast.Sub, ast.Mult, ast.MatMult, ast.Div, ast.BitAnd, ast.BitOr)
+"""Operators that are followed into the methods of a class."""
 _MOST = 8
 """So many methods of subclasses are asked what they give."""
 
 
 def by_operator(values: Evaluator, owner: Value, op: ast.operator, *, in_place: bool = False) -> Value:
     """What an operator gives where the class of what stands left says so: `buffer += episode` is `buffer.__iadd__(episode)`, or `__add__`."""
-    name = _OPERATORS.get(type(op))
-    if owner.kind not in ("instance", "module") or owner.class_ is None or name is None:
+    if owner.kind not in ("instance", "module") or owner.class_ is None or not isinstance(op, _FOLLOWED):
         return UNKNOWN
+    name = OPERATORS[type(op)]
     method = values.world.method(owner.class_, f"__i{name}__") if in_place else None
     method = method or values.world.method(owner.class_, f"__{name}__")
     if method is None:

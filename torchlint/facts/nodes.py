@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 _N = TypeVar("_N", bound="ast.AST | None")
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+    ast.Mod: "mod", ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitOr: "or", ast.BitXor: "xor",
+    ast.BitAnd: "and",
+}  # fmt: skip
+"""What the method of a class that says what an operator does is called."""
 
 
 def given_to(call: ast.Call) -> list[ast.expr]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from ..facts import names
 from ..facts.lookup import lookup
 from ..facts.module import Module
+from ..facts.nodes import OPERATORS
 from ..program.finders import fact_of_files
 from ..program.project import Project
 from ..rule import Site
@@ -91,12 +92,6 @@ _OWNER = regex(rb"[A-Za-z_][\w.]*$")
 _FAR = 100
 """No dotted name is longer."""
 _WORD = regex(rb"[A-Za-z_]\w*")
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
-    ast.Mod: "mod", ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitOr: "or", ast.BitXor: "xor",
-    ast.BitAnd: "and",
-}  # fmt: skip
-"""What the method of a class that says what an operator does is called."""
 _WAITED = regex(
     rb"\b(?:warns|deprecated_call|assertWarns\w*)\(|\bcatch_warnings\([^)\n]*\brecord\b"
     rb"|\b(?:simplefilter|filterwarnings)\(\s*[\"']error[\"']"
@@ -148,7 +143,7 @@ def _overridden(site: Site, given: set[bytes]) -> Iterator[str]:
     nodes = list(_parts(site)) if files else []
     methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)} | {word.decode() for word in given}
     methods |= {"__getitem__", "__setitem__"} if any(isinstance(node, ast.Subscript) for node in nodes) else set()
-    used = {_OPERATORS[type(node.op)] for node in nodes if isinstance(node, ast.BinOp)}
+    used = {OPERATORS[type(node.op)] for node in nodes if isinstance(node, ast.BinOp)}
     methods |= {f"__{side}{operator}__" for operator in used for side in ("", "r")}
     yield from (one for one in sorted(methods) if not files.isdisjoint(site.project.definers(one)))
 
