@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from torchlint.trace.eager import private
 from torchlint.trace.eager.device import CPU, VirtualGpu, index_of, size_in_bytes, transfer
-from torchlint.trace.eager.operators import FILL, SET_ITEM
+from torchlint.trace.eager.operators import COVARIANCE, FILL, SET_ITEM
 from torchlint.trace.eager.streams import VirtualGenerator
 from torchlint.trace.eager.tags import leaves
 
@@ -333,10 +333,11 @@ def _movable(mode: DeviceFunctions, target: Tensor, source: Any, name: str, non_
 
 @_handles(torch.cov, Tensor.cov, torch.corrcoef, Tensor.corrcoef)
 def _cov(mode: DeviceFunctions, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """Whether there are degrees of freedom left is asked of a tensor on the device (Correlation.cpp)."""
-    result = func(*args, **kwargs)
+    """Whether there are degrees of freedom left is asked of a tensor on the device (Correlation.cpp), which is told once."""
+    with mode.thread.named(COVARIANCE):
+        result = func(*args, **kwargs)
     if mode.gpu.tags.is_cuda(result):
-        mode.gpu.sync("cov")
+        mode.gpu.sync(COVARIANCE)
     return result
 
 

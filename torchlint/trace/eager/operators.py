@@ -20,6 +20,7 @@ from torchlint.trace.eager.watching import Eager, computes, event_name, has_part
 from torchlint.trace.program.recorder import Place, here
 
 Tensors = list[torch.Tensor]
+COVARIANCE = "cov"  # `torch.cov(x)`, `torch.corrcoef(x)`
 SET_ITEM = "setitem"  # `x[i] = tensor`
 FILL = (
     "fill"  # `x[i] = 1.0`: of a slice and under a mask the value is an argument of the kernel, of elements it is copied
@@ -143,7 +144,7 @@ def _index_fill(call: Call) -> None:
 
 
 def _equal(call: Call) -> None:
-    if call.args[0].shape == call.args[1].shape:
+    if call.args[0].shape == call.args[1].shape and call.thread.api != COVARIANCE:  # whose wait this is
         call.gpu.sync("equal")
 
 
