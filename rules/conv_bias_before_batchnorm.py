@@ -5,12 +5,12 @@ import itertools
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from torchlint.facts import layers, names, syntax, wrapped_layers
+from torchlint.facts import layer_outputs, layers, names, norms, syntax, wrapped_layers
 from torchlint.facts.makers import Makers, is_handed
 from torchlint.facts.module import Class, Function, Module
-from torchlint.facts.nodes import is_constant, names_in, spreads
+from torchlint.facts.nodes import is_constant, spreads
 from torchlint.facts.sequences import Sequences
-from torchlint.rule import Finding, Site, Value, rule
+from torchlint.rule import Finding, Site, rule
 
 _SEQUENTIAL = "torch.nn.Sequential"
 _LIST = "torch.nn.ModuleList"
@@ -20,14 +20,8 @@ _MOST = 40
 """So many calls are asked what they give, or what they make of a layer."""
 _HELPERS = 2
 """Through how many functions a layer is returned."""
-_PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Assert)
-_BETWEEN = 5
-"""How many statements that are about other things stand between a layer and its norm at most."""
 _REWEIGHTED = frozenset(("spectral_norm", "SpectralNorm", "weight_norm", "WeightNorm"))
 """What is given a layer and gives one that calculates its weight anew, with the bias as it was."""
-_ABSTRACT = frozenset(("torch.nn.modules.batchnorm._BatchNorm", "torch.nn.modules.instancenorm._InstanceNorm"))
-"""The classes of which torch makes its norms, and projects those of their own."""
-_FUNCTIONS = frozenset(("torch.nn.functional.batch_norm", "torch.nn.functional.instance_norm", "torch.batch_norm"))
 
 
 @rule(
@@ -252,57 +246,16 @@ def _is_norm(site: Site, function: Function, node: ast.expr) -> bool:
     named = function.flow.assignment(node.id) if isinstance(node, ast.Name) else None
     made = named.value if named is not None else node
     if isinstance(made, ast.Call) and is_handed(function, made.func):
-        makers = Makers(site.project, lambda value: value.kind in ("name", "class") and _is_of_norm(site, value))
+        makers = Makers(site.project, lambda value: value.kind in ("name", "class") and norms.is_norm(site, value))
         return _fits(site, made) and makers.holds(function, made.func)
     value = site.project.value(function, node)
-    return _is_of_norm(site, value) and _fits(site, value.made_by)
-
-
-def _is_of_norm(site: Site, value: Value) -> bool:
-    """Whether a value is a norm, or its class."""
-    if not value.proven or value.other_kinds:
-        return False
-    if value.kind == "name" and value.choices:
-        return all(_is_of_norm(site, one) for one in value.choices)
-    return value.class_name in layers.NORMS or (value.class_ is not None and _is_own_norm(site, value.class_))
+    return norms.is_norm(site, value) and _fits(site, value.made_by)
 
 
 def _fits(site: Site, made: ast.expr | None) -> bool:
     """Whether a norm is over as many features as the layer gives, where that is a linear one."""
     features = made.args[0] if isinstance(made, ast.Call) and made.args else None
     return site.name != "torch.nn.Linear()" or syntax.same(features, site.argument("out_features", 1))
-
-
-def _is_own_norm(site: Site, klass: Class) -> bool:
-    """Whether a class of the project is a norm of torch's that does what that does, and what it likes with the result."""
-    key = ("own norm", klass)
-    return site.once(key, lambda: _inherits_norm(site, klass))
-
-
-def _inherits_norm(site: Site, klass: Class) -> bool:
-    inherited = [site.project.base_name(one, base) for one in site.project.ancestry(klass) for base in one.bases]
-    if layers.NORMS.isdisjoint(inherited) and _ABSTRACT.isdisjoint(inherited):
-        return False
-    own = [one.methods["forward"] for one in site.project.ancestry(klass) if "forward" in one.methods]
-    return all(map(_begins_with_norm, own))
-
-
-def _begins_with_norm(forward: Function) -> bool:
-    """`x = super().forward(x)` in front of all else but calls that check the input, or `return` of it; `F.batch_norm(x, ...)` as well."""
-    first = next((one for one in forward.telling if not isinstance(one, ast.Expr)), None)
-    made = first.value if isinstance(first, ast.Assign | ast.Return) else None
-    if not isinstance(made, ast.Call):
-        return False
-    given = [one.id for one in made.args if isinstance(one, ast.Name)][:1]
-    if given != [one.arg for one in forward.parameters[1:2]]:
-        return False
-    return names.resolve(forward, made.func) in _FUNCTIONS or _is_of_parent(made.func)
-
-
-def _is_of_parent(func: ast.expr) -> bool:
-    """`super().forward`."""
-    owner = func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else None
-    return isinstance(owner, ast.Call) and names.last(owner.func) == "super"
 
 
 # self.norm(self.conv(x))
@@ -319,7 +272,7 @@ def _applied(site: Site) -> ast.expr | None:
         return None
     first: ast.expr | None = None
     for function, func in syntax.own_uses(klass, name):
-        if _is_attribute(function, func):
+        if layer_outputs.is_attribute(function, func):
             continue
         norm = _norm_of(site, function, func)
         if norm is None:
@@ -351,7 +304,7 @@ def _applied_from_list(site: Site, klass: Class, name: str) -> ast.expr | None:
         return None
     first: ast.expr | None = None
     for function, read in syntax.own_uses(klass, name):
-        taken = _taken(function, read)
+        taken = layer_outputs.taken(function, read)
         if taken is None:
             return None
         for layer in taken:
@@ -360,34 +313,6 @@ def _applied_from_list(site: Site, klass: Class, name: str) -> ast.expr | None:
                 return None
             first = first or norm
     return first
-
-
-def _taken(function: Function, read: ast.Attribute) -> list[ast.expr] | None:
-    """Where a method reads what a list holds: `self.convs[i]`, the name of a loop over it; None where that is not known."""
-    flow = function.flow
-    parent = flow.parents[read]
-    if isinstance(parent, ast.Attribute):
-        return [] if parent.attr == "append" else None
-    if isinstance(parent, ast.Subscript) and parent.value is read and not isinstance(parent.slice, ast.Slice):
-        return [parent]
-    if isinstance(parent, ast.Call) and names.last(parent.func) == "len":
-        return []
-    place, over = 0, parent
-    if isinstance(parent, ast.Call) and names.last(parent.func) in ("enumerate", "zip") and not parent.keywords:
-        place = 1 if names.last(parent.func) == "enumerate" else parent.args.index(read)
-        over = flow.parents[parent]
-    if not isinstance(over, ast.For):
-        return None
-    several = over.target.elts if isinstance(over.target, ast.Tuple) else [over.target] if over is parent else []
-    target = several[place] if place < len(several) else None
-    if not isinstance(target, ast.Name) or len(flow.stores[target.id]) > 1:
-        return None
-    return list(flow.loads.get(target.id, ()))
-
-
-def _is_attribute(function: Function, func: ast.Attribute) -> bool:
-    """`self.conv.weight`: no use of the output."""
-    return isinstance(function.flow.parents.get(func), ast.Attribute)
 
 
 def _norm_of(site: Site, function: Function, func: ast.expr) -> ast.expr | None:
@@ -401,45 +326,15 @@ def _norm_of(site: Site, function: Function, func: ast.expr) -> ast.expr | None:
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return None
     name = parent.targets[0].id
-    behind = _naming(function, parent, name)
-    for norm in _calls_of(behind, name):
-        if _is_last_read(function, behind, name):
+    behind = layer_outputs.naming(function, parent, name)
+    for norm in layer_outputs.calls_of(behind, name):
+        if layer_outputs.is_last_read(function, behind, name):
             return norm.func if _applies_norm(site, function, norm.func) else None
     return None
 
 
-def _naming(function: Function, statement: ast.stmt, name: str) -> ast.stmt | None:
-    """The next statement of a block that has a name, where those in front of it are plain ones."""
-    behind = syntax.following(function.flow, statement)
-    for _ in range(_BETWEEN):
-        if not isinstance(behind, _PLAIN) or name in names_in(behind):
-            break
-        behind = syntax.following(function.flow, behind)
-    return behind
-
-
-def _is_last_read(function: Function, statement: ast.stmt | None, name: str) -> bool:
-    """Whether nothing reads a value behind a statement: it sets the name anew, gives back, or is the only one to read it."""
-    if isinstance(statement, ast.Return):
-        return True
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return False
-    target = statement.targets[0]
-    return isinstance(target, ast.Name) and (target.id == name or len(function.flow.loads.get(name, ())) == 1)
-
-
-def _calls_of(statement: ast.stmt | None, name: str) -> Iterator[ast.Call]:
-    """The call `f(name)` in a statement that reads the name only there."""
-    if statement is None:
-        return
-    reads = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and len(reads) == 1 and node.args == reads and not node.keywords:
-            yield node
-
-
 def _applies_norm(site: Site, function: Function, func: ast.expr) -> bool:
-    listed = _held_by(function, func)
+    listed = layer_outputs.held_by(function, func)
     if listed is not None and function.cls is not None and _fills_with_norms(site, function.cls, listed):
         return True
     name = syntax.own_attribute(function, func)
@@ -448,22 +343,6 @@ def _applies_norm(site: Site, function: Function, func: ast.expr) -> bool:
     if any(isinstance(one, ast.Call) and is_handed(method, one.func) for method, one in made):
         return all(one is not None and _is_norm(site, method, one) for method, one in made)
     return _is_norm(site, function, func)
-
-
-def _held_by(function: Function, func: ast.expr) -> str | None:
-    """The attribute that is a list with what is called: `self.norms[i]`, `norm` of `norm = self.norms[i]` and `for conv, norm in zip(self.convs, self.norms)`."""
-    flow = function.flow
-    stores = flow.stores.get(func.id, ()) if isinstance(func, ast.Name) else ()
-    if len(stores) == 1:
-        target = flow.parents[stores[0]]
-        loop = flow.parents[target] if isinstance(target, ast.Tuple) else None
-        over = loop.iter if isinstance(loop, ast.For) else None
-        if isinstance(target, ast.Assign):
-            func = target.value
-        elif isinstance(target, ast.Tuple) and isinstance(over, ast.Call) and names.last(over.func) == "zip":
-            place = target.elts.index(stores[0])
-            return syntax.own_attribute(function, over.args[place]) if place < len(over.args) else None
-    return syntax.own_attribute(function, func.value) if isinstance(func, ast.Subscript) else None
 
 
 def _fills_with_norms(site: Site, klass: Class, name: str) -> bool:

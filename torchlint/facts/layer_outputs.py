@@ -1,0 +1,88 @@
+"""Where the methods of a class hand on what a layer gives."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from . import names, syntax
+from .module import Function
+from .nodes import names_in
+
+_PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Assert)
+_BETWEEN = 5
+"""How many statements that are about other things stand between a layer and its norm at most."""
+
+
+def taken(function: Function, read: ast.Attribute) -> list[ast.expr] | None:
+    """Where a method reads what a list holds: `self.convs[i]`, the name of a loop over it; None where that is not known."""
+    flow = function.flow
+    parent = flow.parents[read]
+    if isinstance(parent, ast.Attribute):
+        return [] if parent.attr == "append" else None
+    if isinstance(parent, ast.Subscript) and parent.value is read and not isinstance(parent.slice, ast.Slice):
+        return [parent]
+    if isinstance(parent, ast.Call) and names.last(parent.func) == "len":
+        return []
+    place, over = 0, parent
+    if isinstance(parent, ast.Call) and names.last(parent.func) in ("enumerate", "zip") and not parent.keywords:
+        place = 1 if names.last(parent.func) == "enumerate" else parent.args.index(read)
+        over = flow.parents[parent]
+    if not isinstance(over, ast.For):
+        return None
+    several = over.target.elts if isinstance(over.target, ast.Tuple) else [over.target] if over is parent else []
+    target = several[place] if place < len(several) else None
+    if not isinstance(target, ast.Name) or len(flow.stores[target.id]) > 1:
+        return None
+    return list(flow.loads.get(target.id, ()))
+
+
+def is_attribute(function: Function, func: ast.Attribute) -> bool:
+    """`self.conv.weight`: no use of the output."""
+    return isinstance(function.flow.parents.get(func), ast.Attribute)
+
+
+def naming(function: Function, statement: ast.stmt, name: str) -> ast.stmt | None:
+    """The next statement of a block that has a name, where those in front of it are plain ones."""
+    behind = syntax.following(function.flow, statement)
+    for _ in range(_BETWEEN):
+        if not isinstance(behind, _PLAIN) or name in names_in(behind):
+            break
+        behind = syntax.following(function.flow, behind)
+    return behind
+
+
+def is_last_read(function: Function, statement: ast.stmt | None, name: str) -> bool:
+    """Whether nothing reads a value behind a statement: it sets the name anew, gives back, or is the only one to read it."""
+    if isinstance(statement, ast.Return):
+        return True
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target = statement.targets[0]
+    return isinstance(target, ast.Name) and (target.id == name or len(function.flow.loads.get(name, ())) == 1)
+
+
+def calls_of(statement: ast.stmt | None, name: str) -> Iterator[ast.Call]:
+    """The call `f(name)` in a statement that reads the name only there."""
+    if statement is None:
+        return
+    reads = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and len(reads) == 1 and node.args == reads and not node.keywords:
+            yield node
+
+
+def held_by(function: Function, func: ast.expr) -> str | None:
+    """The attribute that is a list with what is called: `self.norms[i]`, `norm` of `norm = self.norms[i]` and `for conv, norm in zip(self.convs, self.norms)`."""
+    flow = function.flow
+    stores = flow.stores.get(func.id, ()) if isinstance(func, ast.Name) else ()
+    if len(stores) == 1:
+        target = flow.parents[stores[0]]
+        loop = flow.parents[target] if isinstance(target, ast.Tuple) else None
+        over = loop.iter if isinstance(loop, ast.For) else None
+        if isinstance(target, ast.Assign):
+            func = target.value
+        elif isinstance(target, ast.Tuple) and isinstance(over, ast.Call) and names.last(over.func) == "zip":
+            place = target.elts.index(stores[0])
+            return syntax.own_attribute(function, over.args[place]) if place < len(over.args) else None
+    return syntax.own_attribute(function, func.value) if isinstance(func, ast.Subscript) else None
