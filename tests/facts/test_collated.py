@@ -80,3 +80,49 @@ def test_collate_functions_that_are_not_known(given: str) -> None:
 @pytest.mark.parametrize("loader", ["loader", "accelerate.Accelerator().prepare(loader)", "tqdm(loader)"])
 def test_numbers_and_text_of_a_batch(taken: str, expected: str, given: str, loader: str) -> None:
     assert expected == kinds("images, lengths, names", taken, given=given, loader=loader)
+
+
+OBJECTS = """
+import dataclasses, torch
+from typing import NamedTuple
+
+@dataclasses.dataclass
+class Graphs:
+    x: torch.Tensor
+    sizes: list[int]
+    name: str
+    other: object
+    weights: "torch.Tensor | list[float]"
+
+    def to(self, device):
+        return dataclasses.replace(self, x=self.x.to(device))
+
+def collate(samples):
+    return Graphs(torch.stack(samples), [len(one) for one in samples], "many", None, [1.0])
+
+loader = torch.utils.data.DataLoader(data, collate_fn={given})
+for batch in loader:
+    batch = batch.to("cuda")
+    here = batch.{field}
+    here
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("x", "tensor"),
+        ("other", "tensor"),
+        ("weights", "tensor"),
+        ("sizes", "list"),
+        ("name", "str"),
+    ],
+)
+@pytest.mark.parametrize("given", ["collate", "Graphs"])
+def test_fields_of_objects_that_a_collate_function_makes(field: str, expected: str, given: str) -> None:
+    text = OBJECTS.format(given=given, field=field).encode()
+    project = Project({"example.py": lambda: text})
+    module = project.module("example.py")
+    assert module is not None
+    here = [node for node in module.body.flow.nodes if isinstance(node, ast.Name) and node.id == "here"][-1]
+    assert expected == project.value(module.body, here).kind

@@ -598,3 +598,11 @@ def test_the_number_of_an_iteration_is_equal_to_something_once(meaning: Meaning,
 )
 def test_the_last_iteration(meaning: Meaning, loop: str, condition: str, often: bool) -> None:
     assert ("" if often else "throttled") == meaning(f"{loop}\n    if {condition}:\n        here")
+
+
+def test_a_bound_that_is_known_says_how_few_steps_are_the_first(meaning: Meaning) -> None:
+    assert "throttled" == meaning("if i < first: here", before="first = 5")
+    assert "" == meaning("if i >= first: here", before="first = 5")
+    assert "" == meaning("if i < most: here", before="most = 100_000")
+    assert "" == meaning("if i < args.most: here")
+    assert "" == meaning("if loss < least: here", before="least = 5")

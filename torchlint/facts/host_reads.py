@@ -14,7 +14,7 @@ from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import severity
 from .module import Function, Module
-from .nodes import given_to
+from .nodes import given_to, is_constant, keyword_of
 from .place import Place
 from .results import Origins
 from .sending import sent_later
@@ -243,8 +243,13 @@ def _is_scaler(place: Place, node: ast.expr) -> bool:
     """A GradScaler, or what is called one and may be: it is not known to be anything else that has a scale."""
     value = place.value(node)
     if value.kind == "scaler" or names.last(node) not in _SCALERS or value.proven:
-        return value.kind == "scaler"
+        return value.kind == "scaler" and not _is_off(value)
     return not value or (value.class_ is not None and place.project.method(value.class_, "get_scale") is None)
+
+
+def _is_off(scaler: Value) -> bool:
+    """`GradScaler(enabled=False)`, whose scale is a number of Python."""
+    return isinstance(scaler.made_by, ast.Call) and is_constant(keyword_of(scaler.made_by, "enabled"), False)
 
 
 def _gives_scale(place: Place, call: ast.Call, func: ast.Attribute) -> bool:
@@ -252,8 +257,9 @@ def _gives_scale(place: Place, call: ast.Call, func: ast.Attribute) -> bool:
     part = place.flow.parents.get(call)
     if not (isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) and part.slice.value == "scale"):
         return False
-    if place.value(func.value).kind == "scaler":
-        return True
+    scaler = place.value(func.value)
+    if scaler.kind == "scaler":
+        return not _is_off(scaler)
     targets = place.project.targets(place.function, call)
     return bool(targets) and all(_hands_state_on(place, target) for target in targets)
 

@@ -14,7 +14,7 @@ from .collation import is_plain
 from .evaluator import Evaluator
 from .module import Class, Function
 from .nodes import keyword_of, spreads
-from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value, constant, replace
+from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value, constant, is_host_data, replace
 
 _OPTIONS = frozenset(("num_workers", "pin_memory"))
 """What a loader is told of its work."""
@@ -38,10 +38,20 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     batch = given.class_ if given.kind == "class" else made.class_ if made.kind == "instance" else None
     if loader.pinned and batch is not None and _stays_unpinned(values, batch):
         return batches.made_loader(loader, False)
-    parts = tuple(one if _is_host_data(one) else UNKNOWN for one in made.items or ())
+    if batch is not None and loader.element is not None and loader.element.kind == "batch":
+        told = _plain_fields(values, batch)
+        return replace(loader, element=replace(loader.element, entries=told)) if told else loader
+    parts = tuple(one if is_host_data(one) else UNKNOWN for one in made.items or ())
     if made.kind != "tuple" or not any(parts) or loader.element is None or loader.element.kind != "batch":
         return loader
     return replace(loader, element=replace(loader.element, parts=parts))
+
+
+def _plain_fields(values: Evaluator, klass: Class) -> dict[str, Value]:
+    """The annotated fields of a class that are numbers or text: `sizes: list[int]`."""
+    annotated = [name for name, made in klass.assigned.items() if isinstance(made, ast.AnnAssign)]
+    fields = {name: values.world.attribute(klass, name) for name in annotated}
+    return {name: value for name, value in fields.items() if is_host_data(value)}
 
 
 def _stays_unpinned(values: Evaluator, batch: Class) -> bool:
@@ -142,12 +152,6 @@ def _is_of_model(sample: Value) -> bool:
 def _parts(sample: Value) -> tuple[Value, ...]:
     lengths = itertools.chain(*sample.by_length) if sample.kind == "tuple" else ()
     return (*(sample.items or ()), *lengths, *(sample.entries or {}).values())
-
-
-def _is_host_data(value: Value) -> bool:
-    """Whether something is numbers or text, by itself or in a list."""
-    each = value.element if value.kind == "list" else value
-    return each is not None and each.kind in ("number", "str") and not (value.other_kinds or each.other_kinds)
 
 
 def told_to_pin(values: Evaluator, node: ast.Call) -> Loader | None:

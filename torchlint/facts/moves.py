@@ -7,7 +7,7 @@ from typing import TypeVar
 from ..system.regex import regex
 from .arguments import Arguments, device_of, is_device
 from .legacy_tensors import CONSTRUCTORS
-from .values import Batch, Device, ModuleValue, Tensor, Value, replace
+from .values import Batch, Device, ModuleValue, Tensor, Value, is_host_data, replace
 
 _Movable = TypeVar("_Movable", Tensor, Batch, ModuleValue)
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "npu"))
@@ -20,7 +20,8 @@ _UNKNOWN_PLACES = frozenset(("tensor", "name", "module", "instance", "dict", "li
 def move(base: _Movable, attr: str, args: Arguments) -> _Movable:
     """A tensor, module or batch after `.to(...)`, `.cuda()`, `.cpu()`."""
     if base.kind == "batch" and base.entries:
-        base = replace(base, entries=None)  # which are moved as well
+        # Tensors are moved as well.
+        base = replace(base, entries={key: one for key, one in base.entries.items() if is_host_data(one)} or None)
     if attr == "cpu":
         return replace(base, device="cpu")
     if attr in ("cuda", "xpu", "npu"):

@@ -847,6 +847,12 @@ def sequence(element: Value) -> List:
     return List(element=element)
 
 
+def is_host_data(value: Value) -> bool:
+    """Whether something is numbers or text, by itself or in a list."""
+    each = value.element if value.kind == "list" else value
+    return each is not None and each.kind in ("number", "str") and not (value.other_kinds or each.other_kinds)
+
+
 def device_of_string(text: str) -> Device:
     root = text.partition(":")[0]
     if root == "cpu":

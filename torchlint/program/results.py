@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts import decorated
 from ..facts.chosen import Choice
 from ..facts.evaluator import Evaluator
 from ..facts.promises import promised
@@ -12,6 +13,8 @@ from ..facts.values import PROVEN, UNKNOWN, List, Value, join_all, replace
 
 def given(values: Evaluator, flags: Choice) -> Value:
     """What a call of the function whose values these are gives."""
+    if values.function.decorators and decorated.gives_other(values):
+        return UNKNOWN
     yielded = values.yielded()
     if yielded:
         return List(element=join_all(yielded))

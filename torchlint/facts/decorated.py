@@ -1,0 +1,63 @@
+"""What decorators of the project make of what a function gives."""
+
+from __future__ import annotations
+
+import ast
+
+from ..system.cached import kept
+from .evaluator import Evaluator
+from .flow import Flow
+from .module import Function
+from .nodes import callee, names_in
+
+
+def gives_other(values: Evaluator) -> bool:
+    """Whether a decorator gives what it makes of what the function gave: `return {name: part.item() for name, part in parts.items()}`."""
+    return any(_gives_other(values, decorator) for decorator in values.function.decorators)
+
+
+def _gives_other(values: Evaluator, decorator: ast.expr) -> bool:
+    named, module = callee(decorator), values.function.module
+    own = module.top_functions.get(named.id) if isinstance(named, ast.Name) else None
+    name = values.world.resolve(module.body, named) if own is None else None
+    found = values.definition(name) if name is not None else own
+    return isinstance(found, Function) and kept(found, "gives other", lambda: _makes_other(found, frozenset()))
+
+
+def _makes_other(decorator: Function, taken: frozenset[str]) -> bool:
+    """Whether a function inside of a decorator calls what that was given, and gives something made of the result."""
+    taken |= decorator.positions.keys()
+    return any(
+        _turns(inner.flow, taken - inner.positions.keys()) or _makes_other(inner, taken)
+        for inner in decorator.nested.values()
+    )
+
+
+def _turns(flow: Flow, taken: frozenset[str]) -> bool:
+    calls = [call for name in taken for call in flow.calls_named(name) if isinstance(call.func, ast.Name)]
+    results = {name for call in calls if (name := _result(flow, call)) is not None}
+    return any(
+        not _hands_on(flow, end.value, calls)
+        and (not results.isdisjoint(names_in(end.value)) or _holds(end.value, calls))
+        for end in flow.nodes
+        if isinstance(end, ast.Return) and end.value is not None
+    )
+
+
+def _result(flow: Flow, call: ast.Call) -> str | None:
+    """The name of what a call gives: `out = function(*args)`."""
+    made = flow.parents.get(call)
+    target = made.targets[0] if isinstance(made, ast.Assign) else None
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _hands_on(flow: Flow, node: ast.expr, calls: list[ast.Call]) -> bool:
+    """Whether an expression is a call, or the name of what calls gave and nothing else."""
+    if isinstance(node, ast.Name):
+        made = [flow.parents.get(store) for store in flow.stores.get(node.id, ())]
+        return all(isinstance(one, ast.Assign) and one.value in calls for one in made)
+    return node in calls
+
+
+def _holds(node: ast.expr, calls: list[ast.Call]) -> bool:
+    return any(part in calls for part in ast.walk(node))
