@@ -9,6 +9,7 @@ from ..facts import names
 from ..facts.module import Class, Function
 from ..facts.nodes import callee, is_constant
 from ..facts.torch_table import EVALUATION_STEPS, OFF, TOKEN_CALLS
+from ..facts.values import FunctionValue
 from ..system.regex import regex
 from ..text.declared import defined_in
 from ..text.source import Source
@@ -134,7 +135,19 @@ def _handles_iteration(decorator: ast.expr) -> bool:
     """`@trainer.on(Events.ITERATION_COMPLETED)`; with `(every=100)` behind it only now and then."""
     if not (isinstance(decorator, ast.Call) and names.last(decorator.func) == "on" and decorator.args):
         return False
-    chain = names.chain(decorator.args[0])
+    return _is_each_iteration(decorator.args[0])
+
+
+def added_for_iterations(project: Project, function: Function) -> list[Function]:
+    """The functions that a function has run on each iteration: `trainer.add_event_handler(Events.ITERATION_COMPLETED, log)`."""
+    calls = [call for call in function.flow.calls_named("add_event_handler") if len(call.args) > 1]
+    handlers = [project.value(function, call.args[1]) for call in calls if _is_each_iteration(call.args[0])]
+    return [one.function for one in handlers if isinstance(one, FunctionValue) and one.function is not None]
+
+
+def _is_each_iteration(event: ast.expr) -> bool:
+    """`Events.ITERATION_COMPLETED`"""
+    chain = names.chain(event)
     return chain is not None and _ON_ITERATION.search("." + ".".join(chain)) is not None
 
 

@@ -19,7 +19,7 @@ from ..system.regex import regex
 from . import families, handed, hooks
 from .calling import CallSite
 from .conditions import in_training, property_of
-from .frameworks import runs_on_steps
+from .frameworks import added_for_iterations, runs_on_steps
 from .loops import brings_batches, is_once_in, makes_what_it_runs, only_iterates, over_runs
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of, told_place
 from .project import Project
@@ -305,6 +305,7 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
     own.steppers.extend(Stepper(place_of(function), *one) for one in ([anyhow] if anyhow in asked else asked))
     if project.is_tested(function):
         return
+    own.framework.extend(told_place(project, one) for one in added_for_iterations(project, function))
     # A method that takes a whole step is called for nothing else.
     whole = len(outside) == 2 and (
         function.cls is not None or _is_given_optimizer(project, function) or _is_only_handed_on(function)
