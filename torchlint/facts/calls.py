@@ -21,6 +21,7 @@ from .values import (
     DEVICE,
     INTEGER,
     LIKELY,
+    NUMBER,
     ON_ACCELERATOR,
     TENSOR,
     UNKNOWN,
@@ -93,9 +94,17 @@ def torch_call(name: str, node: ast.Call, args: Arguments) -> Value:
     return operation(operator(name), node, args)
 
 
+_SAMPLERS = frozenset(("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"))
+"""Classes of `torch.utils.data` that give the numbers of samples."""
+
+
 def _dataset(name: str, node: ast.Call, args: Arguments) -> Value:
-    """`TensorDataset(x, y)` and what is taken from one dataset or joined of several; anything else of `torch.utils` is unknown."""
+    """`TensorDataset(x, y)`, what is taken from one dataset or joined of several, and samplers; anything else of `torch.utils` is unknown."""
     last = name.rpartition(".")[2]
+    if last in _SAMPLERS:
+        return sequence(NUMBER)
+    if last == "BatchSampler" and args.first.kind == "list":
+        return sequence(args.first)
     if last == "random_split":
         return sequence(args.first) if args.first.kind == "dataset" else UNKNOWN
     if not last.endswith(("Dataset", "Subset")):
