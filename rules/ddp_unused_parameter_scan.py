@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import evaluation_mode, syntax
+from torchlint.facts import evaluation_mode, random_parts, syntax
 from torchlint.facts.common_names import LIGHTNING_TRAINERS, TRAINING_ARGUMENTS
 from torchlint.facts.nodes import is_constant, keyword_of, receiver_of
 from torchlint.facts.wrapped_models import wrapped
@@ -58,6 +58,8 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where some steps do leave parameters unused: layers that are dropped, experts, generators and discriminators in one module.
+    Nothing is reported where a random number decides whether a module of the program runs one of its parts, or whether a step gives
+    it an input or None (`if random.random() < p: label = None`).
     With `static_graph=True`, or `model._set_static_graph()` behind it, DDP looks once only, and nothing is reported; nor is anything in scripts that evaluate a model and train
     none, or where the function that wraps it does (`model.eval()`). DeepSpeed takes the place of DDP.
     Views of buckets can't be detached in place (`grad.detach_()`), and so are an option.
@@ -86,7 +88,9 @@ def ddp_unused_parameter_scan(site: Site) -> Iterator[Finding]:
     if _only_evaluates(site) or evaluation_mode.is_wrapped_for_it(site) or _is_for_deepspeed(site):
         return
     if "find_unused_parameters" in site.pattern and not (
-        is_constant(site.argument("static_graph"), True) or _is_made_static(site)
+        is_constant(site.argument("static_graph"), True)
+        or _is_made_static(site)
+        or random_parts.leaves_some_out(site, site.argument("module", 0) if site.name == f"{_DDP}()" else None)
     ):
         yield site.finding(
             f"`{_option_of(site)}` walks the graph for unused parameters on every step; {_instead(site)}",
