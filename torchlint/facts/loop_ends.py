@@ -82,14 +82,14 @@ def decides_step(place: Place, node: ast.expr) -> bool:
     """Whether the value is one of gradients and decides if the optimizer steps: `if isfinite(grad_norm): optimizer.step()`.
 
     What is asked of a loss is told of. The flag that `torch._amp_foreach_non_finite_check_and_unscale_` writes is read for
-    nothing else, here or in a caller.
+    nothing else, here or in a caller. A function that looks at gradients may raise, or return, what its callers decide by.
     """
     flow, statement = place.flow, place.statement
     checks = flow.calls_named("_amp_foreach_non_finite_check_and_unscale_")
     if any(same(part, check.args[1]) for check in checks if len(check.args) > 1 for part in ast.walk(node)):
         return True
     if not any(map(_is_of_gradients, ast.walk(node))):
-        return False
+        return _is_found_for_callers(place, node)
     if isinstance(statement, ast.If):
         return contains(statement.test, node) and _steps_on_one_side(flow, statement)
     if not isinstance(statement, ast.Assign) or not isinstance(name := statement.targets[0], ast.Name):
@@ -97,6 +97,36 @@ def decides_step(place: Place, node: ast.expr) -> bool:
     tests = place.once(("tests of steps", flow), lambda: _tests_of_steps(flow))
     reads = uses.readers(place.function, name.id, statement.value) if tests else ()
     return any(flow.statement(read) in tests for read in reads)
+
+
+def _is_found_for_callers(place: Place, node: ast.expr) -> bool:
+    """Whether a function that goes through gradients raises by a value, and all that call it keep the exception back and step.
+
+    `if overflow > 0: raise OverflowError` of what `try: check(parameters)` calls in front of `optimizer.step()`.
+    """
+    statement = place.statement
+    if not isinstance(statement, ast.If) or not contains(statement.test, node):
+        return False
+    if not isinstance(statement.body[-1], ast.Raise) or not any(map(_is_gradient, place.flow.nodes)):
+        return False
+    callers = list(place.callers(place.function))
+    return bool(callers) and all(_steps_unless_raised(caller.function.flow, caller.call) for caller in callers)
+
+
+def _is_gradient(node: ast.AST) -> bool:
+    """`p.grad`"""
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
+
+
+def _steps_unless_raised(flow: Flow, call: ast.Call) -> bool:
+    """Whether a `try` keeps back what a call raises, and an optimizer steps behind it."""
+    kept = any(
+        isinstance(around, ast.Try)
+        and any(contains(one, call) for one in around.body)
+        and not any(isinstance(handler.body[-1], ast.Raise) for handler in around.handlers)
+        for around in flow.ancestors(call)
+    )
+    return kept and any(step.lineno > call.lineno for step in flow.calls_named("step") if _is_step(step))
 
 
 def _is_of_gradients(node: ast.AST) -> bool:
