@@ -50,7 +50,9 @@ def _made_of(call: ast.Call) -> list[ast.expr]:
 
 
 def _multiplies(node: ast.AST) -> bool:
-    """`torch.cat([x, x.flip(3)])`, `x.repeat(4, 1, 1, 1)`; not `x.repeat(1, 3, 1, 1)`, `np.repeat(x, 3, axis=2)`."""
+    """`torch.cat([x, x.flip(3)])`, `x.repeat(4, 1, 1, 1)`, `x[None] * y[:, None]`; not `x.repeat(1, 3, 1, 1)`, `np.repeat(x, 3, axis=2)`."""
+    if isinstance(node, ast.BinOp):
+        return _is_of_all(node.left, node.right) or _is_of_all(node.right, node.left)
     if not isinstance(node, ast.Call):
         return False
     name = last(node.func)
@@ -64,10 +66,20 @@ def _multiplies(node: ast.AST) -> bool:
     return not node.args or number(node.args[0]) != 1
 
 
+def _is_of_all(row: ast.expr, column: ast.expr) -> bool:
+    """`x[None]` and `y[:, None]`, which have a row for each of `y` together."""
+    behind = indices(column.slice)[1:] if isinstance(column, ast.Subscript) else ()
+    return isinstance(row, ast.Subscript) and _unsqueezes(row) and any(map(_is_new, behind)) and not _unsqueezes(column)
+
+
+def _is_new(index: ast.expr) -> bool:
+    return is_constant(index, None) or last(index) == "newaxis"
+
+
 def _unsqueezes(node: ast.AST) -> bool:
     """`x.unsqueeze(0)`, `np.expand_dims(x, 0)`, `x[None]`, `x[np.newaxis, ...]`"""
     if isinstance(node, ast.Subscript):
-        return any(is_constant(first, None) or last(first) == "newaxis" for first in indices(node.slice)[:1])
+        return any(map(_is_new, indices(node.slice)[:1]))
     if not isinstance(node, ast.Call):
         return False
     if last(node.func) == "expand_dims":
