@@ -94,7 +94,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
         if _wraps_no_model(site) or _differentiates(site):
             return
         beside = _other_way(site)
-        if evaluation_mode.is_wrapped_for_it(site):
+        if evaluation_mode.is_wrapped_for_it(site) or _runs_without_autograd(site):
             other = "a process for each GPU"
         else:
             other = "`DistributedDataParallel`" + (", as in the other branch," if beside else "")
@@ -206,6 +206,8 @@ def _without_gpu(site: Site) -> bool:
 
 
 _TAKEN_OFF = frozenset(("module", "load_state_dict", "state_dict", "to", "cuda", "eval", "train"))
+_EVALUATED = _TAKEN_OFF - {"module", "train"}
+"""What a wrapper is asked for that is there to evaluate a model."""
 _NEVER_CALLED = frozenset(("load_state_dict", "state_dict", "parameters", "named_parameters"))
 """What a wrapper is asked for that is there for the names in a checkpoint alone: nothing calls it or hands it on."""
 
@@ -246,12 +248,24 @@ def _only_wraps(site: Site) -> bool:
 
 def _takes_one(site: Site) -> bool:
     """Whether a wrapper is called with batches of one alone, `x.unsqueeze(0)`: these are not split, so nothing is copied."""
+    calls = _calls(site, _TAKEN_OFF)
+    return bool(calls) and all(call.args and batches_of_one.is_of_one(flow, call.args[0]) for flow, call in calls)
+
+
+def _runs_without_autograd(site: Site) -> bool:
+    """Whether autograd is off wherever the wrapper is called: there are no gradients that processes would exchange."""
+    calls = _calls(site, _EVALUATED)
+    off = site.analysis.context.off_where_called
+    return bool(calls) and all(off(flow.function, call) for flow, call in calls)
+
+
+def _calls(site: Site, allowed: frozenset[str]) -> list[tuple[Flow, ast.Call]]:
+    """The calls of a wrapper; none where it is handed on, or more than what is `allowed` is asked of it."""
     users = [(flow, load, flow.parents[load]) for flow, load in _reads(site)]
     calls = [(flow, user) for flow, load, user in users if isinstance(user, ast.Call) and user.func is load]
     others = [user for flow, _, user in users if (flow, user) not in calls]
-    if not calls or not all(isinstance(user, ast.Attribute) and user.attr in _TAKEN_OFF for user in others):
-        return False
-    return all(call.args and batches_of_one.is_of_one(flow, call.args[0]) for flow, call in calls)
+    known = all(isinstance(user, ast.Attribute) and user.attr in allowed for user in others)
+    return calls if known else []
 
 
 def _loads_one(site: Site) -> bool:
