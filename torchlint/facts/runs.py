@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ..system.regex import regex
 from . import names, operations
 from .argparse_defaults import lists
-from .flow import Flow, Loop
+from .flow import Flow, Loop, contains
 from .layers import WITHOUT_WEIGHTS
 from .module import Class, Function
 from .values import Value
@@ -131,9 +131,25 @@ def of_few(function: Function, loop: Loop) -> bool:
     return bool(made) and all(isinstance(one, ast.Assign) and _is_written_out(one.value) for one in made)
 
 
-def of_one(loop: Loop) -> bool:
-    """Whether a loop goes through one thing at most: `for path in tqdm(paths[:1]):`, `for _ in range(1):`."""
-    return isinstance(loop, ast.For) and _is_one(loop.iter, lambda _: False)
+def of_one(function: Function, loop: Loop) -> bool:
+    """Whether a loop goes through one thing at most: `for path in tqdm(paths[:1]):`, `for _ in range(1):`.
+
+    So does one that reads as a number what it goes through: `for name, row in zip(names, scores): print(name, scores.item())`.
+    """
+    return isinstance(loop, ast.For) and _is_one(loop.iter, lambda node: _is_read_as_one(function.flow, loop, node))
+
+
+def _is_read_as_one(flow: Flow, loop: ast.For, node: ast.expr) -> bool:
+    """Whether each iteration asks all that a name stands for for its `item()`, which more than one element have not."""
+    if not isinstance(node, ast.Name) or any(contains(loop, store) for store in flow.stores.get(node.id, ())):
+        return False
+    return any(
+        names.chain(call.func) == [node.id, "item"]
+        and not call.args
+        and any(contains(one, call) for one in loop.body)
+        and next(flow.guards(call, loop), None) is None
+        for call in flow.calls_named("item")
+    )
 
 
 def of_one_kept(function: Function, loop: Loop) -> bool:

@@ -245,7 +245,7 @@ class WarmLoops:
         """Whether a loop calls a model on each iteration without training it."""
         return (
             not self.steps.is_step_loop(function, loop)
-            and not runs.of_one(loop)
+            and not runs.of_one(function, loop)
             and not runs.tries_again(loop)
             and not runs.repeats(function, loop)
             and not runs.captures(function.flow, loop)
