@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import collation, drawn, names
+from torchlint.facts import collation, drawn, names, prefetched
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LOADER_NAME, TRAINING_ARGUMENTS
 from torchlint.facts.loader_calls import Handed, handed_on, hands_on_options, options_given
@@ -31,6 +31,10 @@ _CONVERTS = frozenset(
 """What makes a number, a tensor or a copy of something small that is in memory, the place of a window in it, or what stands in for data."""
 _ABOUT_WORKERS = regex(rb"#(?![^\n]*workers?\s*=)[^\n]*worker")
 """A comment that is no code."""
+_WITHOUT_WORKERS = regex(
+    rb"worker[^\n]*\b(?:must|(?:has|have|needs?) to)\b|\b(?:can(?:not|'t| not)|does(?:n't| not)|do(?:n't| not)) (?:be|work|use|support)[^\n]*worker"
+)
+"""A comment that says why there are none: `# num_workers has to be 0 here`."""
 _ABOUT_MACS = regex(rb"\bmps\b|\b[Mm]ac(?:OS|book)?\b|xla")
 """Where memory can't be pinned."""
 _IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
@@ -83,7 +87,8 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     the project's own classes, unless these have a `pin_memory` method: torch hands them on as they are.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
     Nor does a loader of which nobody draws more than one batch, `next(iter(loader))`, or a few, `islice(loader, 4)`; workers have nothing to do ahead where one batch is the whole dataset.
-    A `num_workers=0` beside which a comment speaks of workers is a choice.
+    A `num_workers=0` beside which a comment speaks of workers is a choice, and so is one below a comment that says that there can't be any.
+    A dataset of the program that takes its samples from a queue which a thread of its own fills needs no workers, and one that pins them no `pin_memory=True`.
     So is, without `--preview`, a `pin_memory=False` that is written out over a dataset of which nothing is known: its samples may be on the device.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
     needs an `if __name__ == "__main__"` guard.
@@ -179,8 +184,19 @@ def _is_by_default(site: Site, name: str, position: int, default: object) -> boo
 
 
 def _is_explained(site: Site) -> bool:
-    """Whether a comment beside the call speaks of workers: who writes `num_workers=0` and says why has a reason."""
-    return site.module.says(site.call, _ABOUT_WORKERS)
+    """Whether a comment beside the call speaks of workers, or one above it of why there are none: who writes `num_workers=0` and says why has a reason."""
+    return site.module.says(site.call, _ABOUT_WORKERS) or any(map(_WITHOUT_WORKERS.search, _comments_above(site)))
+
+
+def _comments_above(site: Site) -> Iterator[bytes]:
+    """The lines of a comment that stands right above the statement."""
+    source = site.module.text_of(site.statement)
+    for line in range(site.statement.lineno - 1, 0, -1):
+        start, end = source.span(line, line)
+        text = source.data[start:end].lstrip()
+        if not text.startswith(b"#"):
+            return
+        yield text
 
 
 def _may_have_reason(site: Site) -> bool:
@@ -274,7 +290,9 @@ def _is_held(site: Site, dataset: Value) -> bool:
     if dataset.class_name.startswith("torchmeta.toy."):
         return True  # which counts its samples
     klass = dataset.class_
-    return klass is not None and (_has_one(site, klass) or _only_indexes(site, klass))
+    return klass is not None and (
+        _has_one(site, klass) or _only_indexes(site, klass) or prefetched.reads_ahead(site, klass)
+    )
 
 
 def _has_one(site: Site, dataset: Class) -> bool:
@@ -297,8 +315,11 @@ def _only_indexes(site: Site, dataset: Class) -> bool:
 
 def _is_never_pinned(site: Site) -> bool:
     """Whether the loader's collate function gives what nobody pins."""
+    dataset = _dataset(site)
+    if dataset.class_ is not None and prefetched.pins(dataset.class_, dataset.made_by):
+        return True
     given = site.argument("collate_fn", 6 if site.name.startswith("torch.") else -1)
-    return given is not None and collation.is_never_pinned(site, given, _dataset(site))
+    return given is not None and collation.is_never_pinned(site, given, dataset)
 
 
 def _of_indices(site: Site) -> bool:
