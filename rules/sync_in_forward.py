@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, host_needs
+from torchlint.facts import frequency, guards, host_needs, logging_calls, runs
 from torchlint.facts import host_reads as reads
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
@@ -52,7 +52,7 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
 
     Where the module runs on the CPU only, or where a library needs lengths on the host (`pack_padded_sequence`; not
     reported). Reads behind an `isinstance` test, behind a flag for debugging or on the way to an exception are not
-    reported.
+    reported, nor is what an evaluation alone prints (`if not self.training: print(score.item())`).
 
     ## Bad
 
@@ -86,10 +86,18 @@ def sync_in_forward(site: Site) -> Iterator[Finding]:
         return
     if site.rare or frequency.behind_type_test(site) or not frequency.in_forward(site):
         return
-    if site.warm is not None or site.warm_caller is not None or _told_by_ranks(site, found):
+    if site.warm is not None or site.warm_caller is not None or _told_by_ranks(site, found) or _is_printed(site, found):
         return
     message = f"`{site.short(found)}` makes the host wait for the device {frequency.of_calls(site)}"
     yield site.finding(message, at=found)
+
+
+def _is_printed(site: Site, found: ast.expr) -> bool:
+    """Whether an evaluation alone prints what is read, once: `if not self.training: print(score.item())`."""
+    if not any(guards.evaluates(guard.test, guard.true) for guard in site.flow.guards(site.target)):
+        return False
+    once = all(runs.of_one(site.function, loop) for loop in site.flow.loops(found))
+    return once and logging_calls.is_logged(site, found)
 
 
 def _told_by_ranks(site: Site, found: ast.expr) -> bool:
