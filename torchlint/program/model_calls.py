@@ -158,15 +158,15 @@ def _computes(project: Project, method: Function) -> bool:
 
 
 def hands_on_model(project: Project, function: Function, call: ast.Call) -> bool:
-    """`next_token(model, tokens)`: a function of the project that is given a model, and calls it once."""
+    """`next_token(model, tokens)`: a function of the project that is given a model, and calls it, or its `forward`, once."""
     given = [one for one in given_to(call) if not isinstance(one, ast.Constant)]
     # The values of what is given take longest to tell: most calls are of nothing that calls one of its names.
     targets = project.targets(function, call) if given else []
     called = [
-        (target, c.func)
+        (target, name)
         for target in targets
         for c in target.flow.calls
-        if isinstance(c.func, ast.Name) and not target.flow.loops(c) and project.may_be_own(target, c)
+        if (name := _called_by_name(c)) is not None and not target.flow.loops(c) and project.may_be_own(target, c)
     ]
     if not called or not any(project.value(function, argument).kind == "module" for argument in given):
         return False
@@ -175,6 +175,12 @@ def hands_on_model(project: Project, function: Function, call: ast.Call) -> bool
         for target in targets
         for name in run_by(project, target)
     )
+
+
+def _called_by_name(call: ast.Call) -> ast.Name | None:
+    """`net` of `net(x)` and `net.forward(x)`."""
+    called = receiver_of(call) if names.last(call.func) == "forward" else call.func
+    return called if isinstance(called, ast.Name) else None
 
 
 def is_run_without_gradients(project: Project, function: Function, call: ast.Call) -> bool:
