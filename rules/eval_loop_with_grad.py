@@ -241,33 +241,37 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
     if (trains and is_frozen(site, model[-1])) or freezes_itself(value):
         return
     told: set[ast.AST | None] = set()
+    known_as = evaluation_mode.names_of(site.function, model)
     # Of what one loop runs the model itself is told first.
     for other in sorted(site.flow.calls, key=lambda call: not evaluation_mode.is_itself(call, model)):
         around = next(reversed([None, *site.flow.loops(other)]))
-        if other.lineno <= call.lineno or around in told or not evaluation_mode.runs(site, other, model):
+        if other.lineno <= call.lineno or around in told:
             continue
-        if _is_unused_beside(site, other, model, trains=trains):
+        name = next((one for one in known_as if evaluation_mode.runs(site, other, one)), None)
+        if name is None:
+            continue
+        if _is_unused_beside(site, other, name, trains=trains):
             yield _wasted(site.at(site.function, other))
             told.add(around)
             continue
-        loops = _is_evaluation(site, other, model)
+        loops = _is_evaluation(site, other, name)
         alone = _repeated(site, other) and (not trains or _only_evaluates(site, other))
         if site.analysis.steps.hot(site.function, other):
             continue
-        if _off(site, other) or evaluation_mode.switched_between(site, model, call, other):
+        if _off(site, other) or any(evaluation_mode.switched_between(site, one, call, other) for one in known_as):
             continue
-        if evaluation_mode.is_itself(other, model) and graph_liveness.becomes_array(site, other):
+        if evaluation_mode.is_itself(other, name) and graph_liveness.becomes_array(site, other):
             continue
         if not trains and training.starts_backward(site, site.function, [other]):
             continue  # what it gives goes to a function that asks for gradients
-        inner = [] if alone else [*_run_by_test(site, other, model)]
+        inner = [] if alone else [*_run_by_test(site, other, name)]
         if inner:
             yield from (_wasted(site.at(*one)) for one in inner)
         elif loops or alone:
             yield _recorded(site, site.function, other)
-        elif not trains and evaluation_mode.is_itself(other, model) and _is_dropped(site, other):
+        elif not trains and evaluation_mode.is_itself(other, name) and _is_dropped(site, other):
             yield _once(site, other)
-        elif not trains and _is_of_model_itself(site, other, model) and _ends_in_script(site, other):
+        elif not trains and _is_of_model_itself(site, other, name) and _ends_in_script(site, other):
             yield _once(site, other)
             continue
         else:

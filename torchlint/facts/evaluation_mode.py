@@ -42,6 +42,21 @@ def switched(place: Place, call: ast.Call) -> Model | None:
     return chain(kept[0]) if len(kept) == 1 else None
 
 
+def names_of(function: Function, model: Model) -> list[Model]:
+    """What a function calls a model: by its name, and by others that are given it once: `best = model`."""
+    name, flow = model[0], function.flow
+    if len(model) > 1 or name in flow.globals or len(flow.stores.get(name, ())) + (name in flow.parameters) != 1:
+        return [model]
+    given = (flow.parents[load] for load in flow.loads.get(name, ()))
+    others = [
+        one.targets[0].id
+        for one in given
+        if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name)
+    ]
+    kept = (one for one in others if one not in flow.globals and len(flow.stores.get(one, ())) == 1)
+    return [model, *([one] for one in kept)]
+
+
 def switched_between(place: Place, model: Model, first: ast.Call, last: ast.Call) -> bool:
     """Whether the model is switched again before it runs: to training, or once more to evaluation, which tells of it then."""
     return any(
