@@ -131,11 +131,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if site.hot is None and site.rare:
         return
     value = site.value(data)
-    each = value.element
     if value.kind == "tensor":
         return
-    of_device = each is not None and each.kind == "tensor" and not (each.on_cpu or each.from_loader)
-    if of_device and not only_grows(site, data):
+    if _is_of_device(site, data, value) and not only_grows(site, data):
         return
     level: Severity = "warning" if constant else "info"
     message = _message(site, data, value, stored, constant=constant)
@@ -158,6 +156,15 @@ def _given(site: Site, data: ast.expr) -> ast.expr:
     if made is None or site.resolve(made.func) not in _ARRAYS or not _is_written_out(site, made.args[0]):
         return data
     return made.args[0]
+
+
+def _is_of_device(site: Site, data: ast.expr, value: Value) -> bool:
+    """Whether a list holds tensors of the device, which are read back first: `losses`, `[losses]`."""
+    each = value.element
+    if each is not None and each.kind == "tensor" and not (each.on_cpu or each.from_loader):
+        return True
+    given = data.elts[0] if isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1 else None
+    return isinstance(given, ast.Name) and _is_of_device(site, given, site.value(given))
 
 
 def _is_sent(site: Site) -> bool:

@@ -61,7 +61,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
     and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`; `x[scores.argmax()[None]]` stays on the device),
-    in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`), as factors that are numbers
+    in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`, `torch.Tensor([losses])`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
@@ -150,12 +150,14 @@ def _needed(site: Site) -> Iterator[ast.expr]:
 
 
 def _converted(data: ast.expr) -> Iterator[ast.expr]:
-    """The elements of a list that the old constructors make numbers of, one by one: `torch.LongTensor([t, u])`, `torch.Tensor([f(x) for x in rows])`."""
+    """The elements of a list that the old constructors make numbers of, one by one: `torch.LongTensor([t, u])`, `torch.Tensor([f(x) for x in rows])`; a list by its name."""
     if isinstance(data, ast.ListComp):
         yield data.elt
     elif isinstance(data, ast.List):
         for element in data.elts:
             yield from _converted(element) if isinstance(element, ast.List) else (element,)
+    else:
+        yield data
 
 
 def _beside_number(site: Site) -> Iterator[ast.expr]:
@@ -256,8 +258,10 @@ def _compared(site: Site) -> Iterator[ast.expr]:
 
 
 def _is_read(site: Site, node: ast.expr) -> bool:
-    if _is_compared_list(site, node):
+    if _is_list_of_tensors(site, node):
         return True
+    if "$data" in site.pattern and node is site.part("data"):
+        return False  # a tensor is taken as it is, and a number says how long to be
     if _tensor(site, node):
         return reads.device_tensor(site, node) is not None
     return site.settings.preview and _is_likely_fill(site, node)
@@ -271,16 +275,17 @@ def _is_likely_fill(site: Site, node: ast.expr) -> bool:
     return value.kind == "tensor" and value.device == "accelerator" and value.other_kinds <= {"unknown"}
 
 
-def _is_compared_list(site: Site, node: ast.expr) -> bool:
-    """Whether `max` and the like compare the device tensors of a list: `max(norms)`, `max(p.grad.norm() for p in parameters)`.
+def _is_list_of_tensors(site: Site, node: ast.expr) -> bool:
+    """Whether a list holds device tensors that `max` and the like compare, `max(norms)`, or an old constructor makes numbers of, `torch.Tensor([losses])`.
 
     That they have no dimensions goes without saying, since others raise here.
     """
-    if site.name.removesuffix("()") not in _COMPARING or site.call.args != [node] or site.argument("key") is not None:
+    converts = "$data" in site.pattern
+    if not converts and (site.name.removesuffix("()") not in _COMPARING or site.call.args != [node]):
         return False
     held = site.value(node)
     element = held.element if held.kind == "list" and held.proven and not held.other_kinds else None
-    if element is None or element.kind != "tensor" or element.other_kinds:
+    if element is None or element.kind != "tensor" or element.other_kinds or site.argument("key") is not None:
         return False
     return element.proven and not (element.on_cpu or element.from_loader)
 
