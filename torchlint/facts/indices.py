@@ -6,6 +6,7 @@ import ast
 
 from . import frequency, syntax
 from . import host_reads as reads
+from .nodes import root_of
 from .place import Place
 from .sending import move_of
 from .values import LIKELY
@@ -83,7 +84,7 @@ def is_of_device(place: Place, use: ast.Subscript) -> bool:
     """Whether what is indexed is on the device: known to be there, or what a forward has, and does not send there afterwards."""
     value = place.value(use.value)
     if not value and isinstance(use.value, ast.Name):
-        return _is_given_to_layer(place, use.value)
+        return _is_given_to_layer(place, use.value) or _is_multiplied(place, use, use.value)
     if value.kind != "tensor" or value.from_loader:
         return False
     if value.device == "accelerator":
@@ -111,6 +112,19 @@ def _is_given_to_layer(place: Place, name: ast.Name) -> bool:
         and place.value(call.func).kind == "module"
         for call in calls
     )
+
+
+def _is_multiplied(place: Place, use: ast.Subscript, name: ast.Name) -> bool:
+    """Whether the rows of what a method of a module is given are multiplied by what that holds, which lies where it does: `x[rows] @ self.projection`."""
+    klass, product = place.function.cls, place.flow.parents.get(use)
+    if klass is None or not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.MatMult):
+        return False
+    weight = product.right if product.left is use else product.left
+    held = root_of(weight, ast.Attribute)
+    given = name.id in place.function.positions and place.function.bindings.reach.get(name) is None
+    if not given or held is None or held is weight or held.id != place.function.own_name:
+        return False
+    return place.project.is_module(klass) and (place.hot is not None or frequency.in_forward(place))
 
 
 def _reads_of(place: Place, use: ast.Subscript) -> list[ast.Name]:
