@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import frequency, names, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.masks import is_mask
-from torchlint.facts.nodes import indices, names_in
+from torchlint.facts.nodes import indices, is_constant, names_in
 from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
 from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, plain, rule
@@ -177,10 +177,33 @@ def _is_put(site: Site, node: ast.Subscript) -> bool:
     if not isinstance(statement, ast.Assign) or statement.targets != [node]:
         return False
     value = site.value(statement.value)
-    if not value.is_tensor or value.scalar or value.other_kinds:
+    several = value.is_tensor and not value.scalar
+    if not several and not (value.kind == "unknown" and not value.on_cpu and _has_rows(site, statement.value)):
+        return False
+    if value.other_kinds:
         return False
     reads_too = (one for one in ast.walk(statement.value) if isinstance(one, ast.Subscript))
     return not any(syntax.same(one.slice, node.slice) for one in reads_too)
+
+
+def _has_rows(site: Site, node: ast.expr) -> bool:
+    """Whether a name is of several values, since the function takes some of them: `rows[last]`, `rows.shape[1:]`; a mask writes a number as well."""
+    if not isinstance(node, ast.Name):
+        return False
+    reach = site.function.bindings.reach
+    return any(
+        reach.get(load) is reach.get(node) and _is_taken(site, load) and not syntax.exclusive(site.flow, load, node)
+        for load in site.flow.loads.get(node.id, ())
+    )
+
+
+def _is_taken(site: Site, load: ast.Name) -> bool:
+    """Whether an element or a dimension of something is taken; `one[None]` takes none."""
+    taken: ast.expr = load
+    use = site.flow.parents[taken]
+    if isinstance(use, ast.Attribute) and use.attr == "shape":
+        taken, use = use, site.flow.parents[use]
+    return isinstance(use, ast.Subscript) and use.value is taken and not is_constant(use.slice, None)
 
 
 def _finding(site: Site, what: str) -> Finding:
