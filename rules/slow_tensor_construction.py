@@ -145,9 +145,9 @@ def _rewrapped(site: Site, given: ast.expr) -> ast.expr | None:
 
 
 def _items(site: Site, given: ast.expr) -> list[ast.expr]:
-    """What a list is made of: written out, by a comprehension, or appended to a name; none where there is more to it."""
+    """What a list is made of, and the lists in it: written out, by a comprehension, or appended to a name; none where there is more to it."""
     if isinstance(given, ast.List | ast.Tuple):
-        return given.elts
+        return [item for one in given.elts for item in _items(site, one) or [one]]
     if isinstance(given, ast.ListComp):
         return [given.elt]
     if not isinstance(given, ast.Name) or given.id in site.flow.globals:
