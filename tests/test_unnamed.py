@@ -62,6 +62,7 @@ def test_nothing_is_read(line: str, before: str) -> None:
         "y = x[:, data.mask, :]",
         "y = x[a[i].bool()]",
         "y = x[out.mask.to(x.device)]",
+        "y = x[spans.is_left]",
         "y = x[: n[0]]",
         "y = x[i, : lengths[i]]",
         "y = x[n[0] : n[1]]",

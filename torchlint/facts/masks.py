@@ -11,6 +11,8 @@ from .place import Place
 from .values import Value
 
 _MASK = regex(r"(?:^|_)masks?(?:_[a-z]|_?\d)?$")
+_SAYS = regex(r"^(?:is|has)_[a-z]")
+"""What a tensor is called that says yes or no of each element: `is_left`."""
 _STEPS = 8
 """How many names and operators are looked through."""
 _ORDERS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -68,6 +70,8 @@ def _makes_mask(place: Place, node: ast.expr, steps: int) -> bool:
         return False
     if _is_called_mask(node) and not (value.kind == "tensor" and value.integer):
         return True
+    if _says_of_each(place, node, value):
+        return True
     key = _key(node)
     return key is not None and key in place.once(("inverted", place.function), lambda: _inverted(place.function))
 
@@ -78,6 +82,14 @@ def _is_called_mask(node: ast.expr) -> bool:
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         return _MASK.search(key) is not None if isinstance(key, str) else _is_called_mask(node.value)
     return _MASK.search((key_of(node) or "").rpartition(".")[2].lower()) is not None
+
+
+def _says_of_each(place: Place, node: ast.expr, value: Value) -> bool:
+    """`vals[spans.is_left]`, of a tensor that says something of each element; rows of a table that is learnt are looked up by numbers."""
+    if value.kind != "tensor" or value.integer or not _SAYS.match((key_of(node) or "").rpartition(".")[2]):
+        return False
+    around = place.flow.parents.get(node)
+    return not (isinstance(around, ast.Subscript) and around.slice is node and place.value(around.value).parameter)
 
 
 def _binds_mask(place: Place, binding: Binding, steps: int) -> bool:

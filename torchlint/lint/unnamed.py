@@ -80,7 +80,7 @@ _ASSIGNED = regex(rb" = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 _TARGET = regex(rb"[ \t]*(?:[\w.]+, )*[\w.]+")
 _BOUND_NAMES = regex(rb"(\w+)(?:, |$)")
 """The names, or attributes, of one or several targets."""
-_CALLED_MASK = regex(rb"mask|valid|keep|kept|inlier|flag")
+_CALLED_MASK = regex(rb"mask|valid|keep|kept|inlier|flag|(?:^|\.)(?:is|has)_")
 _CALLED_SCALAR = regex(rb"loss|entropy|perplexity")
 _BOOLEAN = regex(
     rb"[=!]=|[<>]=?|~|&|\||\.bool\(|\.byte\(|torch\.bool|uint8|logical_|is(?:in|nan|inf|finite)\(|\.(?:eq|ne|gt|lt|ge|le)\("
