@@ -57,6 +57,8 @@ _BATCHES: Mapping[str, frozenset[str]] = {
     "Head": _TESTS | {"predict_by_feat"},
     **dict.fromkeys(TOKEN_CALLS, frozenset(("__call__",))),
 }
+_PLAIN = frozenset(("object", "abc.ABC", "typing.Generic", "typing.Protocol"))
+"""Bases that call none of a class's methods."""
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
 _OF_OPTIMIZERS = frozenset(("step", "zero_grad"))
@@ -96,7 +98,18 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     groups = [base for base, methods in _BATCHES.items() if function.name in methods]
     if not groups:
         return False
-    return project.is_module(klass) if "" in groups else _has_base(project, klass, groups)
+    if "" not in groups:
+        return _has_base(project, klass, groups)
+    return project.is_module(klass) or _is_of_trainer(project, function, klass)
+
+
+def _is_of_trainer(project: Project, function: Function, klass: Class) -> bool:
+    """Whether a trainer of a library, which calls a method for training steps as well, calls one for each batch: `class Solver(thsolver.Solver)`."""
+    if len(function.parameters) <= function.is_method:
+        return False
+    line = list(project.ancestry(klass))
+    trains = any(not _STEPS[""].isdisjoint(one.methods) for one in line)
+    return trains and not all(project.has_plain_bases(one, _PLAIN) for one in line)
 
 
 def _is_of_engine(function: Function) -> bool:
