@@ -50,9 +50,14 @@ def _moved_as_given(place: Place, call: ast.Call, at: int) -> Place | None:
     """Where the function of the project that is called moves what it is given at a place, before it does anything with it."""
     if any(isinstance(given, ast.Starred) for given in call.args):
         return None
-    found = place.may_run(call)
+    found = [one for one in place.may_run(call) if not _leaves_all(one)]
     moved = [_moved_parameter(place, function, at + function.is_method) for function in found]
     return moved[0] if moved and None not in moved else None
+
+
+def _leaves_all(function: Function) -> bool:
+    """Whether a method does nothing, and others stand in its place: `def scaled(self, x): pass`."""
+    return function.is_method and (function.is_abstract or all(isinstance(one, ast.Pass) for one in function.telling))
 
 
 def _moved_parameter(place: Place, function: Function, at: int) -> Place | None:
@@ -88,8 +93,11 @@ def _is_other(function: Function, load: ast.Name) -> bool:
 
 
 def _moving(place: Place, function: Function, read: ast.expr) -> Place | None:
-    """The call that moves what is read, `x.cuda()`."""
-    call = _method_of(place.at(function, read), read)
+    """The call that moves what is read, `x.cuda()`, `x.transpose(0, 1).cuda()`."""
+    there = place.at(function, read)
+    call = _method_of(there, read)
+    while call is not None and is_between(there, call):
+        call = _method_of(there, call)
     if call is None or not isinstance(call.func, ast.Attribute) or call.func.attr not in _MOVES:
         return None
     move = place.at(function, call)
