@@ -12,7 +12,7 @@ from . import closed, empties, frequency, names, syntax
 from . import torch_table as table
 from .argparse_defaults import argparse_defaults
 from .bindings import Assigned, Iterated, Stored
-from .host_constants import always_kept_array
+from .host_constants import always_kept_array, is_written
 from .host_reads import device_tensor
 from .host_results import gives_on_host
 from .indices import gets_number, is_number_put, is_of_device, tells_shape, written
@@ -391,11 +391,13 @@ def _is_given_numbers(place: Place, made: ast.Call, found: list[Function]) -> bo
 
 
 def _is_single(place: Place, node: ast.expr) -> bool:
-    """Whether an expression is a number, or a size or shape; a list of numbers that is not written out may be data."""
+    """Whether an expression is a number, a size or shape, or several numbers each of which is known; other lists of numbers may be data."""
     if isinstance(node, ast.Tuple | ast.List):
         return all(_is_single(place, one) for one in node.elts)
     value = place.value(node)
     several = value.items is not None or value.element is not None
+    if value.items is not None and not (isinstance(node, ast.Name) and is_written(place.function, node.id)):
+        several = False
     return _is_number(place, node) and (value.kind == "size" or not several)
 
 
