@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from ..facts import aliases, names, runs
-from ..facts.flow import Loop
+from ..facts.flow import Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import names_in, root_of
 from ..facts.syntax import required
@@ -23,6 +23,27 @@ def brings_batches(project: Project, function: Function, iterable: ast.expr) -> 
     if klass is not None and klass.name.endswith("Loader"):
         return project.method(klass, "__iter__") is not None
     return value.kind == "loader"
+
+
+def brings_samples(project: Project, function: Function, loop: ast.For) -> bool:
+    """`for i in range(len(dataset)): sample = dataset[i]`, of a dataset, or an object of a class that has samples by their numbers."""
+    match aliases.gone_through(loop.iter):
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=samples)])]):
+            pass
+        case _:
+            return False
+    taken = [
+        load
+        for load in function.flow.loads.get(samples, ())
+        if contains(loop, load)
+        and isinstance(part := function.flow.parents[load], ast.Subscript)
+        and isinstance(part.slice, ast.Name)
+        and part.slice.id in names_in(loop.target)
+    ]
+    value = project.value(function, taken[0]) if taken else None
+    if value is None or value.kind != "instance":
+        return value is not None and value.kind == "dataset"
+    return value.class_ is not None and project.method(value.class_, "__getitem__") is not None
 
 
 def over_runs(project: Project, function: Function, loop: Loop) -> bool:

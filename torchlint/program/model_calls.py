@@ -196,6 +196,14 @@ def is_run_without_gradients(project: Project, function: Function, call: ast.Cal
     return not any(one.has_loops for one in project.targets(function, call))
 
 
+def is_given_module(project: Project, function: Function, call: ast.Call) -> bool:
+    """`render(field, rays)`, with gradients off: what is given a module, and tensors to run it with, as far as anybody knows."""
+    given = given_to(call)
+    if len(given) < 2 or not _keeps_no_gradients(function, call) or _MAKES.match(names.last(call.func)):
+        return False
+    return any(value.kind == "module" and value.proven for value in (project.value(function, one) for one in given))
+
+
 def run_by(project: Project, function: Function) -> frozenset[str]:
     """The parameters, named for models, that a function calls once, or hands on to one that does: `return _loss(model, images)`."""
     return project.ask(("run by", function), lambda: frozenset(_run_by(project, function)), frozenset[str]())

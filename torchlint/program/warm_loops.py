@@ -21,12 +21,13 @@ from . import families, handed
 from .batches import sends, sent_batch, takes, with_parts
 from .conditions import guarded
 from .frameworks import runs_on_batches
-from .loops import brings_batches, counts_up, makes_what_it_runs, over_all_modules
+from .loops import brings_batches, brings_samples, counts_up, makes_what_it_runs, over_all_modules
 from .model_calls import (
     hands_on_model,
     infers,
     is_computed,
     is_given_model,
+    is_given_module,
     is_method_of_module,
     is_named_like_model,
     is_part_of_model,
@@ -371,6 +372,8 @@ class WarmLoops:
         # What a `while` loop runs decides when it ends, and has to be read for that.
         if isinstance(loop, ast.For) and is_run_without_gradients(self.project, function, call):
             return True
+        if isinstance(loop, ast.For) and brings_samples(self.project, function, loop):
+            return is_given_module(self.project, function, call)
         # `model.validate()`, of an object that was given the batch before.
         is_bare = isinstance(call.func, ast.Attribute) and not (call.args or call.keywords)
         return is_bare and self._is_over_batches(function, loop) and runs_module_once(self.project, function, call)
