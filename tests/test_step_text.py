@@ -74,6 +74,9 @@ def test_no_call_is_a_step_that_the_text_says_is_none(call: str) -> None:
         "class Scheduler(Base):\n    def step(self): ...",
         "class Scheduler(Base):\n    def step(self): ...\nclass Base: ...",
         "def compute_loss(): ...",
+        "# loss_scaler(loss, optimizer)",
+        "print(loss, model, optimizer)",
+        "print(loss, optimizer.lr)",
     ],
 )
 def test_files_that_take_no_step_are_not_parsed_for_it(code: str) -> None:
@@ -97,6 +100,8 @@ def test_files_that_take_no_step_are_not_parsed_for_it(code: str) -> None:
         "get().step()",
         "scheduler.step(optimizer)",
         "optimizer_scheduled.step()",
+        "loss_scaler(loss, optimizer, clip_grad=1)",
+        "descend(\n    self.optims[0],\n    out.loss,\n)",
         "class A:\n    def training_step(self): ...",
         "class A(Optimizer):\n    def step(self): ...",
         "class A(torch.optim.Optimizer):\n    def step(self): ...",

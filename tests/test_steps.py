@@ -105,6 +105,7 @@ def check_one(code: str) -> None:
         "for loss in losses:\n    loss.backward()",
         "for group in groups:\n    group.inner.optimizer.step()",
         "for pair in pairs:\n    pair[0].optimizer.step()",
+        "for loss in losses:\n    lib.scaler(loss, optimizer)",
         "[optimizer.step() for optimizer in optimizers]",
         # A loop over a few written values is one over runs, not over steps.
         "def fit():\n    loss.backward()\n    optimizer.step()\nfor rate in (0.1, 0.01):\n    fit()",
@@ -2197,6 +2198,53 @@ def test_another_object_of_that_name_steps_nothing() -> None:
             "        scale(value, None)\n"
             "        loss_scaler(value, None)\n",
         }
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "loss_scaler(loss, optimizer, clip_grad=1.0)",
+        "gradient_descent(self.critic_optim, critic_loss)",
+        "lib.ops.backward_step(loss, optim)",
+        "kept = [gradient_descent(optimizer, loss)]",
+    ],
+)
+def test_a_library_steps_with_the_loss_and_the_optimizer_it_is_given(call: str) -> None:
+    check_one(
+        "import lib\nfrom lib import gradient_descent\n"
+        "class Agent:\n"
+        "    def fit(self, x, optimizer, optim, loss_scaler):\n"
+        "        loss = critic_loss = torch.mean(x)  # hot\n"
+        f"        {call}  # hot\n"
+        "def fit(loader, loss_scaler, optimizer, optim):\n"
+        "    for x in loader:\n"
+        "        loss = critic_loss = torch.mean(x)  # hot\n"
+        f"        {call}  # hot\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "log_step(loss, optimizer)",
+        "save_checkpoint(optimizer, loss)",
+        "print(loss, optimizer)",
+        "make_step(model, loss)",
+        "TrainStep(criterion_loss, optimizer)",  # of a loss that is none yet
+        "train_step(criterion_loss, optimizer)",
+        "own_step(loss, optimizer)",
+        "with lib.scaler(loss, optimizer) as scaled:\n        print(scaled)",
+    ],
+)
+def test_what_else_is_given_a_loss_and_an_optimizer_takes_no_step(call: str) -> None:
+    check_one(
+        "import lib\nfrom lib import log_step, save_checkpoint, make_step, TrainStep, train_step\n"
+        "def own_step(loss, optimizer):\n    return loss\n"
+        "def fit(x, y, optimizer, criterion_loss):\n"
+        "    for x in y:\n"
+        "        loss = torch.mean(x)\n"
+        f"{indented(call, 2)}"
     )
 
 

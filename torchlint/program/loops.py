@@ -60,12 +60,12 @@ def only_iterates(loop: Loop, call: ast.Call) -> bool:
     """`for optimizer in optimizers: optimizer.step()`: a loop over optimizers or losses, not over steps."""
     if not isinstance(loop, ast.For) or len(loop.body) > 2:
         return False
-    func = call.func
-    assert isinstance(func, ast.Attribute)
-    root, targets = root_of(func.value), names_in(loop.target)
+    func, targets = call.func, names_in(loop.target)
+    root = root_of(func.value) if isinstance(func, ast.Attribute) else None
     if root is not None and root.id in targets:
         return True
-    return any(isinstance(a, ast.Name) and a.id in targets for a in call.args) and func.attr == "step"
+    given = any(isinstance(one, ast.Name) and one.id in targets for one in call.args)
+    return given and not names.last(func).endswith("backward")
 
 
 def counts_up(project: Project, function: Function, loop: Loop) -> bool:

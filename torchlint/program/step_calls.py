@@ -12,11 +12,16 @@ from ..facts.module import Class, Function
 from ..facts.training import TRAINS
 from ..query.question import question
 from ..system.regex import regex
+from . import families
 from .project import Project
-from .step_text import STEPPING
+from .step_text import STEPPING, hands_step_on
 
 Step = Literal["backward", "step"]
 _LOSS = regex(r"loss|cost|objective|err", re.IGNORECASE)
+_WHOLE = regex(
+    r"^(?!(?:log|print|save|show|write|report|record)_)(?:\w+_)?(?:step|descen[dt]|backward|backprop|scaler|optimi[sz]e|minimi[sz]e)(?:_|$)"
+)
+"""What is called that runs a loss backward and steps an optimizer."""
 BACKWARDS = frozenset(("backward", "manual_backward"))
 
 
@@ -24,9 +29,12 @@ def parts_of_step(project: Project, function: Function, call: ast.Call) -> tuple
     """What a call does of a training step: nothing, a backward pass, a step of an optimizer, or both.
 
     `loss.backward()`, `accelerator.backward(loss)`; `optimizer.step()`, `scaler.step(optimizer)`; a project's own
-    `self.optimizer.step(loss)` does both, since no optimizer of torch takes a loss.
+    `self.optimizer.step(loss)` does both, since no optimizer of torch takes a loss, and so does what a library calls a step
+    and is given both: `loss_scaler(loss, optimizer)`.
     """
     func = call.func
+    if len(call.args) > 1 and _hands_step_on(project, function, call):
+        return ("backward", "step")
     if not isinstance(func, ast.Attribute):
         return ()
     if func.attr in BACKWARDS:
@@ -38,6 +46,20 @@ def parts_of_step(project: Project, function: Function, call: ast.Call) -> tuple
         if _LOSS.search(given):
             return ("backward", "step")
     return ("step",) if _is_optimizer_step(project, function, call, func) else ()
+
+
+def _hands_step_on(project: Project, function: Function, call: ast.Call) -> bool:
+    """`loss_scaler(loss, optimizer)`, `gradient_descent(optimizer, loss)`: a library's, by its name, of a loss that is calculated."""
+    if not _WHOLE.search(names.last(call.func)) or isinstance(function.flow.parents.get(call), ast.withitem):
+        return False
+    one, other = (names.last(given) for given in call.args[:2])
+    if common_names.OPTIMIZER_NAME.search(one):
+        loss = call.args[1] if _LOSS.search(other) else None
+    else:
+        loss = call.args[0] if _LOSS.search(one) and common_names.OPTIMIZER_NAME.search(other) else None
+    if loss is None or project.value(function, loss).kind != "tensor":
+        return False
+    return not families.may_run(project, function, call)
 
 
 def _is_backward(project: Project, function: Function, call: ast.Call, func: ast.Attribute) -> bool:
@@ -105,7 +127,7 @@ def updates(project: Project, klass: Class) -> frozenset[Function]:
     They are called for nothing else, once for each batch.
     """
     source = klass.module.source
-    if not source.holds(STEPPING) or project.in_test(klass.module.path, klass.name):
+    if not (source.holds(STEPPING) or hands_step_on(source)) or project.in_test(klass.module.path, klass.name):
         return frozenset()
     whole = {name for name, method in klass.methods.items() if is_whole(project, method)}
     return frozenset(

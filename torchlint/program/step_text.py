@@ -19,6 +19,11 @@ _STEP = rb"\.step\((?!(?!\s{0,200}\*\*|[^,)]{0,200}lambda)(?:[^()\[\]{}'\"#=,]|%
 _TAKEN = rb"backward\(|%s|create_graph=True|\.ITERATION_" % _STEP
 TRIGGER = regex(rb"%s|def (?:%s)\b" % (_TAKEN, "|".join(sorted(STEP_NAMES)).encode()))
 STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_"))
+_HANDED = tuple(
+    regex(rb"%s[\w.\[\]]{0,40}\s{0,200},\s{0,200}[\w.\[\]]{0,80}%s\w{0,40}\s{0,200}[,)]" % pair)
+    for pair in ((b"oss", b"ptim"), (b"ptim", b"oss"))
+)
+"""`loss, optimizer)`, in either order: what a library takes a whole step with; each begins with what is quick to look for."""
 _CALLED = regex(_TAKEN)
 _OTHERS = ("prof", "profiler", "p", "pbar", "self")
 """What has a `step` that is no optimizer's."""
@@ -31,13 +36,24 @@ _BETWEEN = b" \t\r\n\f\\"
 @fact_of_files("may step")
 def may_step(source: Source) -> bool:
     """Whether a text may run a backward pass or an optimizer."""
-    return source.holds(STEPPING) and next(_taken(source.data, _CALLED), None) is not None
+    return hands_step_on(source) or (source.holds(STEPPING) and next(_taken(source.data, _CALLED), None) is not None)
+
+
+def hands_step_on(source: Source) -> bool:
+    """Whether a text may give a loss and an optimizer to something."""
+    return b"ptim" in source.data and any(next(in_code(source.data, one), None) is not None for one in _HANDED)
 
 
 def lines_of_steps(source: Source) -> list[int]:
     """The lines of a text that may be part of a step, or define a method that runs on each."""
-    found = source.in_parts("steps", lambda data: list(_taken(data, TRIGGER)))
+    found = source.in_parts("steps", lambda data: sorted((*_taken(data, TRIGGER), *_given_on(data))))
     return [bisect_right(source.lines, start + at) for start, offsets in found for at in offsets]
+
+
+def _given_on(data: bytes) -> Iterator[int]:
+    """Where a loss and an optimizer are given to something, in either order."""
+    for pattern in _HANDED if b"ptim" in data else ():
+        yield from (found.start() for found in in_code(data, pattern))
 
 
 def _taken(data: bytes, pattern: re.Pattern[bytes]) -> Iterator[int]:
