@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
 from ..system.regex import regex
-from . import alternatives, names
+from . import alternatives, names, syntax
 from .alternatives import Said
 from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
@@ -128,13 +129,26 @@ def _is_called_in_forward(
         return False  # a forward may do so once, and calls by their names lead there from everywhere
     if _is_part(place, function):
         return True
+    start = place.at(function, function.node.body[0])
+    if depth > 0 and any(_is_run(read, start, depth - 1, seen) for read in _reads(place, function)):
+        return True
     # Callers in the same file come first: where they tell, the other files are not parsed.
     return depth > 0 and any(
-        _is_run(place.at(site.function, site.call), place.at(function, function.node.body[0]), depth - 1, seen)
+        _is_run(place.at(site.function, site.call), start, depth - 1, seen)
         for site in place.callers(function)
         if not place.project.is_tested(site.function)
         and not alternatives.gives_other(function, site.given or site.call, asked)
     )
+
+
+def _reads(place: Place, function: Function) -> Iterator[Place]:
+    """Where methods of its class, and of those that this inherits from, read a property: `self.adjacency`."""
+    if function.cls is None or "property" not in function.decorator_names:
+        return
+    for klass in place.project.ancestry(function.cls):
+        for method, read in syntax.own_uses(klass, function.name):
+            if method is not function:
+                yield place.at(method, read)
 
 
 def _is_run(call: Place, start: Place, depth: int, seen: dict[Function, tuple[int, bool]]) -> bool:
