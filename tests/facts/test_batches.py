@@ -85,11 +85,15 @@ def test_what_is_left_where_the_loader_put_it(value_of: ValueOf, body: list[str]
         ],
         ["batch.cuda()", "batch.y"],
         ["batch.to('cuda')", "batch.y"],
-        ["batch['x'] = 3", "batch = batch.to('cuda')", "batch['x']"],
+        ["batch['x'] = torch.ones(3)", "batch = batch.to('cuda')", "batch['x']"],
     ],
 )
 def test_what_was_sent_to_the_device(value_of: ValueOf, body: list[str]) -> None:
     assert MOVED == value_of(_after(*body))
+
+
+def test_a_number_that_was_put_into_a_batch_stays_one_when_that_is_sent(value_of: ValueOf) -> None:
+    assert "number = 3" == value_of(_after("batch['x'] = 3", "batch = batch.to('cuda')", "batch['x']"))
 
 
 PAIRS = "for x, meta in DataLoader(d):\n"
