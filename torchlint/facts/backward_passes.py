@@ -15,6 +15,7 @@ from .names import chain, last
 from .nodes import given_to, is_constant
 from .place import Place
 from .torch_table import TAKES_LOSS
+from .uses import values_of
 
 
 def is_used_up(place: Place, name: ast.Name, loop: Loop | None) -> bool:
@@ -29,7 +30,9 @@ def is_used_up(place: Place, name: ast.Name, loop: Loop | None) -> bool:
     given, terms = place.once(("made a loss", where), lambda: _made_of(place, loop, losses))
     if name.id in terms and LOSS_NAME.search(name.id) and not _is_without_graph(place, name.id):
         return True
-    return place.value(name).grad and (name.id in given | terms or is_made_beside(place, name, loop))
+    if not place.value(name).grad or not (name.id in given | terms or is_made_beside(place, name, loop)):
+        return False
+    return _may_have_graph(place, name, set())
 
 
 def is_made_beside(place: Place, node: ast.Name | ast.Call, loop: Loop | None) -> bool:
@@ -98,6 +101,22 @@ def _is_without_graph(place: Place, name: str) -> bool:
     """Whether anything that the name is given is made with autograd off."""
     grad_off = place.analysis.context.grad_off
     return any(grad_off(place.function, store) for store in place.flow.stores.get(name, ()))
+
+
+def _may_have_graph(place: Place, node: ast.expr, seen: set[ast.expr]) -> bool:
+    """Whether autograd is on where something with a graph is made, or added: not so of `with torch.no_grad(): total += loss`."""
+    if node in seen:
+        return False
+    seen.add(node)
+    if isinstance(node, ast.BinOp | ast.Tuple):
+        parts = node.elts if isinstance(node, ast.Tuple) else (node.left, node.right)
+        return any(_may_have_graph(place, part, seen) for part in parts)
+    made = values_of(place.function, node) if isinstance(node, ast.Name) else None
+    if not made:
+        value = place.value(node)
+        return value.grad or value.kind not in ("tensor", "number")
+    grad_off = place.analysis.context.grad_off
+    return any(_may_have_graph(place, one, seen) for one in made if not grad_off(place.function, one))
 
 
 def _made_of(place: Place, loop: Loop | None, losses: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:

@@ -26,7 +26,7 @@ def readers(function: Function, name: str, value: ast.expr) -> Iterator[ast.Name
 
 def fellows(function: Function, read: ast.Name) -> list[ast.Name]:
     """The reads of a name that may find what one of them finds, that one among them; all where that is not known."""
-    values = _values_of(function, read)
+    values = values_of(function, read)
     if not values:
         return list(function.flow.loads.get(read.id, ()))
     return list(dict.fromkeys(one for value in values for one in readers(function, read.id, value)))
@@ -46,14 +46,14 @@ def _found_by_reads(function: Function, name: str) -> tuple[dict[ast.expr, list[
     by_value: dict[ast.expr, list[int]] = {}
     always: list[int] = []
     for at, read in enumerate(function.flow.loads.get(name, ())):
-        found = _values_of(function, read)
+        found = values_of(function, read)
         for value in found or ():
             by_value.setdefault(value, []).append(at)
         always += [at] * (found is None)
     return by_value, always
 
 
-def _values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
+def values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
     """The values that a read may find, through joined paths and what changes an object in place; None where that is not known."""
     values: list[ast.expr] = []
     todo: list[bindings.Binding | None] = [function.bindings.reach.get(read)]
