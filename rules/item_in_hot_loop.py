@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, handed_reads, host_needs, logging_calls, loop_ends, names, type_tested
+from torchlint.facts import clocks, frequency, handed_reads, host_needs, logging_calls, loop_ends, names, type_tested
 from torchlint.facts import host_reads as reads
 from torchlint.facts.syntax import same
 from torchlint.facts.values import LIKELY, PROVEN, Value
@@ -70,7 +70,7 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     of the program, in an exception handler, for a tensor in host memory, where the environment of a reinforcement
     learning loop needs the action, where it decides whether the optimizer steps on its gradients (`if math.isfinite(grad_norm): optimizer.step()`, the flag of
     `torch._amp_foreach_non_finite_check_and_unscale_`),
-    where the loop ends as a value is small enough (`if loss.item() < 1e-7: break`), and where a generation loop yields the value: none of these is reported. Nor is what is read once a rollout, beside the
+    where the loop ends as a value is small enough (`if loss.item() < 1e-7: break`), where a generation loop yields the value, and where an evaluation times its iterations and reads as the last thing in front of the clock: none of these is reported. Nor is what is read once a rollout, beside the
     loop that plays it (`env.step(action)`). A loop that is bound by its data loader
     waits anyway.
 
@@ -133,6 +133,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if loop_ends.decides_step(site, site.call):
         return
+    if site.hot is None and clocks.is_timed_by_next(site.function, site.target, site.resolve):
+        return  # the clock has to wait
     if type_tested.is_of_rest(site.function, site.call):
         return  # told where it is given
     if site.call not in reads.told_reads(site, site.statement) or _is_read_by_guard(site):

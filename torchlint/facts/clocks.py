@@ -135,6 +135,20 @@ def is_read_next(flow: Flow, node: ast.AST) -> bool:
     return False
 
 
+def is_timed_by_next(function: Function, node: ast.AST, resolve: Resolve) -> bool:
+    """Whether a place is in the last statement that is timed: `start = clock(); score = model(x).item(); took = clock() - start`."""
+    flow = function.flow
+    for statement in flow.chain(node):
+        block = flow.block(statement)
+        behind = block.statements[block.index[statement] + 1 :] if block is not None else []
+        if behind:
+            reads = (part for part in ast.walk(behind[0]) if isinstance(part, ast.Call) and _reads_clock(part))
+            return any(span(function, one, resolve) is not None for one in reads)
+        if not isinstance(flow.parents.get(statement), ast.With):
+            return False
+    return False
+
+
 def _is_repeated_in_timer(chain: list[ast.stmt]) -> bool:
     """`with Timer(): for _ in range(n): work()`: what is done over and over is measured; `chain` begins innermost."""
     match chain:
