@@ -1532,6 +1532,48 @@ def test_calls_behind_a_throttle() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("first", "other", "hot"),
+    [
+        ("show(x)", "if i % 100 == 0:\n            show(x)", False),
+        ("while moving:\n            show(x)", "n = 50\n        if i % n == 0:\n            show(x)", False),
+        ("show(x)", "if i % 100 == 0:\n            log(x)", True),
+        ("show(x)", "if wide:\n            show(x)", True),
+        ("show(x)", "show(x)", True),
+        ("show(x)", "show(x)\n        if i % 100 == 0:\n            show(x)", True),
+        ("show(x)", "z = x", True),
+    ],
+)
+def test_a_call_that_the_other_branch_throttles(first: str, other: str, hot: bool) -> None:
+    """What is shown while a camera moves, and once in 100 steps elsewhere, is not shown on each step; the call itself stands there."""
+    code = (
+        "def log(x):\n    print(x)\ndef show(x):\n    y = x\n"
+        "for i, x in enumerate(loader):\n    moving = asked()\n"
+        f"    if moving:\n        {first}\n    else:\n        {other}\n{STEP}"
+    )
+    assert hot is (("train.py", 4, "hot") in set(told({"train.py": code})))
+
+
+@pytest.mark.parametrize(
+    ("sets", "asks", "hot"),
+    [
+        ("self.moving = asked()", "self.moving", False),
+        ("self.moving = asked()", "self.moving and self.shown", False),
+        ("moving = asked()", "self.moving", True),
+        ("moving = asked()", "on_tpu", True),
+    ],
+)
+def test_a_call_that_the_other_branch_throttles_for_the_whole_run(sets: str, asks: str, hot: bool) -> None:
+    """What depends on what a program runs on is done on each step in one branch, and now and then in the other."""
+    code = (
+        "class View:\n    def __init__(self, on_tpu):\n        self.moving = on_tpu\n    def show(self, x):\n        y = x\n"
+        f"    def look(self):\n        {sets}\n    def update(self, i, x, on_tpu):\n"
+        f"        if {asks}:\n            self.show(x)\n        elif i % 100 == 0:\n            self.show(x)\n"
+        f"view = View(wide)\nfor i, x in enumerate(loader):\n    view.update(i, x, wide)\n{STEP}"
+    )
+    assert hot is (("train.py", 5, "hot") in set(told({"train.py": code})))
+
+
 def test_throttle_in_the_function_itself() -> None:
     check_one(
         "def log(i, x):\n    if i % 100 != 0:\n        return  # hot\n    print(x)\ndef check(x):\n    if x is None:\n        return x  # hot\n    y = 1  # hot\n"

@@ -77,6 +77,45 @@ def in_training(project: Project, function: Function, node: ast.AST, loop: Loop 
     return guarded(project, function, node, loop, training=True)
 
 
+def is_thinned_beside(project: Project, function: Function, place: ast.AST, loop: Loop | None) -> bool:
+    """Whether a place is a call, or a statement of one alone, that the other branch of a condition throttles: `if moving: show(x)`, `elif step % 100 == 0: show(x)`.
+
+    Then it is nothing that each step does: the branch in which nothing throttles it is for what seldom happens, if it comes
+    and goes; what holds for a whole run, `if self.on_tpu:`, may be the other way of doing it.
+    """
+    call = place.value if isinstance(place, ast.Expr | ast.Assign) else place
+    if not isinstance(call, ast.Call):
+        return False
+    flow = function.flow
+    for guard in flow.guards(call, loop):
+        node = guard.node
+        branch = (node.orelse if guard.true else node.body) if isinstance(node, ast.If) and guard.block else []
+        others = flow.calls_between(branch[0].lineno, branch[-1].end_lineno or branch[-1].lineno) if branch else ()
+        same = [one for one in others if syntax.same(one.func, call.func)]
+        if same and all(_is_throttled_inside(project, function, one, branch) for one in same):
+            return any(_comes_and_goes(project, function, part, loop) for part in ast.walk(guard.test))
+    return False
+
+
+def _comes_and_goes(project: Project, function: Function, asked: ast.AST, loop: Loop | None) -> bool:
+    """Whether something is set as the program runs: an attribute, by more than the constructor; a name, in the loop or the function."""
+    if isinstance(asked, ast.Name):
+        stores = function.flow.stores.get(asked.id, ())
+        return any(loop is None or contains(loop, store) for store in stores)
+    own = syntax.own_attribute(function, asked) if isinstance(asked, ast.Attribute) else None
+    ancestry = project.ancestry(function.cls) if own is not None and function.cls is not None else ()
+    set_by = (method for one in ancestry for method, _ in project.attribute_stores(one, own or ""))
+    return any(method.name != "__init__" for method in set_by)
+
+
+def _is_throttled_inside(project: Project, function: Function, call: ast.Call, branch: list[ast.stmt]) -> bool:
+    """Whether a condition that stands in a branch itself throttles a call there."""
+    inside = (guard for guard in function.flow.guards(call) if any(contains(one, guard.test) for one in branch))
+    return any(
+        guards.meaning(one, function.flow, lambda n: project.value(function, n)) == "throttled" for one in inside
+    )
+
+
 def _update_conditions(project: Project, function: Function) -> frozenset[Side]:
     """The conditions that all whole steps of a method are behind which runs several."""
     if function.cls is None or function not in updates(project, function.cls):

@@ -18,7 +18,7 @@ from ..query.question import question
 from ..system.regex import regex
 from . import families, handed, hooks
 from .calling import CallSite
-from .conditions import in_training, property_of
+from .conditions import in_training, is_thinned_beside, property_of
 from .frameworks import added_for_iterations, runs_on_steps
 from .loops import brings_batches, is_once_in, makes_what_it_runs, only_iterates, over_runs
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of, told_place
@@ -185,7 +185,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
         if weight in guards.RARE or _is_of_dummies(names.last(call.func)):
             continue
-        if is_left_out(project, function, call, loop, asked.given):
+        if is_left_out(project, function, call, loop, asked.given) or is_thinned_beside(project, function, call, loop):
             continue
         called = [
             Called(told_place(project, target), weight == "weak", _given(project, target, call, asked.given))

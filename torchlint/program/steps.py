@@ -12,7 +12,7 @@ from ..facts.module import Function
 from ..query.question import question
 from ..system.cached import cached_property
 from . import losses
-from .conditions import in_training
+from .conditions import in_training, is_thinned_beside
 from .places import Place, asked_here, function_at, functions_at, loop_at, loop_place, place_of
 from .project import Project
 from .step_index import StepIndex, Why, step_index
@@ -163,6 +163,8 @@ class Steps:
                 weight = in_training(self.project, function, node, loop)
                 if weight in guards.RARE or is_left_out(self.project, function, node, loop):
                     return None
+                if is_thinned_beside(self.project, function, node, loop):
+                    return None
                 return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
         self.project.note("steps", own[0])
         why = self.index.functions.get(own) or (Why(own, None) if self._is_loss(function) else None)
@@ -170,6 +172,8 @@ class Steps:
             return None
         weight = in_training(self.project, function, node, None)
         if weight in guards.RARE or is_left_out(self.project, function, node, None, why.given):
+            return None
+        if is_thinned_beside(self.project, function, node, None):
             return None
         return Hot(self.project, why._replace(weak=why.weak or weight == "weak"))
 
