@@ -573,6 +573,22 @@ def test_a_class_that_a_configuration_spells(tmp_path: Path, name: str, text: st
     assert [6, 11] == told(tmp_path, "classes.py", classes=CLASSES, main=USING + BY_NAME)
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("_target_: models.helpers.Net\n", []),
+        ("_target_: models.helpers.Net\ninit: models.helpers.init_params\n", [9]),
+        ("_target_: models.net.Other\n", []),
+        ("files: helpers\n", []),
+    ],
+)
+def test_a_function_of_a_file_that_a_configuration_leads_to(tmp_path: Path, text: str, lines: list[int]) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "net.yaml").write_text(text)
+    helpers = HELPERS + "\nclass Net(nn.Module):\n    def forward(self, x):\n        return average(x)\n"
+    assert lines == told(tmp_path, "models/helpers.py", models__helpers=helpers, main="import hydra\nimport torch\n")
+
+
 def test_a_class_whose_name_has_no_capital_letter(tmp_path: Path) -> None:
     classes = CLASSES.replace("Spare", "spare")
     assert [6, 11] == told(tmp_path, "classes.py", classes=classes, main=USING + BY_NAME)

@@ -11,8 +11,8 @@ from .installed import is_for_others
 from .project import Project
 
 _ENDINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".conf", ".gin", ".sh", ".bash", ".slurm")
-_NAMES = regex(rb"\b[A-Z]\w*|\b[a-z_]\w*(?=\.\w)")
-"""Classes, and the files and folders of dotted names and paths."""
+_NAMES = regex(rb"\b[A-Z]\w*|\b[a-z_]\w*(?=\.\w)|(?<=\w\.)[a-z_]\w*")
+"""Classes, and the files, folders and functions of dotted names and paths."""
 _PAGES = ("readme.md", "readme.rst", "readme.txt", "readme")
 _CALLED = regex(rb"(?<=\.)[a-z_]\w*(?=\()")
 """Methods in a page: `model.generate(x)`."""

@@ -160,7 +160,16 @@ def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -
         return True
     if project.importers(module.path):
         return _is_used_elsewhere(project, module, name, takers)
-    return not _is_of_script(module, name) or _is_used_elsewhere(project, module, name, takers_by_name)
+    if not _is_of_script(module, name) and not _is_found_without(project, module, name):
+        return True
+    return _is_used_elsewhere(project, module, name, takers_by_name)
+
+
+def _is_found_without(project: Project, module: Module, name: str) -> bool:
+    """Whether a configuration leads to a file that nobody imports, `_target_: models.unet.UNet`, and none spells a name of it."""
+    names = configured(project)
+    stem = module.name.rpartition(".")[2]
+    return names is not None and stem in names and name not in names and looks_up(project, module, TOP)
 
 
 def _is_used_elsewhere(project: Project, module: Module, name: str, taken_by: Takers) -> bool:
