@@ -1574,6 +1574,68 @@ def test_a_call_that_the_other_branch_throttles_for_the_whole_run(sets: str, ask
     assert hot is (("train.py", 5, "hot") in set(told({"train.py": code})))
 
 
+GRID = """\
+import torch
+class Grid:
+    def __init__(self, n=None, fast=True):
+        self.n = n
+        self.fast = fast
+    def resize(self, n):
+        self.n = n
+    def again(self):
+        self.update()
+    def update(self):
+        if self.n is not None:
+            self.fill()
+        if not self.fast:
+            self.wait()
+    def fill(self):
+        y = 1
+    def wait(self):
+        y = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "run", "filled", "waits"),
+    [
+        ("grid = Grid()", "grid.update()", False, False),
+        ("grid = Grid(n=None, fast=False)", "grid.update()", False, True),
+        ("grid = Grid(4)", "grid.update()", True, False),
+        ("grid = Grid(size, fast)", "grid.update()", True, True),
+        ("grid = Grid(**options)", "grid.update()", True, True),
+        # Where one of its methods changes what it keeps, or who made it does.
+        ("grid = Grid()\ngrid.resize(4)", "grid.update()", True, False),
+        ("grid = Grid()\ngrid.n = 4", "grid.update()", True, False),
+        ("grid, other = Grid(), Grid(4)\nother.resize(8)", "grid.update()", False, False),
+        ("grid = Grid()", "grid.update()\n    Grid(4).update()", True, False),
+        ("def show(one):\n    one.update()\ngrid = Grid()", "show(grid)", False, False),
+        ("def show(one):\n    one.update()\ngrid, other = Grid(), Grid(4)", "show(grid)\n    show(other)", True, False),
+        ("def show(one):\n    one.update()\ngrid = Grid()", "show(grid)\n    show(given)", True, False),
+        (
+            "class Fine(Grid):\n    def more(self):\n        self.n = 8\ngrid = Fine()\ngrid.more()",
+            "grid.update()",
+            True,
+            False,
+        ),
+        ("class Fine(Grid):\n    def more(self):\n        self.n = 8\ngrid = Fine()", "grid.update()", False, False),
+    ],
+)
+def test_what_an_object_keeps_of_the_call_that_made_it(made: str, run: str, filled: bool, waits: bool) -> None:
+    code = f"{GRID}{made}\nfor x in loader:\n    {run}\n{STEP}"
+    hot = {line for _, line, _ in told({"train.py": code})}
+    assert (filled, waits) == (16 in hot, 18 in hot)
+
+
+def test_what_an_object_keeps_goes_with_its_own_calls() -> None:
+    again = GRID.replace(
+        "    def again(self):\n", "    def again(self):\n        if self.n is None:\n            z = 1\n"
+    )
+    code = f"{again}grid = Grid()\nfor x in loader:\n    grid.again()\n{STEP}"
+    hot = {line for _, line, _ in told({"train.py": code})}
+    assert (True, False) == (10 in hot, 18 in hot)
+
+
 def test_throttle_in_the_function_itself() -> None:
     check_one(
         "def log(i, x):\n    if i % 100 != 0:\n        return  # hot\n    print(x)\ndef check(x):\n    if x is None:\n        return x  # hot\n    y = 1  # hot\n"

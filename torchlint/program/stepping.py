@@ -16,7 +16,7 @@ from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_n
 from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
-from . import families, handed, hooks
+from . import families, handed, hooks, made_with
 from .calling import CallSite
 from .conditions import in_training, is_thinned_beside, property_of
 from .frameworks import added_for_iterations, runs_on_steps
@@ -188,7 +188,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         if is_left_out(project, function, call, loop, asked.given) or is_thinned_beside(project, function, call, loop):
             continue
         called = [
-            Called(told_place(project, target), weight == "weak", _given(project, target, call, asked.given))
+            Called(told_place(project, target), weight == "weak", _given(project, function, target, call, asked.given))
             for target in targets
         ]
         called += [Called(target, weight == "weak") for target in handed_on]
@@ -211,6 +211,8 @@ def is_left_out(
     known = _behind_all_steps(project, function, loop) if behind else frozenset[Said]()
     if loop is None:
         known |= frozenset(given)
+        if any("." in one.name for one in given):
+            behind += made_with.behind(function, node, None)
     return bool(known) and alternatives.excluded(behind, known)
 
 
@@ -239,9 +241,12 @@ def _steps(project: Project, function: Function) -> bool:
     return any(parts_of_step(project, function, call) for call in named_like_steps(function))
 
 
-def _given(project: Project, function: Function, call: ast.Call, known: tuple[Said, ...]) -> tuple[Said, ...]:
-    """What a call says of the parameters that decide what a function does, where the calls of its own function say what is `known`."""
-    return alternatives.given(function, call, _decisive(project, function), known)
+def _given(
+    project: Project, caller: Function, function: Function, call: ast.Call, known: tuple[Said, ...]
+) -> tuple[Said, ...]:
+    """What a call says of the parameters, and of the object, that decide what a function does, where the calls of the caller say what is `known`."""
+    of_object = made_with.said(project, caller, call, function, known)
+    return (*alternatives.given(function, call, _decisive(project, function), known), *of_object)
 
 
 @question("decisive", frozenset())
