@@ -2147,6 +2147,52 @@ def warm_callers(text: str) -> dict[str, str | None]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("given", "inside", "often"),
+    [
+        ("out.cpu()", "read(rows)", False),
+        ("out.cpu(), 3", "read(rows)", False),
+        ("[one.to('cpu') for one in out]", "read(rows)", False),
+        ("[masks], host.size(0)", "read(rows)", False),
+        ("out", "read(rows)", True),
+        ("out.cpu(), out", "read(rows)", True),
+        ("out.cpu(), net", "read(rows)", True),
+        ("masks, found", "read(rows)", True),
+        ("3", "read(rows)", True),
+        ("out.cpu()", "rows = rows.to(device)\n    read(rows)", True),
+        ("out.cpu()", "again(rows)\n    read(rows)", True),
+    ],
+)
+def test_what_an_evaluation_gives_of_the_host(given: str, inside: str, often: bool) -> None:
+    """What was moved to the host in front of a call is read there without a wait, unless the function sends it back."""
+    text = (
+        "import torch\nfrom torch import nn\n"
+        "def again(rows):\n    return rows.cuda()\n"
+        f"def paste(rows, more=None):\n    {inside}\n"
+        "def run(net: nn.Module, loader, device, found):\n    for x in loader:\n        out = net(x.to(device))\n"
+        f"        host = out.to('cpu')\n        masks = host.get('mask')\n        paste({given})\n"
+    )
+    assert warm_callers(text)["read"] == ("run" if often else None)
+
+
+@pytest.mark.parametrize(
+    ("made", "kept", "often"),
+    [("Paste(0.5)", "size", False), ("Paste(nn.Linear(2, 2).cuda())", "size", True), ("Paste()", "net()", True)],
+)
+def test_what_an_evaluation_gives_of_the_host_to_an_object(made: str, kept: str, often: bool) -> None:
+    """What an object holds itself may be on the device, whatever it is given: a model."""
+    text = (
+        "import torch\nfrom torch import nn\n"
+        f"class Paste:\n    def __init__(self, size=2):\n        self.kept = {kept}\n"
+        "    def __call__(self, rows):\n        read(rows)\n"
+        "class Run:\n    def __init__(self, net: nn.Module):\n"
+        f"        self.net = net\n        self.paste = {made}\n"
+        "    def run(self, loader, device):\n        for x in loader:\n            out = self.net(x.to(device))\n"
+        "            out = out.to('cpu')\n            self.paste(out)\n"
+    )
+    assert warm_callers(text)["read"] == ("run" if often else None)
+
+
 def test_loops_beside_one_that_runs_a_model() -> None:
     """What a function does once is little beside its loop that runs a model; what another of its loops does is not."""
     text = (

@@ -21,6 +21,7 @@ from . import families, handed
 from .batches import sends, sent_batch, takes, with_parts
 from .conditions import guarded
 from .frameworks import runs_on_batches
+from .host_given import is_all_on_host
 from .loops import brings_batches, brings_samples, counts_up, makes_what_it_runs, over_all_modules
 from .model_calls import (
     hands_on_model,
@@ -226,7 +227,7 @@ class WarmLoops:
         for site in sites:
             gives_other = alternatives.gives_other(function, site.given or site.call, asked)
             tests = self.project.is_tested(site.function) or is_tried(self.project, site.function, site.call)
-            if gives_other or tests:
+            if gives_other or tests or is_all_on_host(self.project, function, site):
                 continue
             for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
                 if self.is_warm(site.function, loop):
