@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
-from . import arguments, common_names, names, runs, syntax
+from . import arguments, common_names, given_numbers, names, runs, syntax
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import severity
@@ -96,10 +96,10 @@ def _bound_to(binding: Binding | None) -> ast.expr | None:
 
 
 def _gets_numbers(place: Place, node: ast.expr) -> bool:
-    """Whether a name is a parameter that gets numbers of all calls in the project, whatever its annotation says."""
-    if not isinstance(node, ast.Name) or node.id not in place.flow.parameters or node in place.function.bindings.reach:
+    """Whether something is a parameter that gets numbers of all calls in the project, or calculated of such alone, whatever its annotation says."""
+    if not place.flow.parameters or not isinstance(node, ast.Name | ast.BinOp | ast.Compare):
         return False
-    return bool(place.project.parameter(place.function, node.id).kind == "number")
+    return given_numbers.is_number(place.project, place.function, node)
 
 
 def _near_accelerator(place: Place) -> bool:

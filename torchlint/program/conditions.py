@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Sequence
 
-from ..facts import first_time, guards, names, runs, syntax
+from ..facts import first_time, given_numbers, guards, names, runs, syntax
 from ..facts.flow import Guard, Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import names_in, without_not
@@ -263,13 +263,16 @@ def _is_settled(project: Project, function: Function, guard: Guard) -> bool:
 
 
 def _is_no_tensor(project: Project, function: Function, guard: Guard) -> bool:
-    """`if isinstance(grads, Tensor):` of what a hook is given in a tuple."""
+    """`if isinstance(grads, Tensor):` of what a hook is given in a tuple, `if type(size) is Tensor:` of numbers."""
     test, true = without_not(guard.test, guard.true)
+    test = names.type_compared(test, true)
     tested = names.type_tested(test)
-    if not true or not isinstance(tested, ast.Name) or tested.id in function.flow.stores:
+    if not true or not isinstance(tested, ast.Name):
         return False
-    asks = isinstance(test, ast.Call) and all(names.last(one) == "Tensor" for one in test.args[1:])
-    return asks and hooks.given(project, function, tested.id).kind == "list"
+    if not isinstance(test, ast.Call) or not all(names.last(one) == "Tensor" for one in test.args[1:]):
+        return False
+    given = tested.id not in function.flow.stores and hooks.given(project, function, tested.id).kind == "list"
+    return given or given_numbers.is_number(project, function, tested)
 
 
 def _is_filled(project: Project, function: Function, guard: Guard) -> bool:
