@@ -396,6 +396,16 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         # What is for an old torch only does not run on this one.
         ("if is_torch_version('<=', '2.8'):\n    here", "cold"),
         ("if kind == 'xpu' and is_torch_version('<=', '2.8'):\n    here", "cold"),
+        ("if x.device.type == 'cpu' or is_torch_version('<=', '2.8'):\n    here", "throttled"),
+        ("if x.device.type == 'cpu' or not hasattr(torch, '_grouped_mm'):\n    here", "throttled"),
+        ("if not hasattr(torch, 'broadcast_to'):\n    here", "cold"),
+        ("if hasattr(torch, 'broadcast_to'):\n    other()\nelse:\n    here", "cold"),
+        ("if hasattr(torch, 'broadcast_to'):\n    here", ""),
+        ("if big or not hasattr(torch, 'broadcast_to'):\n    here", ""),
+        # What another library brings, what torch has no more, and what others have.
+        ("if not hasattr(torch, 'npu'):\n    here", ""),
+        ("if not hasattr(torch, 'rfft'):\n    here", ""),
+        ("if not hasattr(model, '_grouped_mm'):\n    here", ""),
         ("if torch.__version__ < '2.0':\n    pass\nelse:\n    here", ""),
         ("if is_torch_version('>=', '2.8'):\n    here", ""),
     ],

@@ -237,7 +237,7 @@ class _Reading:
             return self._bool_op(ast.BoolOp(both, [test.left, test.right]), true)
         if isinstance(test, ast.NamedExpr):
             return self.test(test.value, true)
-        if true and _is_short_of_memory(test):
+        if (true and _is_short_of_memory(test)) or versions.outdated(test, true, self.flow):
             return "cold"
         if self._is_empty(test, true) or self._is_extra(test, true) or (true and environment.is_off(test, self.flow)):
             return "cold"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ..system.regex import regex
 from ..text.source import Words
+from ..torch_api import operators
 from ..torch_api.version import LATEST, Range
 from . import names
 from .flow import Flow
@@ -75,8 +76,20 @@ def narrowed(target: Range, flow: Flow, node: ast.AST) -> Range | None:
 
 def outdated(test: ast.expr, true: bool, flow: Flow) -> bool:
     """Whether a condition holds under old versions of torch only."""
+    if not true and _asks_for_operator(test):
+        return True
     asked = _asked(test, true, flow) if flow.function.module.source.holds(_ASKS) else None
     return asked is not None and not asked.contains(LATEST)
+
+
+def _asks_for_operator(test: ast.expr) -> bool:
+    """`hasattr(torch, "vmap")` of an operator that torch has, or of one of its own; what a device or another library brings is none."""
+    match test:
+        case ast.Call(func=ast.Name("hasattr"), args=[home, ast.Constant(str(name))]):
+            parts = names.chain(home) or [""]
+            own = parts == ["torch"] and name.startswith("_")
+            return own or (parts[0] == "torch" and operators.operator(".".join((*parts, name))) is not None)
+    return False
 
 
 def _asked(test: ast.expr, true: bool, flow: Flow) -> Range | None:
