@@ -11,6 +11,7 @@ from ..facts import layers, nodes, syntax
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..query.question import question
+from . import objects
 from .calling import CallSite
 from .constructions import knows_heirs
 from .project import Project
@@ -99,7 +100,7 @@ def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | 
         return False
     if not isinstance(test.left, ast.Name) or not _is_as_given(function, test, test.left.id):
         return None
-    if _is_always_given(project, function, test.left.id):
+    if _is_always_given(project, function, test.left.id) or _are_objects_given(project, function, test.left.id):
         return False
     return True if _is_never_given(project, function, test.left.id) else None
 
@@ -166,7 +167,23 @@ def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
 @question("always given", False)
 def _is_always_given(project: Project, function: Function, name: str) -> bool:
     """Whether all calls outside of tests give a parameter something that is not None."""
-    sites = project.own_sites(function)
+    return _give_something(project, function, name, project.own_sites(function))
+
+
+@question("objects always given", False)
+def _are_objects_given(project: Project, function: Function, name: str) -> bool:
+    """The same of the calls of objects that run a `forward`: `self.rope(x, longest=n)` behind `self.rope = Rope()`.
+
+    What a module hands on of what it was given itself is open: who calls the whole model may leave it out.
+    """
+    sites = objects.calls(project, function) if function.name in ("forward", "__call__") else []
+    own = [site for site in sites if not project.is_tested(site.function)]
+    given = [(site.function, function.argument(site.given or site.call, name)) for site in own]
+    handed_on = any(isinstance(node, ast.Name) and node.id in caller.flow.parameters for caller, node in given)
+    return not handed_on and _give_something(project, function, name, own)
+
+
+def _give_something(project: Project, function: Function, name: str, sites: list[CallSite]) -> bool:
     given = ((site.function, function.argument(site.given or site.call, name)) for site in sites)
     return bool(sites) and all(node is not None and _is_something(project, caller, node) for caller, node in given)
 
