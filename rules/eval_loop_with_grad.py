@@ -33,9 +33,9 @@ _PREDICTS = regex(
 _TO_HOST = regex(r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|detach")
 """What helpers are called that take a tensor to the host: `to_np(x)`."""
 _SWITCHES = regex(
-    rb"(?:(?<!with torch\.)no_grad|(?<!with torch\.)inference_mode)|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b"
+    rb"(?m)^(?:[^#\n\"']|\"[^\"\n]*\"|'[^'\n]*')*?(?:(?<!with torch\.)no_grad|(?<!with torch\.)inference_mode|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b)"
 )
-"""What a function says that switches autograd by itself, a `with` apart."""
+"""What the code of a function says that switches autograd by itself, a `with` apart."""
 _OF_GRADIENTS = regex(
     rb"(?i)grad|backward|optim|train\(|trainer|inference_mode|attack|advers|salienc|attribution|loss\b|trainable"
 )

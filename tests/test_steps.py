@@ -1687,6 +1687,20 @@ def test_what_a_loop_does_where_it_does_not_call_what_trains(steps: str, place: 
     )
 
 
+def test_a_flag_says_what_it_is_made_of() -> None:
+    check_one(
+        "def run(phase, wide):\n    train = phase == 'train'\n    for x in loader:\n"
+        f"        if train:\n{indented(STEP, 2)}        if phase == 'val':\n            y = x  # warm\n"
+        "        if phase == 'val' and wide:\n            y = x  # warm\n"
+        "        if wide:\n            y = x  # hot\n"
+    )
+    # Another word may have been given at first.
+    check_one(
+        "def run(phase, wide):\n    train = phase == 'train'\n    phase = wide\n    for x in loader:\n"
+        f"        if train:\n{indented(STEP, 2)}        if phase == 'val':\n            y = x  # hot\n"
+    )
+
+
 def test_what_a_loop_does_where_another_call_trains() -> None:
     """Each of two calls trains behind a condition of its own: neither tells when the loop does not."""
     learns = "    loss = model(x)  # hot\n    loss.backward()  # hot\n    optimizer.step()  # hot\n"

@@ -36,9 +36,23 @@ class Said(NamedTuple):
 
 
 def behind(flow: Flow, node: ast.AST, loop: Loop | None = None) -> Iterator[Said]:
-    """What the conditions in front of a place say: `if train:`, `if phase == "val":`, `if loss.requires_grad:`."""
+    """What the conditions in front of a place say: `if train:`, `if phase == "val":`, `if loss.requires_grad:`; of a flag also what it is made of."""
     for guard in flow.guards(node, loop):
-        yield from said(guard.test, guard.true)
+        for one in said(guard.test, guard.true):
+            yield one
+            if isinstance(one.value, bool):
+                yield from _said_by_flag(flow, one)
+
+
+def _said_by_flag(flow: Flow, flag: Said) -> Iterator[Said]:
+    """`phase == "train"` of a parameter, where `train = phase == "train"` alone binds a flag, and nothing binds the parameter anew."""
+    made = flow.assignment(flag.name) if len(flow.stores.get(flag.name, ())) == 1 else None
+    if made is None or not isinstance(made.value, ast.Compare | ast.UnaryOp | ast.BoolOp | ast.Name):
+        return
+    parameters, stores = flow.parameters, flow.stores
+    for one in said(made.value, flag.value is flag.equal):
+        if one.name in parameters and not stores.get(one.name):
+            yield one
 
 
 def said(test: ast.expr, true: bool) -> Iterator[Said]:
