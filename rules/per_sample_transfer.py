@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from torchlint.facts import arguments, first_time, frequency, samples, syntax
+from torchlint.facts import arguments, first_time, frequency, host_needs, names, samples, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Class, Function
 from torchlint.facts.values import LIKELY, PROVEN
@@ -14,6 +14,8 @@ _COLLATE = regex(rb"collate_fn[ \t]*=[ \t]*(?:\w+\.)?(\w+)")
 
 _GIVES = frozenset(("__getitem__", "__getitems__", "__iter__"))
 """The methods by which a dataset gives samples."""
+_DEPTH = 2
+"""Through how many calls of its own methods such a method is followed."""
 
 
 @rule(
@@ -30,13 +32,14 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds tensors that `__getitem__` or `__iter__` of a dataset, or a function or object given as `collate_fn`, moves to an
+    Finds tensors that `__getitem__` or `__iter__` of a dataset, a method that one of them calls, or a function or object given as `collate_fn`, moves to an
     accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
     samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; arrays and samples of a dataset that a loop within
     a step sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`, or a comprehension to join them,
     `torch.stack([torch.tensor(x).to(device) for x in xs])`, also in `__call__`; and loops over the
     samples of a batch inside that over the loader, or in what that calls (`for image, label in samples: image.to(device)`, info).
-    The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()` (info).
+    The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()`, and what a dataset so copies of what it
+    calculates there for each sample (info).
 
     ## Why is this slow?
 
@@ -90,7 +93,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if site.role == "test":
         return
     if site.name == ".cpu()":
-        yield from _rows(site, moved)
+        told = [*_rows(site, moved)]
+        yield from told or _back(site, moved)
         return
     where = _loading(site)
     if not where and samples.is_joined_one_by_one(site, moved):
@@ -110,7 +114,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if where and _is_kept_in_file(site):
         return
     if where and site.receiver.kind == "tensor":
-        what = "for each batch, and waits for it" if _is_gathered(site) else "one sample at a time"
+        what = "for each batch, and waits for it" if _is_gathered(site, where) else "one sample at a time"
         yield site.finding(f"`{site.short()}` copies {what}: {where} runs in the loader")
     elif each:
         often = "step" if site.hot is not None else "iteration"
@@ -156,6 +160,19 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
         )
 
 
+def _back(site: Site, copied: ast.expr) -> Iterator[Finding]:
+    """`image.cpu()` in `__getitem__`, of what was calculated on the device for one sample."""
+    function = site.function
+    if function.cls is None or not _giving(site, function) or site.rare or _is_kept_in_file(site):
+        return
+    where = _loading(site)
+    if where and reads.is_on_device(site, copied) and not host_needs.host_needs(site, site.call):
+        message = (
+            f"`{site.short()}` copies one sample at a time to the host, and waits for it: {where} runs in the loader"
+        )
+        yield site.finding(message, severity="info")
+
+
 def _is_looped(site: Site) -> bool:
     """Whether the place runs on each iteration of a loop, in its function or in one that calls it."""
     return site.hot is not None or site.warm is not None or frequency.severity(site) is not None
@@ -175,9 +192,9 @@ def _leaves_host(site: Site) -> bool:
 def _loading(site: Site) -> str:
     """The part of data loading that the place is in; "" where it is in none."""
     function = site.function
-    gives = function.name in _GIVES
+    gives = _giving(site, function) if function.cls is not None else ""
     if gives and function.cls is not None and _is_dataset(site, function.cls):
-        return f"`{function.name}`"
+        return f"`{gives}`"
     if not site.source.holds(b"collate_fn"):
         return ""
     collating = site.source.fact(
@@ -187,6 +204,25 @@ def _loading(site: Site) -> str:
     if function.name == "__call__" and function.cls is not None:
         return "`__call__`" if _collates(site, function.cls, collating) else ""
     return f"`{function.name}`" if function.name.encode() in collating else ""
+
+
+def _giving(site: Site, method: Function, depth: int = _DEPTH) -> str:
+    """The method by which objects of a class give samples that a method of theirs is, or that calls it for each: `return self.render(index)`."""
+    if method.name in _GIVES:
+        return method.name
+    for other in method.cls.methods.values() if depth and method.cls is not None else ():
+        runs = (call for call in other.flow.calls_named(method.name) if _runs_for_each(site, other, call))
+        gives = _giving(site, other, depth - 1) if next(runs, None) is not None else ""
+        if gives:
+            return gives
+    return ""
+
+
+def _runs_for_each(site: Site, method: Function, call: ast.Call) -> bool:
+    """Whether a method calls another one of its object, whatever that kept of the time before."""
+    if syntax.own_attribute(method, call.func) != names.last(call.func):
+        return False
+    return not site.at(method, call).rare and not _is_kept_in_file(site.at(method, call))
 
 
 def _collates(site: Site, klass: Class, collating: Collection[bytes]) -> bool:
@@ -215,9 +251,9 @@ def _is_dataset(site: Site, klass: Class) -> bool:
 
 def _is_kept_in_file(site: Site) -> bool:
     """Whether the place makes what a file then has: a dataset does that once for each sample, and reads the file in each other epoch."""
-    return any(first_time.writes_missing_file(guard, site.flow) for guard in site.flow.guards(site.call))
+    return any(first_time.writes_missing_file(guard, site.flow) for guard in site.flow.guards(site.target))
 
 
-def _is_gathered(site: Site) -> bool:
+def _is_gathered(site: Site, where: str) -> bool:
     """Whether a collate function moves what it has put together, and not each of the samples."""
-    return site.function.name not in _GIVES and site.flow.comprehension(site.call) is None and site.loop() is None
+    return where.strip("`") not in _GIVES and site.flow.comprehension(site.call) is None and site.loop() is None
