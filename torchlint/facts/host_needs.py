@@ -31,6 +31,12 @@ _SEARCHES = frozenset(("search", "search_knn"))
 """What an index of FAISS is asked by, which takes arrays."""
 _INFERS = frozenset(("run",))
 """What a session of ONNX Runtime is run by, which takes arrays."""
+_TO_PROCESSES = frozenset("map map_async imap imap_unordered starmap starmap_async apply_async submit".split())
+"""What hands arrays to other processes, as methods of a pool; `map(float, x)` is none."""
+_POOLS = regex(rb"\bPool\(|\b(?:Process|Thread)PoolExecutor\b")
+_OF_ARRAYS = frozenset("pystoi pesq srmrpy pyworld museval mir_eval pycocotools pydensecrf lap parselmouth".split())
+"""Libraries that work on arrays of NumPy alone, for what torch has not."""
+_ARRAYS = regex(rb"\b(?:%s)\b" % b"|".join(sorted(name.encode() for name in _OF_ARRAYS)))
 _PLOTS = regex(rb"matplotlib|pyplot|\bplt\b|\baxe?s?\b|\bfig\b|seaborn|plotly")
 """What a file holds that draws charts: elsewhere `scatter` is the method of a tensor, which takes an index."""
 _RECORDS = regex(rb"wavfile|soundfile|VideoWriter")
@@ -52,6 +58,10 @@ def host_needs(place: Place, node: ast.expr) -> bool:
         words |= _SEARCHES
     if source.holds(b"onnxruntime"):
         words |= _INFERS
+    if source.holds(_POOLS):
+        words |= _called_of_others(place, _TO_PROCESSES)
+    if source.holds(_ARRAYS):
+        words |= {names.last(call.func) for call in place.flow.calls if _is_of_arrays(place, call)}
     if _saves_models_alone(place):
         words -= {"save"}
     if not source.holds(_PLOTS):
@@ -60,6 +70,19 @@ def host_needs(place: Place, node: ast.expr) -> bool:
         words = _NEEDS_HOST - _WRITES - _SHOWS
     taken = place.consumed_by(words, node) and _may_take(place, node, words)
     return taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place)
+
+
+def _called_of_others(place: Place, words: frozenset[str]) -> set[str]:
+    """The words by which a function calls methods, and nothing else: `pool.map(score, rows)` without a `map(float, x)`."""
+    called = {word: place.flow.calls_named(word) for word in words}
+    return {
+        word for word, calls in called.items() if calls and all(isinstance(one.func, ast.Attribute) for one in calls)
+    }
+
+
+def _is_of_arrays(place: Place, call: ast.Call) -> bool:
+    """Whether a call is one of a library that takes arrays alone."""
+    return (place.resolve(call.func) or "").partition(".")[0] in _OF_ARRAYS
 
 
 def _saves_models_alone(place: Place) -> bool:
