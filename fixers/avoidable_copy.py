@@ -32,7 +32,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return Fix("Leave the copy out", (site.tree.replace(site.node, code),), "unsafe" if note else "safe", note)
     if isinstance(finding.told, copies.Doubled):
         return _copied_once(site, finding.told)
-    if site.name in (".type()", ".repeat()") or not isinstance(func.value, ast.Call):
+    if site.name in (".type()", ".repeat()", ".clone()") or not isinstance(func.value, ast.Call):
         return None
     if site.name == ".contiguous()" and names.last(func.value.func) != "contiguous":
         return None

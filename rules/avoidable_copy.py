@@ -4,7 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, copies, repeated_indices
+from torchlint.facts import arguments, copies, frequency, repeated_indices
 from torchlint.facts.legacy_tensors import OF_HOST
 from torchlint.rule import Finding, Site, rule
 
@@ -46,7 +46,8 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`) or picked by a
     tensor of places or a mask (`x[torch.randperm(n)].clone()`), one that is only
     added to something (`x + self.table[:n].clone().detach()`), and one that is only turned or joined
-    (`torch.flip(x.clone(), [2])`, `torch.cat((kept.detach().clone(), new))`).
+    (`torch.flip(x.clone(), [2])`, `torch.cat((kept.detach().clone(), new))`); and, in a `backward` too, one that is
+    overwritten at once (`x.clone().zero_()`, for which there is `torch.zeros_like(x)`).
 
     ## Why is this slow?
 
@@ -111,7 +112,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     The graph of the result holds other operations, which its printed form names (`grad_fn=<MulBackward0>`): it is unsafe
     where the project looks at graphs (`grad_fn`), unless autograd is off.
     The cast by a type of the host gets no fix: the tensor would stay on the device. Nor does a matrix that is copied to be
-    multiplied: another kernel may round in another order. Nor does an index: `repeat` may add dimensions in front, which
+    multiplied: another kernel may round in another order. Nor does what is overwritten, which may be a leaf of the graph. Nor does an index: `repeat` may add dimensions in front, which
     `expand(-1, ...)` can't.
 
     ## References
@@ -180,6 +181,10 @@ def _moved_by_cast(site: Site) -> Iterator[Finding]:
 
 def _doubled(site: Site) -> Iterator[Finding]:
     """`x.clone().float()`, `x.cpu().clone()`, `x + y.clone()`"""
+    writer = copies.overwritten(site.flow, site.call)
+    if writer:
+        yield from _overwritten(site, writer)
+        return
     found = copies.doubled(site.flow, site.call)
     made = site.part("x")
     beside = copies.added_to(site.flow, site.call)
@@ -210,6 +215,17 @@ def _doubled(site: Site) -> Iterator[Finding]:
     elif found is not None and site.value(found.tensor).is_tensor:
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
         yield site.finding(message, at=found.whole, told=found)
+
+
+def _overwritten(site: Site, writer: str) -> Iterator[Finding]:
+    """`x.clone().zero_()`, of what is nothing else than a tensor: these methods come together nowhere else."""
+    if site.role == "test" or site.in_compiled or site.receiver.kind not in ("tensor", "unknown"):
+        return
+    repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
+    if repeated or _runs_often(site) or frequency.in_forward(site):
+        yield site.finding(
+            f"`{site.short()}` copies values that `{writer}` overwrites: `{copies.WRITERS[writer]}` copies none"
+        )
 
 
 def _one_each(site: Site) -> bool:

@@ -45,6 +45,8 @@ _NOISE = ("torch.rand", "torch.randn")
 _SAME_PLACES = frozenset("to cuda cpu long detach".split())
 _STEPS = 4
 """Through how many names and methods an index is followed."""
+WRITERS = {"zero_": "torch.zeros_like", "fill_": "torch.full_like"}
+"""Methods that write over all of a tensor, and what makes such a one without its values."""
 _WRITING = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 """What runs other code, which may write to a tensor in place."""
 _HOMES = ("torch", "torch.nn.functional")
@@ -116,6 +118,16 @@ def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:
     if isinstance(before, ast.Call) and isinstance(before.func, ast.Attribute) and casts(before):
         return Doubled(clone, before.func.value, before)
     return None
+
+
+def overwritten(flow: Flow, clone: ast.Call) -> str:
+    """The method that writes over all that a `.clone()` has copied: "zero_" of `x.clone().zero_()`."""
+    method = flow.parents.get(_with_detach(flow, clone))
+    plain = not clone.args and not clone.keywords
+    if not plain or not isinstance(method, ast.Attribute) or method.attr not in WRITERS:
+        return ""
+    call = flow.parents.get(method)
+    return method.attr if isinstance(call, ast.Call) and call.func is method else ""
 
 
 def added_to(flow: Flow, clone: ast.Call) -> ast.expr | None:
