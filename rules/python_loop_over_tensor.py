@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from torchlint.facts import frequency, syntax
+from torchlint.facts import frequency, loop_rows, syntax, turns
 from torchlint.facts.flow import Flow
 from torchlint.facts.module import BODIES
 from torchlint.facts.names import last
-from torchlint.facts.nodes import addends, argument_of, elements, indices, names_in, steps
-from torchlint.facts.values import PROVEN, UNKNOWN, Value, replace
+from torchlint.facts.nodes import indices, names_in, steps
+from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.torch_api.operators import operator
 
@@ -27,7 +27,6 @@ _SIZED = frozenset(
 
 
 _JOINS = ("stack", "cat")
-_GROWS = frozenset(("cat", "concat", "concatenate"))
 
 
 @rule(
@@ -95,7 +94,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     loop = site.target
     if site.in_compiled or not site.accelerator or site.role == "test":
         return
-    rows = _rows(site, loop) if _is_plain(loop) else []
+    rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
     if not rows or not _computes(site, loop, rows) or not (site.settings.preview or _is_alike(site, loop)):
         return
     often = _often(site)
@@ -121,7 +120,7 @@ def _gathered(site: Site) -> Iterator[Finding]:
         return
     if by.id in names_in(picked.value) or site.in_compiled or site.role == "test" or not site.accelerator:
         return
-    often = _often(site) if _is_device_tensor(site, picked.value) else ""
+    often = _often(site) if loop_rows.is_device_tensor(site, picked.value) else ""
     if often:
         text = f"`{site.short(made)}` launches a kernel for each row by itself {often}: one index picks them all"
         yield site.finding(text, related=site.why_hot())
@@ -144,142 +143,6 @@ def _often(site: Site) -> str:
     if site.warm is not None or site.warm_caller is not None:
         return frequency.how_often(site)
     return frequency.in_passes(site) if frequency.in_forward(site) else ""
-
-
-def _rows(site: Site, loop: ast.For) -> list[str]:
-    """What the body calls the rows of the tensors that the loop goes through: names, or `x[i]`."""
-    target, given = loop.target, loop.iter
-    called = site.resolve(given.func) if isinstance(given, ast.Call) else None
-    arguments = given.args if isinstance(given, ast.Call) and not given.keywords else []
-    if called == "range":
-        first = arguments[0] if len(arguments) == 2 else None
-        if not isinstance(target, ast.Name) or not (
-            len(arguments) == 1 or (isinstance(first, ast.Constant) and not first.value)
-        ):
-            return []
-        return _by_index(site, loop, arguments[-1])
-    if called == "enumerate" and len(arguments) == 1 and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-        target, given = target.elts[1], arguments[0]
-    if called == "zip" and isinstance(target, ast.Tuple):
-        names = [one.id for one in target.elts if isinstance(one, ast.Name)]
-        tensors = _zipped(site, arguments)
-        return names if len(names) == len(target.elts) == len(tensors) > 1 and all(map(_on_device, tensors)) else []
-    if isinstance(given, ast.Call) and len(given.args) == 1 and site.resolve(given.func) == "reversed":
-        given = given.args[0]
-    return _bound(target) if _on_device(_gone_through(site, given)) else []
-
-
-def _zipped(site: Site, arguments: list[ast.expr]) -> Sequence[Value]:
-    """What `zip(a, b)` and `zip(*x.topk(5))` go through at once."""
-    if len(arguments) == 1 and isinstance(arguments[0], ast.Starred):
-        whole = site.value(arguments[0].value)
-        return whole.items or () if whole.kind == "tuple" else ()
-    return [_gone_through(site, one) for one in arguments]
-
-
-def _gone_through(site: Site, given: ast.expr) -> Value:
-    """What a loop goes through: the tensor itself where it is unbound along its first dimension, as nothing but a tensor can be."""
-    if not isinstance(given, ast.Call) or last(given.func) != "unbind":
-        return site.value(given)
-    is_function = site.resolve(given.func) == "torch.unbind"
-    whole = argument_of(given, "input", 0) if is_function else getattr(given.func, "value", None)
-    dim = argument_of(given, "dim", int(is_function))
-    is_first = dim is None or (isinstance(dim, ast.Constant) and dim.value == 0)
-    value = site.value(whole) if whole is not None and is_first else UNKNOWN
-    return replace(value, certainty=PROVEN) if value.kind == "tensor" else UNKNOWN
-
-
-def _bound(target: ast.expr) -> list[str]:
-    """The names that a loop binds to a row, or to its elements: `*box, score`."""
-    parts = elements(target)
-    parts = [part.value if isinstance(part, ast.Starred) else part for part in parts]
-    return [part.id for part in parts if isinstance(part, ast.Name)]
-
-
-def _by_index(site: Site, loop: ast.For, bound: ast.expr) -> list[str]:
-    """The rows of `for i in range(n)`, where n is how long a tensor is."""
-    assert isinstance(loop.target, ast.Name)
-    measured = bound.args[0] if isinstance(bound, ast.Call) and len(bound.args) == 1 else bound
-    of_length = measured is not bound and isinstance(bound, ast.Call) and site.resolve(bound.func) == "len"
-    count = site.value(bound)
-    is_extent = count.kind == "number" and count.extent
-    # How many rows there are may be told by what is only likely a tensor, as a forward is given: the rows are of others.
-    if not is_extent and not (of_length and _may_be_on_device(site.value(measured))):
-        return []
-    index = loop.target.id
-    parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]
-    others = _other_places(loop, index)
-    if any(_is_beside(node.slice, index) or _is_named(node.slice, others) for node in parts):
-        return []  # `x[i - 1]`: a turn needs the one before
-    found = {ast.unparse(node): node.value for node in parts if _is_at(node.slice, index)}
-    rows = [written for written, tensor in found.items() if _is_device_tensor(site, tensor)]
-    return [*rows, *_called(loop, rows)]
-
-
-def _is_at(part: ast.expr, index: str) -> bool:
-    """`x[i]`, `x[i, :, 0]`, `x[i : i + 1]`"""
-    first = _first(part)
-    return (isinstance(first, ast.Name) and first.id == index) or _is_one(first, index)
-
-
-def _first(part: ast.expr) -> ast.expr:
-    return part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part
-
-
-def _is_one(part: ast.expr, index: str) -> bool:
-    """`i : i + 1`"""
-    return (
-        isinstance(part, ast.Slice)
-        and part.step is None
-        and isinstance(part.lower, ast.Name)
-        and part.lower.id == index
-        and isinstance(part.upper, ast.BinOp)
-        and ast.unparse(part.upper) == f"{index} + 1"
-    )
-
-
-def _is_beside(part: ast.expr, index: str) -> bool:
-    """`x[i + 1]`, `x[i:]`, `x[: i + 1]`"""
-    first = _first(part)
-    return (
-        isinstance(first, ast.BinOp | ast.Slice)
-        and not _is_one(first, index)
-        and any(isinstance(node, ast.Name) and node.id == index for node in ast.walk(first))
-    )
-
-
-def _other_places(loop: ast.For, index: str) -> set[str]:
-    """The names of what is calculated of a turn's number: `j = n - i - 1`."""
-    made = (node for node in loop.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp))
-    named = ((node.targets[0], node.value) for node in made)
-    return {target.id for target, value in named if isinstance(target, ast.Name) and index in names_in(value)}
-
-
-def _is_named(part: ast.expr, names: set[str]) -> bool:
-    first = _first(part)
-    return isinstance(first, ast.Name) and first.id in names
-
-
-def _called(loop: ast.For, rows: list[str]) -> list[str]:
-    """The names that the body gives to rows: `boxes = x[i]`."""
-    assigned = (node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Assign))
-    return [
-        node.targets[0].id
-        for node in assigned
-        if isinstance(node.targets[0], ast.Name) and ast.unparse(node.value) in rows
-    ]
-
-
-def _is_device_tensor(site: Site, node: ast.expr) -> bool:
-    return _on_device(site.value(node))
-
-
-def _on_device(value: Value) -> bool:
-    return value.is_tensor and _may_be_on_device(value)
-
-
-def _may_be_on_device(value: Value) -> bool:
-    return value.kind == "tensor" and not value.on_cpu and not value.parameter and not value.from_loader
 
 
 def _is_plain(loop: ast.For) -> bool:
@@ -379,7 +242,7 @@ def _computes(site: Site, loop: ast.For, rows: list[str]) -> bool:
     computed = computed or any(all(ast.unparse(side) in rows for side in _sides(one)) for one in compared)
     if not computed:
         computed = _places_rows(site, loop, rows, nodes)
-    return computed and not _carried(loop)
+    return computed and not turns.left_for_next(loop)
 
 
 def _places_rows(site: Site, loop: ast.For, rows: list[str], nodes: list[ast.AST]) -> bool:
@@ -391,67 +254,6 @@ def _places_rows(site: Site, loop: ast.For, rows: list[str], nodes: list[ast.AST
     return bool(placed) and not _are_kinds(site.flow, loop) and _may_be_placed_at_once(loop, nodes, placed)
 
 
-def _carried(loop: ast.For) -> set[str]:
-    """The names that a turn reads before it binds them, but for sums and what grows: what the turn before has left."""
-    return _read_first(loop.body, _bound_in(loop.body), set()) - _counted(loop)
-
-
-def _counted(loop: ast.For) -> set[str]:
-    """The names that each turn adds a number to, and that nothing else binds: `n += 1` is told by the turn."""
-    steps = (one for one in loop.body if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add))
-    counted = {
-        one.target.id for one in steps if isinstance(one.target, ast.Name) and isinstance(one.value, ast.Constant)
-    }
-    stores = [
-        node.id
-        for one in loop.body
-        for node in ast.walk(one)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in counted
-    ]
-    return {name for name in counted if stores.count(name) == 1}
-
-
-def _read_first(block: list[ast.stmt], stored: set[str], bound: set[str]) -> set[str]:
-    """What statements read of some names before it is bound; what any of several branches binds counts as bound."""
-    found: set[str] = set()
-    for statement in block:
-        inner = [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
-        within = {id(node) for part in inner for one in part for node in ast.walk(one)}
-        names = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and id(n) not in within]
-        own = _own_names(statement) if any(isinstance(n, ast.comprehension) for n in ast.walk(statement)) else set()
-        found |= {n.id for n in names if isinstance(n.ctx, ast.Load)} & stored - bound - own - _summed(statement)
-        bound |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
-        before = set(bound)
-        for part in inner:
-            branch = set(before)
-            found |= _read_first(part, stored, branch)
-            bound |= branch
-    return found
-
-
-def _own_names(statement: ast.stmt) -> set[str]:
-    """What the comprehensions of a statement call their elements: names of their own."""
-    loops = [node for node in ast.walk(statement) if isinstance(node, ast.comprehension)]
-    return {name.id for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
-
-
-def _summed(statement: ast.stmt) -> set[str]:
-    """The name of `total = total + x`, `total = x + y + total`, `rows = torch.cat((rows, x))`."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, added = statement.targets[0], _joined(statement.value) or list(addends(statement.value))
-        if isinstance(target, ast.Name) and len(added) > 1:
-            inside = {name for one in added if not isinstance(one, ast.Name) for name in names_in(one)}
-            return {target.id} & {one.id for one in added if isinstance(one, ast.Name)} - inside
-    return set()
-
-
-def _joined(node: ast.expr) -> list[ast.expr]:
-    """What `torch.cat((rows, x))` puts behind each other, as a list would."""
-    if not isinstance(node, ast.Call) or last(node.func) not in _GROWS or not node.args:
-        return []
-    return node.args[0].elts if isinstance(node.args[0], ast.Tuple | ast.List) else []
-
-
 def _written(node: ast.AST) -> ast.Subscript | None:
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     return target if isinstance(target, ast.Subscript) else None
@@ -461,23 +263,17 @@ def _places(site: Site, written: ast.Subscript) -> list[ast.expr]:
     """By what a statement says where to write in a tensor: `kept[i]` of `mask[i, kept[i]] = 0`, `row` of `x[row[0], row[1]] = 0`."""
     parts = [one for one in indices(written.slice) if isinstance(one, ast.Name | ast.Subscript)]
     rows = [one.value for one in parts if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant)]
-    return [*parts, *rows] if parts and _is_device_tensor(site, written.value) else []
+    return [*parts, *rows] if parts and loop_rows.is_device_tensor(site, written.value) else []
 
 
 def _may_be_placed_at_once(loop: ast.For, nodes: list[ast.AST], placed: list[ast.Subscript]) -> bool:
     """Whether no turn reads what another has written, and no write takes what its turn has made by itself."""
-    made = _bound_in(loop.body)
+    made = turns.bound_in(loop.body)
     if any(
         _written(node) is not None and names_in(node.value) & made for node in nodes if isinstance(node, ast.Assign)
     ):
         return False
     return not any(_reads(nodes, ast.unparse(one.value)) for one in placed)
-
-
-def _bound_in(block: list[ast.stmt]) -> set[str]:
-    """The names that statements bind."""
-    parts = (part for one in block for part in ast.walk(one) if isinstance(part, ast.Name))
-    return {part.id for part in parts if isinstance(part.ctx, ast.Store)}
 
 
 def _reads(nodes: list[ast.AST], written: str) -> bool:

@@ -1,0 +1,147 @@
+"""The rows of tensors that a loop goes through, and what its body calls them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from .names import last
+from .nodes import argument_of, elements, names_in
+from .place import Place
+from .values import PROVEN, UNKNOWN, Value, replace
+
+
+def rows(place: Place, loop: ast.For) -> list[str]:
+    """What the body calls the rows of the tensors that the loop goes through: names, or `x[i]`."""
+    target, given = loop.target, loop.iter
+    called = place.resolve(given.func) if isinstance(given, ast.Call) else None
+    arguments = given.args if isinstance(given, ast.Call) and not given.keywords else []
+    if called == "range":
+        first = arguments[0] if len(arguments) == 2 else None
+        if not isinstance(target, ast.Name) or not (
+            len(arguments) == 1 or (isinstance(first, ast.Constant) and not first.value)
+        ):
+            return []
+        return _by_index(place, loop, arguments[-1])
+    if called == "enumerate" and len(arguments) == 1 and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target, given = target.elts[1], arguments[0]
+    if called == "zip" and isinstance(target, ast.Tuple):
+        names = [one.id for one in target.elts if isinstance(one, ast.Name)]
+        tensors = _zipped(place, arguments)
+        return names if len(names) == len(target.elts) == len(tensors) > 1 and all(map(_on_device, tensors)) else []
+    if isinstance(given, ast.Call) and len(given.args) == 1 and place.resolve(given.func) == "reversed":
+        given = given.args[0]
+    return _bound(target) if _on_device(_gone_through(place, given)) else []
+
+
+def is_device_tensor(place: Place, node: ast.expr) -> bool:
+    return _on_device(place.value(node))
+
+
+def _zipped(place: Place, arguments: list[ast.expr]) -> Sequence[Value]:
+    """What `zip(a, b)` and `zip(*x.topk(5))` go through at once."""
+    if len(arguments) == 1 and isinstance(arguments[0], ast.Starred):
+        whole = place.value(arguments[0].value)
+        return whole.items or () if whole.kind == "tuple" else ()
+    return [_gone_through(place, one) for one in arguments]
+
+
+def _gone_through(place: Place, given: ast.expr) -> Value:
+    """What a loop goes through: the tensor itself where it is unbound along its first dimension, as nothing but a tensor can be."""
+    if not isinstance(given, ast.Call) or last(given.func) != "unbind":
+        return place.value(given)
+    is_function = place.resolve(given.func) == "torch.unbind"
+    whole = argument_of(given, "input", 0) if is_function else getattr(given.func, "value", None)
+    dim = argument_of(given, "dim", int(is_function))
+    is_first = dim is None or (isinstance(dim, ast.Constant) and dim.value == 0)
+    value = place.value(whole) if whole is not None and is_first else UNKNOWN
+    return replace(value, certainty=PROVEN) if value.kind == "tensor" else UNKNOWN
+
+
+def _bound(target: ast.expr) -> list[str]:
+    """The names that a loop binds to a row, or to its elements: `*box, score`."""
+    parts = elements(target)
+    parts = [part.value if isinstance(part, ast.Starred) else part for part in parts]
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def _by_index(place: Place, loop: ast.For, bound: ast.expr) -> list[str]:
+    """The rows of `for i in range(n)`, where n is how long a tensor is."""
+    assert isinstance(loop.target, ast.Name)
+    measured = bound.args[0] if isinstance(bound, ast.Call) and len(bound.args) == 1 else bound
+    of_length = measured is not bound and isinstance(bound, ast.Call) and place.resolve(bound.func) == "len"
+    count = place.value(bound)
+    is_extent = count.kind == "number" and count.extent
+    # How many rows there are may be told by what is only likely a tensor, as a forward is given: the rows are of others.
+    if not is_extent and not (of_length and _may_be_on_device(place.value(measured))):
+        return []
+    index = loop.target.id
+    parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]
+    others = _other_places(loop, index)
+    if any(_is_beside(node.slice, index) or _is_named(node.slice, others) for node in parts):
+        return []  # `x[i - 1]`: a turn needs the one before
+    found = {ast.unparse(node): node.value for node in parts if _is_at(node.slice, index)}
+    rows = [written for written, tensor in found.items() if is_device_tensor(place, tensor)]
+    return [*rows, *_called(loop, rows)]
+
+
+def _is_at(part: ast.expr, index: str) -> bool:
+    """`x[i]`, `x[i, :, 0]`, `x[i : i + 1]`"""
+    first = _first(part)
+    return (isinstance(first, ast.Name) and first.id == index) or _is_one(first, index)
+
+
+def _first(part: ast.expr) -> ast.expr:
+    return part.elts[0] if isinstance(part, ast.Tuple) and part.elts else part
+
+
+def _is_one(part: ast.expr, index: str) -> bool:
+    """`i : i + 1`"""
+    return (
+        isinstance(part, ast.Slice)
+        and part.step is None
+        and isinstance(part.lower, ast.Name)
+        and part.lower.id == index
+        and isinstance(part.upper, ast.BinOp)
+        and ast.unparse(part.upper) == f"{index} + 1"
+    )
+
+
+def _is_beside(part: ast.expr, index: str) -> bool:
+    """`x[i + 1]`, `x[i:]`, `x[: i + 1]`"""
+    first = _first(part)
+    return (
+        isinstance(first, ast.BinOp | ast.Slice)
+        and not _is_one(first, index)
+        and any(isinstance(node, ast.Name) and node.id == index for node in ast.walk(first))
+    )
+
+
+def _other_places(loop: ast.For, index: str) -> set[str]:
+    """The names of what is calculated of a turn's number: `j = n - i - 1`."""
+    made = (node for node in loop.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp))
+    named = ((node.targets[0], node.value) for node in made)
+    return {target.id for target, value in named if isinstance(target, ast.Name) and index in names_in(value)}
+
+
+def _is_named(part: ast.expr, names: set[str]) -> bool:
+    first = _first(part)
+    return isinstance(first, ast.Name) and first.id in names
+
+
+def _called(loop: ast.For, rows: list[str]) -> list[str]:
+    """The names that the body gives to rows: `boxes = x[i]`."""
+    assigned = (node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Assign))
+    return [
+        node.targets[0].id
+        for node in assigned
+        if isinstance(node.targets[0], ast.Name) and ast.unparse(node.value) in rows
+    ]
+
+
+def _on_device(value: Value) -> bool:
+    return value.is_tensor and _may_be_on_device(value)
+
+
+def _may_be_on_device(value: Value) -> bool:
+    return value.kind == "tensor" and not value.on_cpu and not value.parameter and not value.from_loader
