@@ -3,28 +3,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import closed, empties, frequency, gathered, syntax
+from torchlint.facts import closed, empties, frequency, gathered, sent_numbers, syntax
 from torchlint.facts import host_reads as reads
-from torchlint.facts.bindings import Assigned, Narrowed
+from torchlint.facts.copied_indices import (
+    is_counted_by_loader,
+    is_filled_for,
+    is_first,
+    is_moved,
+    is_of_data,
+    may_be_number,
+    places,
+)
 from torchlint.facts.first_time import missed_for
 from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.loop_data import collected_in, is_gathered, is_of_rows_read_back, only_grows, stays_same
-from torchlint.facts.nodes import indices, keyword_of, made_first
+from torchlint.facts.nodes import indices, keyword_of
 from torchlint.facts.on_call import on_call
-from torchlint.facts.sending import casts, goes_to_device, is_constant_data, move_of, moved_next, target_of
-from torchlint.facts.uses import assigned
+from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, moved_next, target_of
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
-from torchlint.torch_api.operators import operator
 
 _LEGACY = [f"{name}()" for name in OF_HOST]
 _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
-_OF_DATA = _BY_DEFAULT | {"torch.from_numpy()"}
-"""What makes a tensor of the host of data, whatever the rest is."""
-_MOVES = frozenset(("to", "cuda"))
 _ARRAYS = frozenset(("numpy.array", "numpy.asarray"))
 _BY_TYPE = ("$type([...])", "$type((...,))")
 """A type of the device, or one that a program chooses: `torch.cuda.LongTensor([0, 1])`."""
@@ -144,7 +147,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
         if not (_on_call(site) if constant else only_grows(site, data)):
             return
         level = "info"
-    one = not constant and (value.kind == "number" or _may_be_given(site, data))
+    one = not constant and (value.kind == "number" or sent_numbers.may_be_given(site, data))
     if one and frequency.behind_type_test(site):
         return  # a path for tensors of what is a number in most programs, or for numbers of what is a tensor
     yield site.finding(message, severity=level, related=site.why_hot())
@@ -153,7 +156,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 def _given(site: Site, data: ast.expr) -> ast.expr:
     """What is sent: of `np.array([height, width])` the list, which is written out there."""
     made = data if isinstance(data, ast.Call) and len(data.args) == 1 else None
-    if made is None or site.resolve(made.func) not in _ARRAYS or not _is_written_out(site, made.args[0]):
+    if made is None or site.resolve(made.func) not in _ARRAYS or not sent_numbers.is_written_out(site, made.args[0]):
         return data
     return made.args[0]
 
@@ -203,11 +206,13 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` is made on the host of what was copied there from the device, and copied back each time"
     if isinstance(data, ast.Call) and _gives_numbers(value) and closed.is_of_options(site, data):
         return f"`{site.short(data)}` is calculated on the host and copied to the device each time"
-    if _is_given(site, data):
+    if sent_numbers.is_given(site, data):
         return ""
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
-    listed = value.kind in ("list", "tuple", "size") and (_is_written_out(site, data) or _is_size(site, data))
-    if number or listed or (not value and (_is_option(site, data) or _is_share(site, data))):
+    listed = value.kind in ("list", "tuple", "size") and (
+        sent_numbers.is_written_out(site, data) or sent_numbers.is_size(site, data)
+    )
+    if number or listed or (not value and (sent_numbers.is_option(site, data) or sent_numbers.is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
 
@@ -261,104 +266,23 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
             return
 
 
-def _may_be_number(site: Site, index: ast.expr) -> bool:
-    """Whether a tensor of the host may have no dimension, and is read as a number: `best[i]`."""
-    bound = site.function.bindings.reach.get(index)
-    made = bound.node if isinstance(bound, Assigned) else index
-    value = site.value(index)
-    if value.is_tensor and value.scalar:
-        return True
-    return isinstance(made, ast.Subscript) and all(
-        site.value(part).kind == "number" and not isinstance(part, ast.Slice) for part in indices(made.slice)
-    )
-
-
 def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     """What is said of an index that is copied to the device; "" where it is not."""
     value, held = site.value(index), site.value(node.value)
     on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
     # What was sent to the device and has a tensor for an index is a tensor, or an object that holds some.
     there = held.kind in ("tensor", "unknown") and held.device == "accelerator"
-    if on_host and (there or _is_moved(site, node.value) or (_is_of_data(site, value) and is_of_device(site, node))):
-        if site.makes_on_accelerator or _is_filled_for(site, node, value) or _may_be_number(site, index):
+    if on_host and (there or is_moved(site, node.value) or (is_of_data(site, value) and is_of_device(site, node))):
+        if site.makes_on_accelerator or is_filled_for(site, node, value) or may_be_number(site, index):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
-    if _is_counted_by_loader(site, value) and (there or _is_moved(site, node.value)) and not _is_moved(site, index):
+    if is_counted_by_loader(site, value) and (there or is_moved(site, node.value)) and not is_moved(site, index):
         return f"`{site.short(index)}` counts on the host, and is copied to the device each time it is an index; one that is made there is not"
-    kind = _places(value)
-    if kind and reads.is_on_device(site, node.value) and _is_first(site, node, index):
+    kind = places(value)
+    if kind and reads.is_on_device(site, node.value) and is_first(site, node, index):
         what = f"the {kind} `{site.short(index)}`"
         return f"{what} becomes a tensor, and is copied to the device, each time it is an index"
     return ""
-
-
-def _is_counted_by_loader(site: Site, index: Value) -> bool:
-    """Whether an index is a batch of `DataLoader(range(n))`."""
-    if index.kind != "batch" or not index.loader_calls:
-        return False
-    given = (call.args[0] for call in index.loader_calls if isinstance(call, ast.Call) and call.args)
-    counts = [isinstance(one, ast.Call) and site.resolve(one.func) == "range" for one in given]
-    return len(counts) == len(index.loader_calls) and all(counts)
-
-
-def _is_moved(site: Site, held: ast.expr) -> bool:
-    """Whether a name is of what was sent to the device there: `edges = edges.to(device)`."""
-    made = assigned(site.function, held) if isinstance(held, ast.Name) else None
-    moves = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _MOVES
-    return isinstance(made, ast.Call) and moves and not casts(site, made) and goes_to_device(site, made)
-
-
-def _is_of_data(site: Site, index: Value) -> bool:
-    """Whether the function makes an index of data, `torch.tensor([0, 2])`: it lies on the host wherever the rest is."""
-    made = made_first(index.made_by) if index.made_by is not None else None
-    return isinstance(made, ast.Call) and made in site.flow.parents and f"{site.resolve(made.func)}()" in _OF_DATA
-
-
-def _places(value: Value) -> str:
-    """The kind of an index that is no tensor: "list" of one of numbers, "array" of one of NumPy; "" of any other."""
-    element = value.element
-    if not value.proven or value.other_kinds:
-        return ""
-    if value.kind == "ndarray" or (value.kind == "tuple" and element is not None and element.kind == "ndarray"):
-        return "array"
-    if value.kind != "list" or element is None:
-        return ""
-    of_array = element.kind == "ndarray" and "number" in element.other_kinds
-    # With a slice, None or an ellipsis among its elements it is read as a tuple, and no tensor is made.
-    numbers = element.kind == "number" and "none" not in element.other_kinds
-    return "list" if of_array or (numbers and all(one.kind == "number" for one in value.items or ())) else ""
-
-
-def _is_first(site: Site, node: ast.Subscript, index: ast.expr) -> bool:
-    """Whether no tensor of the device has the same index before it, in the same loop: what was copied once would do for both."""
-    loops = site.flow.loops(node)
-    alike = site.once(("subscripts by index", site.function), lambda: _by_index(site)).get(ast.dump(index), ())
-    return not any(
-        (one.lineno, one.col_offset) < (node.lineno, node.col_offset)
-        and site.flow.loops(one) == loops
-        and reads.is_on_device(site, one.value)
-        for one in alike
-    )
-
-
-def _by_index(site: Site) -> dict[str, list[ast.Subscript]]:
-    """The subscripts of a function, by what stands in their brackets; slices and constants left out."""
-    found: dict[str, list[ast.Subscript]] = {}
-    for node in site.flow.nodes:
-        if isinstance(node, ast.Subscript):
-            for part in indices(node.slice):
-                if not isinstance(part, ast.Slice | ast.Constant):
-                    found.setdefault(ast.dump(part), []).append(node)
-    return found
-
-
-def _is_filled_for(site: Site, node: ast.Subscript, index: Value) -> bool:
-    """Whether an index was filled on the step for nothing else, `x[torch.arange(n), y]`: TL405 tells where."""
-    made = index.made_by
-    if not isinstance(made, ast.Call) or made not in site.flow.parents or site.at(site.function, made).hot is None:
-        return False
-    row = operator(site.resolve(made.func) or "")
-    return row is not None and row.device == "factory" and node in indexed(site, made)
 
 
 def _on_device(site: Site) -> bool:
@@ -379,62 +303,6 @@ def _stored(site: Site) -> ast.expr | None:
         return None
     proven = site.value(target.value).is_tensor and site.value(target.value).device == "accelerator"
     return target.value if proven else None
-
-
-def _is_written_out(site: Site, node: ast.expr) -> bool:
-    """A list that stands there, or one that an object or the module holds; what was gathered before has to be sent."""
-    if isinstance(node, ast.BinOp):
-        return _is_written_out(site, node.left) or _is_written_out(site, node.right)
-    if isinstance(node, ast.Name):  # `X = [encode(one) for one in given]` of a function is no constant
-        return node.id.isupper() and (site.function is site.module.body or not site.function.binds(node.id))
-    return isinstance(node, ast.List | ast.Tuple | ast.Attribute)
-
-
-def _is_size(site: Site, data: ast.expr) -> bool:
-    """`list(x.shape[-2:])`, `x.size()[2:]`: sizes of a tensor, all or some."""
-    if isinstance(data, ast.Call) and site.resolve(data.func) in ("list", "tuple") and len(data.args) == 1:
-        data = data.args[0]
-    return site.value(data).kind == "size"
-
-
-def _is_option(site: Site, data: ast.expr) -> bool:
-    """`self.anchors` of a module, in its forward, for `torch.tensor`: what it was made with, and no tensor."""
-    klass = site.function.cls
-    if klass is None or not site.in_forward or site.name != "torch.tensor()":
-        return False
-    attribute = syntax.own_attribute(site.function, data)
-    return attribute is not None and site.project.is_option(klass, attribute)
-
-
-def _is_share(site: Site, data: ast.expr) -> bool:
-    """`i / self.steps` of a number, where the function says `range(self.steps)`: how far a loop has come."""
-    if not isinstance(data, ast.BinOp) or site.value(data.left).kind != "number":
-        return False
-    given = (one for call in site.flow.calls_named("range") for one in call.args)
-    return any(syntax.same(one, data.right) for one in given)
-
-
-def _is_given(site: Site, data: ast.expr) -> bool:
-    """`[observation]` of a parameter that nothing is known of: what a caller gives, in a list of its own, has to be sent."""
-    if not isinstance(data, ast.List | ast.Tuple) or len(data.elts) != 1:
-        return False
-    given = data.elts[0]
-    known = isinstance(given, ast.Name) and given.id in site.flow.parameters
-    return known and site.value(given).kind == "unknown"
-
-
-def _may_be_given(site: Site, data: ast.expr) -> bool:
-    """`[timesteps]` of a parameter, or of `timesteps = timestep`, for which no caller that is known gives a number."""
-    given = data.elts[0] if isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1 else None
-    bound = site.function.bindings.reach.get(given) if given is not None else None
-    while isinstance(bound, Narrowed):
-        bound = bound.before
-    if isinstance(bound, Assigned):
-        given = bound.node
-    if not isinstance(given, ast.Name) or given.id not in site.flow.parameters:
-        return False
-    passed = site.project.parameter(site.function, given.id)
-    return passed.kind != "number"
 
 
 def _leaves_early(site: Site) -> bool:

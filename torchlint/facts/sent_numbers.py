@@ -1,0 +1,64 @@
+"""Numbers that are known before a step, as far as what is written says: lists written out, sizes, options."""
+
+from __future__ import annotations
+
+import ast
+
+from . import syntax
+from .bindings import Assigned, Narrowed
+from .place import Place
+
+
+def is_written_out(place: Place, node: ast.expr) -> bool:
+    """A list that stands there, or one that an object or the module holds; what was gathered before has to be sent."""
+    if isinstance(node, ast.BinOp):
+        return is_written_out(place, node.left) or is_written_out(place, node.right)
+    if isinstance(node, ast.Name):  # `X = [encode(one) for one in given]` of a function is no constant
+        return node.id.isupper() and (place.function is place.function.module.body or not place.function.binds(node.id))
+    return isinstance(node, ast.List | ast.Tuple | ast.Attribute)
+
+
+def is_size(place: Place, data: ast.expr) -> bool:
+    """`list(x.shape[-2:])`, `x.size()[2:]`: sizes of a tensor, all or some."""
+    if isinstance(data, ast.Call) and place.resolve(data.func) in ("list", "tuple") and len(data.args) == 1:
+        data = data.args[0]
+    return place.value(data).kind == "size"
+
+
+def is_option(place: Place, data: ast.expr) -> bool:
+    """`self.anchors` of a module, in its forward, for `torch.tensor`: what it was made with, and no tensor."""
+    klass = place.function.cls
+    if klass is None or not place.in_forward or place.name != "torch.tensor()":
+        return False
+    attribute = syntax.own_attribute(place.function, data)
+    return attribute is not None and bool(place.project.is_option(klass, attribute))
+
+
+def is_share(place: Place, data: ast.expr) -> bool:
+    """`i / self.steps` of a number, where the function says `range(self.steps)`: how far a loop has come."""
+    if not isinstance(data, ast.BinOp) or place.value(data.left).kind != "number":
+        return False
+    given = (one for call in place.flow.calls_named("range") for one in call.args)
+    return any(syntax.same(one, data.right) for one in given)
+
+
+def is_given(place: Place, data: ast.expr) -> bool:
+    """`[observation]` of a parameter that nothing is known of: what a caller gives, in a list of its own, has to be sent."""
+    if not isinstance(data, ast.List | ast.Tuple) or len(data.elts) != 1:
+        return False
+    given = data.elts[0]
+    known = isinstance(given, ast.Name) and given.id in place.flow.parameters
+    return known and place.value(given).kind == "unknown"
+
+
+def may_be_given(place: Place, data: ast.expr) -> bool:
+    """`[timesteps]` of a parameter, or of `timesteps = timestep`, for which no caller that is known gives a number."""
+    given = data.elts[0] if isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1 else None
+    bound = place.function.bindings.reach.get(given) if given is not None else None
+    while isinstance(bound, Narrowed):
+        bound = bound.before
+    if isinstance(bound, Assigned):
+        given = bound.node
+    if not isinstance(given, ast.Name) or given.id not in place.flow.parameters:
+        return False
+    return bool(place.project.parameter(place.function, given.id).kind != "number")
