@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from torchlint.facts import collation, drawn, names, prefetched
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LOADER_NAME, TRAINING_ARGUMENTS
+from torchlint.facts.held_samples import is_held
 from torchlint.facts.loader_calls import Handed, handed_on, hands_on_options, options_given
-from torchlint.facts.module import Class, Function
+from torchlint.facts.module import Function
 from torchlint.facts.nodes import is_constant, names_in, spreads
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Options
@@ -23,12 +24,6 @@ _WRITTEN = {
     "no `persistent_workers=True`": "persistent_workers=True",
 }
 """What a loader lacks, and how it is written where the call does not name the option yet."""
-_CONVERTS = frozenset(
-    """int float len tensor as_tensor from_numpy FloatTensor LongTensor Tensor
-    astype copy clone long double size item min max
-    randint randrange rand randn ones zeros""".split()
-)
-"""What makes a number, a tensor or a copy of something small that is in memory, the place of a window in it, or what stands in for data."""
 _ABOUT_WORKERS = regex(rb"#(?![^\n]*workers?\s*=)[^\n]*worker")
 """A comment that is no code."""
 _WITHOUT_WORKERS = regex(
@@ -37,7 +32,6 @@ _WITHOUT_WORKERS = regex(
 """A comment that says why there are none: `# num_workers has to be 0 here`."""
 _ABOUT_MACS = regex(rb"\bmps\b|\b[Mm]ac(?:OS|book)?\b|xla")
 """Where memory can't be pinned."""
-_IN_MEMORY = ("TensorDataset", "ArrayDataset", "InMemoryDataset")
 
 
 @rule(
@@ -275,42 +269,12 @@ def _in_memory(site: Site) -> bool:
     dataset = _dataset(site)
     bases = dataset.class_.bases if dataset.class_ is not None else []
     kinds = [dataset.class_name.rpartition(".")[2], *(names.last(base) for base in bases)]
-    return _is_held(site, dataset) or not {"IterableDataset", "InMemoryDataset"}.isdisjoint(kinds)
+    return is_held(site, dataset) or not {"IterableDataset", "InMemoryDataset"}.isdisjoint(kinds)
 
 
 def _joins_graphs(site: Site) -> bool:
     """Whether the loader is DGL's: to join graphs is work, wherever they are, and they can't be pinned."""
     return site.name.startswith("dgl.")
-
-
-def _is_held(site: Site, dataset: Value) -> bool:
-    """Whether samples are elements or rows of what a dataset holds."""
-    if dataset.kind in ("list", "tensor", "ndarray", "dict", "tuple") or dataset.class_name.endswith(_IN_MEMORY):
-        return True
-    if dataset.class_name.startswith("torchmeta.toy."):
-        return True  # which counts its samples
-    klass = dataset.class_
-    return klass is not None and (
-        _has_one(site, klass) or _only_indexes(site, klass) or prefetched.reads_ahead(site, klass)
-    )
-
-
-def _has_one(site: Site, dataset: Class) -> bool:
-    """Whether a dataset has one item, `def __len__(self): return 1`: workers would begin anew for each."""
-    length = site.project.method(dataset, "__len__")
-    returned = length.node.body[-1] if length is not None else None
-    return isinstance(returned, ast.Return) and is_constant(returned.value, 1)
-
-
-def _only_indexes(site: Site, dataset: Class) -> bool:
-    """Whether a dataset hands out what it holds: `__getitem__` calls nothing but what makes a number, a tensor or a copy of it.
-
-    What stands behind an option that nobody gives, `if self.transform:`, is not called.
-    """
-    item = dataset.methods.get("__getitem__")
-    return item is not None and all(
-        names.last(call.func) in _CONVERTS or site.at(item, call).rare for call in item.flow.calls
-    )
 
 
 def _is_never_pinned(site: Site) -> bool:
@@ -365,7 +329,7 @@ def _of_partial(site: Site) -> Iterator[Finding]:
     if (
         len(partial.args) > 1
         or None in given
-        or any(len(one.call.args) > 1 or _is_held(one, _dataset(one)) for one in made)
+        or any(len(one.call.args) > 1 or is_held(one, _dataset(one)) for one in made)
     ):
         return
     missing = ["no `num_workers`"] if "num_workers" not in given else []
@@ -399,7 +363,7 @@ def _not_given(made: Site, inner: Site) -> Iterator[str]:
     given = options_given(made.function, made.call, made.value)
     if given is None or len(made.call.args) > 5 or drawn.is_first_alone(made):
         return
-    if "num_workers" not in given and not _is_held(made, _dataset(made)):
+    if "num_workers" not in given and not is_held(made, _dataset(made)):
         yield "no `num_workers`"
     if "pin_memory" not in given and _has_accelerator(made) and not _is_never_pinned(inner):
         yield _UNPINNED
@@ -456,7 +420,7 @@ def _of_subclass(site: Site) -> Iterator[Finding]:
 def _not_handed(made: Site, init: Function, inner: Site) -> Iterator[str]:
     """What a loader lacks that an object of a class is, by what is given to the class, and by it to the loader."""
     dataset = _handed(made, init, inner, "dataset", 0)
-    held = dataset is not None and _is_held(made, dataset)
+    held = dataset is not None and is_held(made, dataset)
     if dataset is None or _is_never_pinned(inner) or (held and not made.settings.preview):
         return
     workers = _handed(made, init, inner, "num_workers", 5)
