@@ -9,16 +9,16 @@ from torchlint.facts import (
     alternatives,
     beside_training,
     evaluation_mode,
+    grad_at,
     graph_liveness,
     names,
-    runs,
     syntax,
     trainable,
     training,
 )
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import Loop, contains
-from torchlint.facts.frozen import freezes_itself, is_frozen, is_frozen_by, is_made_frozen
+from torchlint.facts.frozen import freezes_itself, is_frozen
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import given_to, steps
 from torchlint.facts.trainable import model_of, runs_trainable
@@ -175,56 +175,6 @@ def _wasted(place: Site) -> Finding:
     return place.finding(_WASTED.format(place.short()))
 
 
-# How often a place runs, and whether autograd is off there
-
-
-def _repeated(site: Site, call: ast.Call) -> bool:
-    """Whether a loop runs a call more often than until it succeeds; one of another function may. A constructor tries its parts once."""
-    if site.function.name == "__init__":
-        return False
-    loops = site.flow.loops(call)
-    return not _is_tried(site, loops) if loops else _runs_often(site.at(site.function, call))
-
-
-def _runs_often(site: Site) -> bool:
-    """Whether a step loop, or one of evaluation, calls the function: `agent.select_action(state)`."""
-    if site.hot is not None or site.warm_caller is None:
-        return site.hot is not None
-    caller, _ = site.warm_caller
-    # Where the model is switched in the caller, that is told there; a framework calls a function by itself.
-    return caller is site.function or not evaluation_mode.switches(caller)
-
-
-def _is_tried(site: Site, loops: list[Loop]) -> bool:
-    """Whether all loops around a place only try again, until one iteration succeeds."""
-    return all(site.once(("tries again", loop), lambda: runs.tries_again(loop)) for loop in loops)  # noqa: B023
-
-
-def _off(site: Site, call: ast.Call) -> bool:
-    """Whether autograd is off at the call, or inside what it runs, or is needed there."""
-    context = site.analysis.context
-    if context.off_where_called(site.function, call) or training.differentiates(site, call):
-        return True
-    klass = site.value(_whole(site, model_of(call))).class_
-    forward = site.project.method(klass, "forward") if klass is not None else None
-    return forward is not None and context.function_off(forward)
-
-
-def _frozen(site: Site, call: ast.Call) -> bool:
-    """Whether the file, or the model itself, freezes the parameters of the model that is called, `vae(x)` or `vae.encode(x)`."""
-    model = _whole(site, model_of(call))
-    if isinstance(model, ast.Attribute) and is_frozen_by(site, site.value(model.value), model.attr):
-        return True
-    if is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model)):
-        return True
-    return is_made_frozen(site, model)
-
-
-def _whole(site: Site, model: ast.expr) -> ast.expr:
-    """The model of which a method is called: `vae` of `vae.encode`."""
-    return model.value if isinstance(model, ast.Attribute) and site.value(model).kind == "function" else model
-
-
 # After `model.eval()`
 
 
@@ -255,10 +205,12 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
             told.add(around)
             continue
         loops = _is_evaluation(site, other, name)
-        alone = _repeated(site, other) and (not trains or _only_evaluates(site, other))
+        alone = grad_at.repeated(site, other) and (not trains or _only_evaluates(site, other))
         if site.analysis.steps.hot(site.function, other):
             continue
-        if _off(site, other) or any(evaluation_mode.switched_between(site, one, call, other) for one in known_as):
+        if grad_at.off(site, other) or any(
+            evaluation_mode.switched_between(site, one, call, other) for one in known_as
+        ):
             continue
         if evaluation_mode.is_itself(other, name) and graph_liveness.becomes_array(site, other):
             continue
@@ -295,7 +247,7 @@ def _by_itself(site: Site, model: Model) -> Iterator[Finding]:
         called = chain(call.func) or []
         if len(called) < 2 or called[:1] != model or call.lineno <= site.call.lineno or not runs_trainable(site, call):
             continue
-        if graph_liveness.is_dead(site, call) and not _off(site, call) and not _frozen(site, call):
+        if graph_liveness.is_dead(site, call) and not grad_at.off(site, call) and not grad_at.frozen(site, call):
             yield _once(site, call)
             return
 
@@ -304,7 +256,7 @@ def _is_dropped(site: Site, call: ast.Call) -> bool:
     """Whether a call that runs once, outside of models and tests, records a graph that nothing uses."""
     if site.function.name == "__init__" or _is_of_model(site):
         return False
-    return graph_liveness.is_dead(site, call) and not _frozen(site, call)
+    return graph_liveness.is_dead(site, call) and not grad_at.frozen(site, call)
 
 
 def _is_of_model_itself(site: Site, call: ast.Call, model: Model) -> bool:
@@ -318,7 +270,7 @@ def _ends_in_script(site: Site, call: ast.Call) -> bool:
         return False
     if site.loop() is not None or any(isinstance(node, ast.Return) and node.value for node in site.flow.nodes):
         return False
-    return _is_of_project(site, _whole(site, model_of(call))) and not _frozen(site, call)
+    return _is_of_project(site, grad_at.whole(site, model_of(call))) and not grad_at.frozen(site, call)
 
 
 def _is_run_as_script(site: Site) -> bool:
@@ -351,9 +303,9 @@ def _is_unused_beside(site: Site, call: ast.Call, model: Model, *, trains: bool)
         return False  # of an evaluation by itself more is told
     around = site.flow.loops(site.call)
     inner = [loop for loop in site.flow.loops(call) if loop not in around]
-    if (inner and not _evaluates_each_step(site, call, inner[0])) or not _repeated(site, call):
+    if (inner and not _evaluates_each_step(site, call, inner[0])) or not grad_at.repeated(site, call):
         return False
-    return beside_training.is_unused(site, call, within) and not _off(site, call)
+    return beside_training.is_unused(site, call, within) and not grad_at.off(site, call)
 
 
 def _evaluates_each_step(site: Site, call: ast.Call, loop: Loop) -> bool:
@@ -385,12 +337,12 @@ def _run_by_test(site: Site, call: ast.Call, model: Model) -> Iterator[tuple[Fun
         within = site.at(target, inner)
         around = target.flow.parents[target.flow.statement(inner)]
         known = isinstance(inner.func, ast.Name) or runs_trainable(within, inner)
-        repeated = bool(target.flow.loops(inner)) or _repeated(site, call)
+        repeated = bool(target.flow.loops(inner)) or grad_at.repeated(site, call)
         if not (known or trainable.is_method_of_models(within, inner)) or not repeated:
             continue
         if around in told or target.module is not site.module or evaluation_mode.switches(target):
             continue
-        if site.analysis.steps.hot(target, inner) is None and not _frozen(within, inner):
+        if site.analysis.steps.hot(target, inner) is None and not grad_at.frozen(within, inner):
             told.add(around)
             yield target, inner
 
@@ -422,9 +374,9 @@ def _is_told_of_script(site: Site, call: ast.Call) -> bool:
 def _is_run_in_loop(site: Site, function: Function, call: ast.Call, model: Model) -> bool:
     """Whether a loop of a function runs a model by the model's own name, with autograd on."""
     loops = function.flow.loops(call)
-    if chain(call.func) != model or not call.args or not loops or _is_tried(site, loops):
+    if chain(call.func) != model or not call.args or not loops or grad_at.is_tried(site, loops):
         return False
-    return not site.analysis.steps.hot(function, call) and not _off(site.at(function, call), call)
+    return not site.analysis.steps.hot(function, call) and not grad_at.off(site.at(function, call), call)
 
 
 def _elsewhere(site: Site, model: Model) -> Iterator[Finding]:
@@ -463,7 +415,7 @@ def _by_flag(site: Site) -> Iterator[Finding]:
         caller, call, without = evaluating
         if flag in alternatives.behind(site.flow, model) or site.analysis.context.grad_off(caller, call):
             continue
-        if not _frozen(site, model) and not _off(site, model):
+        if not grad_at.frozen(site, model) and not grad_at.off(site, model):
             why = site.related(caller, call, "called without training, and autograd stays on")
             what = f"`{site.short(model)}` records a graph for autograd where `{flag.name}` is {without!r}"
             yield site.finding(f"{what}, and nothing uses it", at=model, related=(why,))
@@ -590,7 +542,7 @@ def _is_open(site: Site) -> bool:
 def _is_repeated(site: Site) -> bool:
     """Whether the place is in a loop, or in a function that one calls, and in no function that asks for gradients but on steps."""
     in_loop = site.loop() is not None
-    if (in_loop or site.function is not site.module.body) and _runs_often(site):
+    if (in_loop or site.function is not site.module.body) and grad_at.runs_often(site):
         return True
     return in_loop and (site.settings.preview or site.warm is not None or not training.asks(site.function))
 
@@ -627,7 +579,7 @@ def _is_left_to_callers(site: Site, function: Function, steps: int) -> bool:
 
 def _is_wasted(site: Site, call: ast.Call) -> bool:
     """Whether a call of a model runs again and again, and its result loses its graph everywhere."""
-    if not _repeated(site, call) or _frozen(site, call):
+    if not grad_at.repeated(site, call) or grad_at.frozen(site, call):
         return False
     # What a method gives may be integers.
     model = model_of(call)
@@ -637,7 +589,7 @@ def _is_wasted(site: Site, call: ast.Call) -> bool:
         return False
     if _is_made_on_steps(site, call) or _is_told_of_script(site, call):
         return False
-    return graph_liveness.is_dead(site, call) and not _off(site, call)  # which takes longest to tell
+    return graph_liveness.is_dead(site, call) and not grad_at.off(site, call)  # which takes longest to tell
 
 
 def _is_made_on_steps(site: Site, call: ast.Call) -> bool:
@@ -671,7 +623,7 @@ def _is_command(site: Site) -> bool:
 
 def _is_needless(site: Site, call: ast.Call) -> bool:
     """Whether autograd is on at a call of a model with something to train, in a function that tells no more by `eval()`."""
-    return not (evaluation_mode.switches(site.function) or _frozen(site, call) or _off(site, call))
+    return not (evaluation_mode.switches(site.function) or grad_at.frozen(site, call) or grad_at.off(site, call))
 
 
 def _once(site: Site, call: ast.Call) -> Finding:

@@ -1,0 +1,59 @@
+"""How often a place runs a model, and whether autograd has something to do there."""
+
+from __future__ import annotations
+
+import ast
+
+from . import evaluation_mode, runs, training
+from .flow import Loop
+from .frozen import freezes_itself, is_frozen, is_frozen_by, is_made_frozen
+from .names import chain
+from .place import Place
+from .trainable import model_of
+
+
+def repeated(place: Place, call: ast.Call) -> bool:
+    """Whether a loop runs a call more often than until it succeeds; one of another function may. A constructor tries its parts once."""
+    if place.function.name == "__init__":
+        return False
+    loops = place.flow.loops(call)
+    return not is_tried(place, loops) if loops else runs_often(place.at(place.function, call))
+
+
+def runs_often(place: Place) -> bool:
+    """Whether a step loop, or one of evaluation, calls the function: `agent.select_action(state)`."""
+    if place.hot is not None or place.warm_caller is None:
+        return place.hot is not None
+    caller, _ = place.warm_caller
+    # Where the model is switched in the caller, that is told there; a framework calls a function by itself.
+    return caller is place.function or not evaluation_mode.switches(caller)
+
+
+def off(place: Place, call: ast.Call) -> bool:
+    """Whether autograd is off at the call, or inside what it runs, or is needed there."""
+    context = place.analysis.context
+    if context.off_where_called(place.function, call) or training.differentiates(place, call):
+        return True
+    klass = place.value(whole(place, model_of(call))).class_
+    forward = place.project.method(klass, "forward") if klass is not None else None
+    return forward is not None and context.function_off(forward)
+
+
+def frozen(place: Place, call: ast.Call) -> bool:
+    """Whether the file, or the model itself, freezes the parameters of the model that is called, `vae(x)` or `vae.encode(x)`."""
+    model = whole(place, model_of(call))
+    if isinstance(model, ast.Attribute) and is_frozen_by(place, place.value(model.value), model.attr):
+        return True
+    if is_frozen(place, (chain(model) or ["?"])[-1]) or freezes_itself(place.value(model)):
+        return True
+    return is_made_frozen(place, model)
+
+
+def whole(place: Place, model: ast.expr) -> ast.expr:
+    """The model of which a method is called: `vae` of `vae.encode`."""
+    return model.value if isinstance(model, ast.Attribute) and place.value(model).kind == "function" else model
+
+
+def is_tried(place: Place, loops: list[Loop]) -> bool:
+    """Whether all loops around a place only try again, until one iteration succeeds."""
+    return all(place.once(("tries again", loop), lambda: runs.tries_again(loop)) for loop in loops)  # noqa: B023
