@@ -614,5 +614,6 @@ def test_a_bound_that_is_known_says_how_few_steps_are_the_first(meaning: Meaning
     assert "throttled" == meaning("if i < first: here", before="first = 5")
     assert "" == meaning("if i >= first: here", before="first = 5")
     assert "" == meaning("if i < most: here", before="most = 100_000")
+    assert "" == meaning("if epoch < stage: here", before="stage = 20")
     assert "" == meaning("if i < args.most: here")
     assert "" == meaning("if loss < least: here", before="least = 5")

@@ -688,7 +688,7 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"
     if equal and (_is_counter(left, right, value_of) or _is_counter(right, left, value_of)):
         return "throttled"
-    if true and isinstance(op, ast.Lt | ast.LtE) and _is_counter(left, right, value_of) and _is_few(right, value_of):
+    if true and isinstance(op, ast.Lt | ast.LtE) and _is_counter(left, right, value_of) and _is_few(left, right, value_of):
         return "throttled"  # `if step < 3`: the first steps only
     if true and isinstance(op, ast.Gt | ast.GtE) and _is_length(right) and _is_counter(left, right, value_of):
         return "throttled"  # `if i >= len(loader) - 1`: the last step only
@@ -735,8 +735,11 @@ def _is_next_epoch(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
     return isinstance(op, ast.Gt | ast.Lt) or (isinstance(op, ast.NotEq) and before[1] != "last")
 
 
-def _is_few(node: ast.expr, value_of: ValueOf) -> bool:
-    value = value_of(node)
+def _is_few(counter: ast.expr, bound: ast.expr, value_of: ValueOf) -> bool:
+    """Whether a bound lets few of all iterations through: a number, or of steps also a name for one; a stage lasts some epochs."""
+    if not isinstance(bound, ast.Constant) and "epoch" in names.word(counter).lower():
+        return False
+    value = value_of(bound)
     return isinstance(value.const, int) and value.const <= FIRST and not value.other_kinds
 
 

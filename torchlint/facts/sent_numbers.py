@@ -7,6 +7,7 @@ import ast
 from . import syntax
 from .bindings import Assigned, Narrowed
 from .place import Place
+from .values import Value
 
 
 def is_written_out(place: Place, node: ast.expr) -> bool:
@@ -19,10 +20,21 @@ def is_written_out(place: Place, node: ast.expr) -> bool:
 
 
 def is_size(place: Place, data: ast.expr) -> bool:
-    """`list(x.shape[-2:])`, `x.size()[2:]`: sizes of a tensor, all or some."""
+    """`list(x.shape[-2:])`, `x.size()[2:]`, `[x.shape[-2:] for x in levels]`: sizes of a tensor, all or some, or of several."""
     if isinstance(data, ast.Call) and place.resolve(data.func) in ("list", "tuple") and len(data.args) == 1:
         data = data.args[0]
-    return place.value(data).kind == "size"
+    value = place.value(data)
+    return value.kind == "size" or (
+        value.kind == "list" and value.element is not None and _is_of_extents(value.element)
+    )
+
+
+def _is_of_extents(value: Value) -> bool:
+    """Whether something is the size of a dimension, or several of them."""
+    if value.kind == "number":
+        return value.extent and not value.other_kinds
+    parts = [*(value.items or ()), *((value.element,) if value.element is not None else ())]
+    return value.kind == "size" or (value.kind in ("list", "tuple") and bool(parts) and all(map(_is_of_extents, parts)))
 
 
 def is_option(place: Place, data: ast.expr) -> bool:
