@@ -41,7 +41,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
 
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
     asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`, `export.py`), is not
-    reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph` or for another library,
+    reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph`, for a file alone or for another library,
     nor a class that only holds data (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
     are not reported, nor are tests.
@@ -104,18 +104,28 @@ def _asked_for(site: Site) -> bool:
 
 
 def _for_others(site: Site, call: ast.Call) -> bool:
-    """Whether what a call makes is only looked into or handed to another library: `holder.graph`, `openmmtorch.TorchForce(model)`."""
+    """Whether what a call makes is only looked into, written to a file or handed to another library: `holder.graph`, `jit.save(model, path)`, `openmmtorch.TorchForce(model)`."""
     name = syntax.target(site.flow, call)
     if not isinstance(name, ast.Name):
         uses: list[ast.expr] = [call]
     else:
         uses = [load for load in site.flow.loads.get(name.id, ()) if load.lineno > call.lineno]
-    return bool(uses) and all(_is_looked_into(site, use) or _is_handed_over(site, use) for use in uses)
+    return bool(uses) and all(
+        _is_looked_into(site, use) or _is_handed_over(site, use) or _is_saved(site, use) for use in uses
+    )
 
 
 def _is_looked_into(site: Site, use: ast.expr) -> bool:
     parent = site.flow.parents.get(use)
     return isinstance(parent, ast.Attribute) and parent.attr in _GRAPHS
+
+
+def _is_saved(site: Site, use: ast.expr) -> bool:
+    """`torch.jit.save(model, path)`, `model.save(path)`: a program without Python may run the file."""
+    parent = site.flow.parents.get(use)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "save" and syntax.called(site.flow, parent) is not None
+    return isinstance(parent, ast.Call) and site.resolve(parent.func) == "torch.jit.save" and parent.args[:1] == [use]
 
 
 def _is_handed_over(site: Site, use: ast.expr) -> bool:

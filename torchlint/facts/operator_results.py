@@ -105,6 +105,8 @@ def _asked(row: Operator, atom: Atom, args: Arguments) -> bool | None:
         others = row.params[at] if at >= 0 and atom.argument not in args.keywords else {}
         if len(others) < 2:
             return None if "none" in value.other_kinds else True
+        if any(atom.argument in names for names in row.params[at + 1 : len(args.positional)]):
+            return True  # further behind, as in the other overload
         # Overloads have another argument in its place: what stands there tells which.
         if value.kind in ("unknown", "batch") or not value.proven:
             return None
