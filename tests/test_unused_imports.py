@@ -212,3 +212,43 @@ def test_a_module_goes_where_another_import_binds_its_package() -> None:
     assert "import torch\n\nx = torch.ones(3)\na = x.detach()\n" == fixed(code)
     alone = code.replace("import torch\nimport", "import")
     assert alone.replace("torch.autograd.Variable(x)", "x.detach()") == fixed(alone)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def helper():\n    import torch\n    return torch.ones(2)\n",
+        "def helper(torch):\n    return torch\n",
+        "class Helper:\n    torch = 1\n",
+        "if TYPE_CHECKING:\n    import torch\n",
+        "try:\n    import torch\nexcept ImportError:\n    pass\n",
+        "import torch.fx\n",
+    ],
+)
+def test_a_module_stays_where_nothing_else_surely_binds_its_package(other: str) -> None:
+    text = "import torch.autograd\n" + other + "x = torch.ones(3)\na = torch.autograd.Variable(x)\n"
+    assert text.replace("torch.autograd.Variable(x)", "x.detach()") == fixed(text)
+
+
+def test_a_module_stays_where_its_package_is_bound_below_a_read() -> None:
+    text = "import torch.autograd\nx = torch.ones(3)\nimport torch\na = torch.autograd.Variable(x)\n"
+    assert text.replace("torch.autograd.Variable(x)", "x.detach()") == fixed(text)
+
+
+def test_two_modules_of_a_package_do_not_vouch_for_each_other() -> None:
+    text = "import torch.autograd\nimport torch.autograd.variable\nx = torch.ones(3)\na = torch.autograd.Variable(x)\n"
+    assert text.replace("torch.autograd.Variable(x)", "x.detach()") == fixed(text)
+
+
+def test_a_module_in_a_function_goes_where_that_binds_its_package() -> None:
+    text = (
+        "def f(x):\n    import torch\n    import torch.autograd\n    y = torch.ones(3)\n"
+        "    return torch.autograd.Variable(y)\n"
+    )
+    after = text.replace("    import torch.autograd\n", "").replace("torch.autograd.Variable(y)", "y.detach()")
+    assert after == fixed(text)
+
+
+def test_what_a_long_text_takes_from_the_program_stays() -> None:
+    text = IMPORTS + USE + 'SETUP = """' + "x = 1\n" * 40 + 'from __main__ import Variable\n"""\n'
+    assert text.replace("Variable(x)", "x.detach()") == fixed(text)

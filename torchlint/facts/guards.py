@@ -688,7 +688,12 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"
     if equal and (_is_counter(left, right, value_of) or _is_counter(right, left, value_of)):
         return "throttled"
-    if true and isinstance(op, ast.Lt | ast.LtE) and _is_counter(left, right, value_of) and _is_few(left, right, value_of):
+    if (
+        true
+        and isinstance(op, ast.Lt | ast.LtE)
+        and _is_counter(left, right, value_of)
+        and _is_few(left, right, value_of)
+    ):
         return "throttled"  # `if step < 3`: the first steps only
     if true and isinstance(op, ast.Gt | ast.GtE) and _is_length(right) and _is_counter(left, right, value_of):
         return "throttled"  # `if i >= len(loader) - 1`: the last step only

@@ -110,12 +110,30 @@ class Names:
         """Whether anything may need the import; where several statements bind its name, whether that can't be told."""
         name = _local(statement, alias)
         word = _word(name)
-        if any(word.search(text) for text in self._texts if len(text) < 200 or is_doctest(text)):
-            return True  # in `__all__`, in an annotation, or in a doctest, which runs in the module
+        if any(word.search(text) for text in self._texts if len(text) < 200 or _is_program(text)):
+            return True  # in `__all__`, in an annotation, or in a program of its own
         if isinstance(statement, ast.Import) and alias.asname is None and "." in alias.name:
             # It binds the package too: without another import of that it stays.
-            return alias.name in self._dotted or (self._bound.count(name) == 1 and name in self._loaded)
+            return alias.name in self._dotted or (name in self._loaded and not self._is_bound_before_reads(name))
         return name in self._loaded or self._bound.count(name) > 1
+
+    def _is_bound_before_reads(self, package: str) -> bool:
+        """Whether `import torch` stands in front of all that reads that name, where it runs in any case."""
+        reads = (node.lineno for node in ast.walk(self.tree) if isinstance(node, ast.Name) and node.id == package)
+        first = min(reads, default=0)
+        return any(
+            isinstance(one, ast.Import) and one.lineno < first and any(_is_plain(alias, package) for alias in one.names)
+            for one in getattr(self.tree, "body", ())
+        )
+
+
+def _is_plain(alias: ast.alias, package: str) -> bool:
+    return alias.name == package and alias.asname in (None, package)
+
+
+def _is_program(text: str) -> bool:
+    """Whether a text is run, in the module or with what that has: a doctest, `from __main__ import model`."""
+    return "__main__" in text or is_doctest(text)
 
 
 def _word(name: str) -> re.Pattern[str]:

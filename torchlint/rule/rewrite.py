@@ -224,7 +224,7 @@ def substituted(site: Site, entry: Entry) -> tuple[Edit, ...] | None:
     code, imports = spelling
     call = syntax.called(site.flow, target)
     if entry.attribute:
-        if entry.rename.endswith("()") and not isinstance(getattr(target, "ctx", None), ast.Load):
+        if entry.rename.endswith("()") and not _may_be_called(site, target):
             return None
         code += "()" * entry.rename.endswith("()")
     elif call is None:
@@ -232,6 +232,12 @@ def substituted(site: Site, entry: Entry) -> tuple[Edit, ...] | None:
     replaced = site.tree.replace(site.cst(target), code)
     arguments = _arguments(site, call, entry) if call is not None else ()
     return (replaced, *arguments, *imports) if arguments is not None else None
+
+
+def _may_be_called(site: Site, target: ast.expr) -> bool:
+    """Whether a call may stand where an attribute does: nothing is assigned to it, and no pattern is made of it, `case torch.has_mps:`."""
+    in_pattern = isinstance(site.flow.parents.get(target), ast.pattern)
+    return isinstance(getattr(target, "ctx", None), ast.Load) and not in_pattern
 
 
 def _arguments(site: Site, call: ast.Call, entry: Entry) -> tuple[Edit, ...] | None:
