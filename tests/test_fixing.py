@@ -430,6 +430,28 @@ class Model(torch.nn.Module):
 """
 
 
+PATTERNS = """\
+import torch
+
+match built:
+    case torch.has_mps:
+        kind = "mps"
+    case {torch.has_cuda: kind}:
+        pass
+    case True if torch.has_cudnn:
+        kind = "cudnn"
+"""
+
+
+def test_a_pattern_gets_no_call_for_an_attribute(run: Run) -> None:
+    codes = frozenset(("TL903",))
+    result = run(data={"a.py": PATTERNS.encode()}, codes=codes, fixable=codes, unsafe=True, write=False)
+
+    after = PATTERNS.replace("torch.has_cudnn", "torch.backends.cudnn.is_available()")
+    assert [4, 6] == [finding.line for finding in result.result.findings]
+    assert {"a.py": after.encode()} == result.contents
+
+
 def test_what_stands_in_an_f_string_stays(run: Run) -> None:
     """`{x=}` shows what is written there, and only Python since 3.12 nests quotes."""
     codes = frozenset(load())
