@@ -206,16 +206,28 @@ def _loading(site: Site) -> str:
     return f"`{function.name}`" if function.name.encode() in collating else ""
 
 
-def _giving(site: Site, method: Function, depth: int = _DEPTH) -> str:
+def _giving(site: Site, method: Function) -> str:
     """The method by which objects of a class give samples that a method of theirs is, or that calls it for each: `return self.render(index)`."""
-    if method.name in _GIVES:
-        return method.name
-    for other in method.cls.methods.values() if depth and method.cls is not None else ():
-        runs = (call for call in other.flow.calls_named(method.name) if _runs_for_each(site, other, call))
-        gives = _giving(site, other, depth - 1) if next(runs, None) is not None else ""
-        if gives:
-            return gives
-    return ""
+    klass = method.cls
+    assert klass is not None
+    return site.once(("gives samples", klass), lambda: _all_giving(site, klass)).get(method.name, "")
+
+
+def _all_giving(site: Site, klass: Class) -> dict[str, str]:
+    """The methods that give samples of a class, and those that they call, each with the one that begins."""
+    found = {name: name for name in _GIVES if name in klass.methods}
+    edge = list(found)
+    for _ in range(_DEPTH):
+        further: list[str] = []
+        for name in edge:
+            method = klass.methods[name]
+            for call in method.flow.calls:
+                called = names.last(call.func)
+                if called in klass.methods and called not in found and _runs_for_each(site, method, call):
+                    found[called] = found[name]
+                    further.append(called)
+        edge = further
+    return found
 
 
 def _runs_for_each(site: Site, method: Function, call: ast.Call) -> bool:

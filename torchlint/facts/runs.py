@@ -144,11 +144,13 @@ def _is_read_as_one(flow: Flow, loop: ast.For, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name) or any(contains(loop, store) for store in flow.stores.get(node.id, ())):
         return False
     return any(
-        names.chain(call.func) == [node.id, "item"]
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "item"
+        and names.chain(call.func.value) == [node.id]
         and not call.args
         and any(contains(one, call) for one in loop.body)
         and next(flow.guards(call, loop), None) is None
-        for call in flow.calls_named("item")
+        for call in flow.calls_within(loop)
     )
 
 

@@ -77,6 +77,12 @@ def in_training(project: Project, function: Function, node: ast.AST, loop: Loop 
     return guarded(project, function, node, loop, training=True)
 
 
+_NEAREST = 4
+"""So many conditions around a place are asked what their other branch throttles."""
+_SHORT = 40
+"""How many lines such a branch has at most."""
+
+
 def is_thinned_beside(project: Project, function: Function, place: ast.AST, loop: Loop | None) -> bool:
     """Whether a place is a call, or a statement of one alone, that the other branch of a condition throttles: `if moving: show(x)`, `elif step % 100 == 0: show(x)`.
 
@@ -87,10 +93,12 @@ def is_thinned_beside(project: Project, function: Function, place: ast.AST, loop
     if not isinstance(call, ast.Call):
         return False
     flow = function.flow
-    for guard in flow.guards(call, loop):
+    for guard in itertools.islice(flow.guards(call, loop), _NEAREST):
         node = guard.node
         branch = (node.orelse if guard.true else node.body) if isinstance(node, ast.If) and guard.block else []
-        others = flow.calls_between(branch[0].lineno, branch[-1].end_lineno or branch[-1].lineno) if branch else ()
+        if not branch or len(branch) > _SHORT or (branch[-1].end_lineno or 0) - branch[0].lineno > _SHORT:
+            continue  # another way of doing it is as short
+        others = flow.calls_between(branch[0].lineno, branch[-1].end_lineno or branch[-1].lineno)
         same = [one for one in others if syntax.same(one.func, call.func)]
         if same and all(_is_throttled_inside(project, function, one, branch) for one in same):
             return any(_comes_and_goes(project, function, part, loop) for part in ast.walk(guard.test))
