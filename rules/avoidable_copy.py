@@ -140,6 +140,11 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
         yield site.finding(message)
 
 
+def _is_repeated(site: Site) -> bool:
+    """Whether the place stands in a loop or a comprehension, and is not rare there."""
+    return bool(site.loop() or site.flow.comprehension(site.call)) and not site.rare
+
+
 def _runs_often(site: Site) -> bool:
     return bool(site.hot or site.in_forward or site.warm)
 
@@ -194,8 +199,7 @@ def _doubled(site: Site) -> Iterator[Finding]:
     if site.role == "test" or site.in_compiled:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
-    repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
-    if not (sampled or repeated or site.hot or site.in_forward):
+    if not (sampled or _is_repeated(site) or site.hot or site.in_forward):
         return
     if not site.receiver.is_tensor and (again not in copies.JOINS or site.receiver):  # what is joined is a tensor
         return
@@ -221,8 +225,7 @@ def _overwritten(site: Site, writer: str) -> Iterator[Finding]:
     """`x.clone().zero_()`, of what is nothing else than a tensor: these methods come together nowhere else."""
     if site.role == "test" or site.in_compiled or site.receiver.kind not in ("tensor", "unknown"):
         return
-    repeated = (site.loop() or site.flow.comprehension(site.call)) and not site.rare
-    if repeated or _runs_often(site) or frequency.in_forward(site):
+    if _is_repeated(site) or _runs_often(site) or frequency.in_forward(site):
         yield site.finding(
             f"`{site.short()}` copies values that `{writer}` overwrites: `{copies.WRITERS[writer]}` copies none"
         )

@@ -278,7 +278,7 @@ def _joins_graphs(site: Site) -> bool:
 
 
 def _is_never_pinned(site: Site) -> bool:
-    """Whether the loader's collate function gives what nobody pins."""
+    """Whether the dataset pins its samples, or the loader's collate function gives what nobody pins."""
     dataset = _dataset(site)
     if dataset.class_ is not None and prefetched.pins(dataset.class_, dataset.made_by):
         return True

@@ -115,7 +115,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         return
     if where and site.receiver.kind == "tensor":
         what = "for each batch, and waits for it" if _is_gathered(site, where) else "one sample at a time"
-        yield site.finding(f"`{site.short()}` copies {what}: {where} runs in the loader")
+        yield site.finding(f"`{site.short()}` copies {what}: `{where}` runs in the loader")
     elif each:
         often = "step" if site.hot is not None else "iteration"
         message = f"`{site.short()}` copies one element at a time on every {often}"
@@ -168,7 +168,7 @@ def _back(site: Site, copied: ast.expr) -> Iterator[Finding]:
     where = _loading(site)
     if where and reads.is_on_device(site, copied) and not host_needs.host_needs(site, site.call):
         message = (
-            f"`{site.short()}` copies one sample at a time to the host, and waits for it: {where} runs in the loader"
+            f"`{site.short()}` copies one sample at a time to the host, and waits for it: `{where}` runs in the loader"
         )
         yield site.finding(message, severity="info")
 
@@ -190,11 +190,11 @@ def _leaves_host(site: Site) -> bool:
 
 
 def _loading(site: Site) -> str:
-    """The part of data loading that the place is in; "" where it is in none."""
+    """The function of data loading that the place is in, or runs for; "" where it is in none."""
     function = site.function
     gives = _giving(site, function) if function.cls is not None else ""
     if gives and function.cls is not None and _is_dataset(site, function.cls):
-        return f"`{gives}`"
+        return gives
     if not site.source.holds(b"collate_fn"):
         return ""
     collating = site.source.fact(
@@ -202,8 +202,8 @@ def _loading(site: Site) -> str:
         lambda source: [name for _, names in source.in_parts("collate_fn", _COLLATE.findall) for name in names],
     )
     if function.name == "__call__" and function.cls is not None:
-        return "`__call__`" if _collates(site, function.cls, collating) else ""
-    return f"`{function.name}`" if function.name.encode() in collating else ""
+        return function.name if _collates(site, function.cls, collating) else ""
+    return function.name if function.name.encode() in collating else ""
 
 
 def _giving(site: Site, method: Function) -> str:
@@ -268,4 +268,4 @@ def _is_kept_in_file(site: Site) -> bool:
 
 def _is_gathered(site: Site, where: str) -> bool:
     """Whether a collate function moves what it has put together, and not each of the samples."""
-    return where.strip("`") not in _GIVES and site.flow.comprehension(site.call) is None and site.loop() is None
+    return where not in _GIVES and site.flow.comprehension(site.call) is None and site.loop() is None

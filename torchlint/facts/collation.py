@@ -10,8 +10,8 @@ from .module import Class
 from .place import Place
 from .values import ClassValue, Instance, Value
 
-_PLAIN = frozenset(("object", "abc.ABC", "typing.Generic", "typing.Protocol"))
-"""Bases that give a class no `pin_memory`, nor make it a list or a dictionary, whose parts torch pins."""
+PLAIN_BASES = frozenset(("object", "abc.ABC", "typing.Generic", "typing.Protocol"))
+"""Bases that give a class no methods that anybody calls, nor make it a list or a dictionary."""
 _ANSWERS = ("pin_memory", "__getattr__", "__getattribute__")
 """The methods by which an object may have a `pin_memory` of its own."""
 
@@ -74,6 +74,7 @@ def _is_handed_on(place: Place, part: Value) -> bool:
 def is_plain(world: World, klass: Class) -> bool:
     """Whether the objects of a class, and of those that inherit from it, have no `pin_memory` and are no list or dictionary."""
     plain = all(
-        world.has_plain_bases(one, _PLAIN) and one.methods.keys().isdisjoint(_ANSWERS) for one in world.ancestry(klass)
+        world.has_plain_bases(one, PLAIN_BASES) and one.methods.keys().isdisjoint(_ANSWERS)
+        for one in world.ancestry(klass)
     )
     return plain and not world.of_heirs(klass, "pin_memory")

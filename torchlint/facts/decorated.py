@@ -9,6 +9,7 @@ from .evaluator import Evaluator
 from .flow import Flow
 from .module import Function
 from .nodes import callee, names_in
+from .syntax import given_to_target
 
 
 def gives_other(values: Evaluator) -> bool:
@@ -34,6 +35,7 @@ def _makes_other(decorator: Function, taken: frozenset[str]) -> bool:
 
 
 def _turns(flow: Flow, taken: frozenset[str]) -> bool:
+    """Whether a function calls one of some names, and gives back something else that is made of what that gave."""
     calls = [call for name in taken for call in flow.calls_named(name) if isinstance(call.func, ast.Name)]
     results = {name for call in calls if (name := _result(flow, call)) is not None}
     return any(
@@ -54,8 +56,7 @@ def _result(flow: Flow, call: ast.Call) -> str | None:
 def _hands_on(flow: Flow, node: ast.expr, calls: list[ast.Call]) -> bool:
     """Whether an expression is a call, or the name of what calls gave and nothing else."""
     if isinstance(node, ast.Name):
-        made = [flow.parents.get(store) for store in flow.stores.get(node.id, ())]
-        return all(isinstance(one, ast.Assign) and one.value in calls for one in made)
+        return all(given_to_target(flow, store) in calls for store in flow.stores.get(node.id, ()))
     return node in calls
 
 

@@ -38,13 +38,14 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     batch = given.class_ if given.kind == "class" else made.class_ if made.kind == "instance" else None
     if loader.pinned and batch is not None and _stays_unpinned(values, batch):
         return batches.made_loader(loader, False)
-    if batch is not None and loader.element is not None and loader.element.kind == "batch":
-        told = _plain_fields(values, batch)
-        return replace(loader, element=replace(loader.element, entries=told)) if told else loader
-    parts = tuple(one if is_host_data(one) else UNKNOWN for one in made.items or ())
-    if made.kind != "tuple" or not any(parts) or loader.element is None or loader.element.kind != "batch":
+    element = loader.element
+    if element is None or element.kind != "batch":
         return loader
-    return replace(loader, element=replace(loader.element, parts=parts))
+    if batch is not None:
+        told = _plain_fields(values, batch)
+        return replace(loader, element=replace(element, entries=told)) if told else loader
+    parts = tuple(one if is_host_data(one) else UNKNOWN for one in made.items or ())
+    return replace(loader, element=replace(element, parts=parts)) if made.kind == "tuple" and any(parts) else loader
 
 
 def _plain_fields(values: Evaluator, klass: Class) -> dict[str, Value]:

@@ -82,7 +82,7 @@ def decides_step(place: Place, node: ast.expr) -> bool:
     """Whether the value is one of gradients and decides if the optimizer steps: `if isfinite(grad_norm): optimizer.step()`.
 
     What is asked of a loss is told of. The flag that `torch._amp_foreach_non_finite_check_and_unscale_` writes is read for
-    nothing else, here or in a caller. A function that looks at gradients may raise, or return, what its callers decide by.
+    nothing else, here or in a caller. A function that looks at gradients may raise what its callers decide by.
     """
     flow, statement = place.flow, place.statement
     checks = flow.calls_named("_amp_foreach_non_finite_check_and_unscale_")

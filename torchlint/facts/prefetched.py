@@ -8,6 +8,7 @@ from . import names
 from .module import Class, Function
 from .nodes import is_constant, spreads
 from .place import Place
+from .syntax import given_to_target
 
 _THREADS = frozenset(("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process"))
 _GIVING = ("__getitem__", "__iter__", "__next__")
@@ -18,7 +19,7 @@ def reads_ahead(place: Place, dataset: Class) -> bool:
     queues = {
         name
         for name, stores in dataset.stores.items()
-        if any(_is_queue(method, method.flow.statement(target)) for method, target in stores)
+        if any(_is_queue(given_to_target(method.flow, target)) for method, target in stores)
     }
     giving = [dataset.methods[name] for name in _GIVING if name in dataset.methods]
     if not any(_takes(method, queues) for method in giving):
@@ -31,9 +32,8 @@ def reads_ahead(place: Place, dataset: Class) -> bool:
     )
 
 
-def _is_queue(method: Function, statement: ast.stmt) -> bool:
-    """`self.ready = queue.Queue(8)`"""
-    made = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+def _is_queue(made: ast.expr | None) -> bool:
+    """`queue.Queue(8)`"""
     return isinstance(made, ast.Call) and names.last(made.func).endswith("Queue")
 
 

@@ -97,7 +97,7 @@ def is_thinned_beside(project: Project, function: Function, place: ast.AST, loop
         node = guard.node
         branch = (node.orelse if guard.true else node.body) if isinstance(node, ast.If) and guard.block else []
         if not branch or len(branch) > _SHORT or (branch[-1].end_lineno or 0) - branch[0].lineno > _SHORT:
-            continue  # another way of doing it is as short
+            continue  # what is longer does more than the same now and then
         others = flow.calls_between(branch[0].lineno, branch[-1].end_lineno or branch[-1].lineno)
         same = [one for one in others if syntax.same(one.func, call.func)]
         if same and all(_is_throttled_inside(project, function, one, branch) for one in same):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Mapping
 
 from ..facts import names
+from ..facts.collation import PLAIN_BASES
 from ..facts.module import Class, Function
 from ..facts.nodes import callee, is_constant
 from ..facts.torch_table import EVALUATION_STEPS, OFF, TOKEN_CALLS
@@ -57,8 +58,6 @@ _BATCHES: Mapping[str, frozenset[str]] = {
     "Head": _TESTS | {"predict_by_feat"},
     **dict.fromkeys(TOKEN_CALLS, frozenset(("__call__",))),
 }
-_PLAIN = frozenset(("object", "abc.ABC", "typing.Generic", "typing.Protocol"))
-"""Bases that call none of a class's methods."""
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
 _OF_OPTIMIZERS = frozenset(("step", "zero_grad"))
@@ -109,7 +108,7 @@ def _is_of_trainer(project: Project, function: Function, klass: Class) -> bool:
         return False
     line = list(project.ancestry(klass))
     trains = any(not _STEPS[""].isdisjoint(one.methods) for one in line)
-    return trains and not all(project.has_plain_bases(one, _PLAIN) for one in line)
+    return trains and not all(project.has_plain_bases(one, PLAIN_BASES) for one in line)
 
 
 def _is_of_engine(function: Function) -> bool:

@@ -183,11 +183,16 @@ def _called_by_name(call: ast.Call) -> ast.Name | None:
     return called if isinstance(called, ast.Name) else None
 
 
+def _may_run_without_gradients(function: Function, call: ast.Call) -> bool:
+    """Whether gradients are off at a call, and what it calls is not named for something that it makes."""
+    return _keeps_no_gradients(function, call) and not _MAKES.match(names.last(call.func))
+
+
 def is_run_without_gradients(project: Project, function: Function, call: ast.Call) -> bool:
     """`schedule.denoise(image, t, model)`, with gradients off: what is given a model and a tensor, and has no loop of its own."""
     given = given_to(call)
     models = [one for one in given if common_names.MODEL_NAME.search(names.last(one))]
-    if not models or not _keeps_no_gradients(function, call) or _MAKES.match(names.last(call.func)):
+    if not models or not _may_run_without_gradients(function, call):
         return False
     if any(project.value(function, one).kind not in ("module", "unknown") for one in models):
         return False
@@ -199,7 +204,7 @@ def is_run_without_gradients(project: Project, function: Function, call: ast.Cal
 def is_given_module(project: Project, function: Function, call: ast.Call) -> bool:
     """`render(field, rays)`, with gradients off: what is given a module, and tensors to run it with, as far as anybody knows."""
     given = given_to(call)
-    if len(given) < 2 or not _keeps_no_gradients(function, call) or _MAKES.match(names.last(call.func)):
+    if len(given) < 2 or not _may_run_without_gradients(function, call):
         return False
     return any(value.kind == "module" and value.proven for value in (project.value(function, one) for one in given))
 

@@ -167,7 +167,7 @@ def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
 @question("always given", False)
 def _is_always_given(project: Project, function: Function, name: str) -> bool:
     """Whether all calls outside of tests give a parameter something that is not None."""
-    return _give_something(project, function, name, project.own_sites(function))
+    return _are_something(project, _given_at(function, name, project.own_sites(function)))
 
 
 @question("objects always given", False)
@@ -177,15 +177,18 @@ def _are_objects_given(project: Project, function: Function, name: str) -> bool:
     What a module hands on of what it was given itself is open: who calls the whole model may leave it out.
     """
     sites = objects.calls(project, function) if function.name in ("forward", "__call__") else []
-    own = [site for site in sites if not project.is_tested(site.function)]
-    given = [(site.function, function.argument(site.given or site.call, name)) for site in own]
+    given = _given_at(function, name, [site for site in sites if not project.is_tested(site.function)])
     handed_on = any(isinstance(node, ast.Name) and node.id in caller.flow.parameters for caller, node in given)
-    return not handed_on and _give_something(project, function, name, own)
+    return not handed_on and _are_something(project, given)
 
 
-def _give_something(project: Project, function: Function, name: str, sites: list[CallSite]) -> bool:
-    given = ((site.function, function.argument(site.given or site.call, name)) for site in sites)
-    return bool(sites) and all(node is not None and _is_something(project, caller, node) for caller, node in given)
+def _given_at(function: Function, name: str, sites: list[CallSite]) -> list[tuple[Function, ast.expr | None]]:
+    """What calls give a parameter, each with the function that it stands in."""
+    return [(site.function, function.argument(site.given or site.call, name)) for site in sites]
+
+
+def _are_something(project: Project, given: list[tuple[Function, ast.expr | None]]) -> bool:
+    return bool(given) and all(node is not None and _is_something(project, caller, node) for caller, node in given)
 
 
 def _is_something(project: Project, function: Function, node: ast.expr) -> bool:

@@ -41,7 +41,7 @@ def may_step(source: Source) -> bool:
 
 def hands_step_on(source: Source) -> bool:
     """Whether a text may give a loss and an optimizer to something."""
-    return b"ptim" in source.data and any(next(in_code(source.data, one), None) is not None for one in _HANDED)
+    return next(_given_on(source.data), None) is not None
 
 
 def lines_of_steps(source: Source) -> list[int]:

@@ -185,7 +185,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
         if weight in guards.RARE or _is_of_dummies(names.last(call.func)):
             continue
-        if is_left_out(project, function, call, loop, asked.given) or is_thinned_beside(project, function, call, loop):
+        if is_beside_steps(project, function, call, loop, asked.given):
             continue
         called = [
             Called(told_place(project, target), weight == "weak", _given(project, function, target, call, asked.given))
@@ -201,6 +201,13 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
                 found.append(Called(told_place(project, method), weight == "weak"))
     found += [Called(told_place(project, hook), False) for hook in hooks.run_with(project, function, loop)]
     return found
+
+
+def is_beside_steps(
+    project: Project, function: Function, node: ast.AST, loop: Loop | None, given: tuple[Said, ...] = ()
+) -> bool:
+    """Whether the steps do not come to a place, or seldom, by what else the function says: training leaves it out, or another branch throttles it."""
+    return is_left_out(project, function, node, loop, given) or is_thinned_beside(project, function, node, loop)
 
 
 def is_left_out(

@@ -12,11 +12,11 @@ from ..facts.module import Function
 from ..query.question import question
 from ..system.cached import cached_property
 from . import losses
-from .conditions import in_training, is_thinned_beside
+from .conditions import in_training
 from .places import Place, asked_here, function_at, functions_at, loop_at, loop_place, place_of
 from .project import Project
 from .step_index import StepIndex, Why, step_index
-from .stepping import is_left_out
+from .stepping import is_beside_steps
 
 T = TypeVar("T")
 
@@ -161,9 +161,7 @@ class Steps:
         for loop in function.flow.loops(node) if own in self._by_function else ():
             if self.is_step_loop(function, loop):
                 weight = in_training(self.project, function, node, loop)
-                if weight in guards.RARE or is_left_out(self.project, function, node, loop):
-                    return None
-                if is_thinned_beside(self.project, function, node, loop):
+                if weight in guards.RARE or is_beside_steps(self.project, function, node, loop):
                     return None
                 return Hot(self.project, Why(own, loop_place(function, loop), weight == "weak"))
         self.project.note("steps", own[0])
@@ -171,9 +169,7 @@ class Steps:
         if why is None:
             return None
         weight = in_training(self.project, function, node, None)
-        if weight in guards.RARE or is_left_out(self.project, function, node, None, why.given):
-            return None
-        if is_thinned_beside(self.project, function, node, None):
+        if weight in guards.RARE or is_beside_steps(self.project, function, node, None, why.given):
             return None
         return Hot(self.project, why._replace(weak=why.weak or weight == "weak"))
 
