@@ -36,7 +36,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
 
     Finds `nonzero`, `argwhere`, `masked_select`, `unique`, `unique_consecutive`, `bincount`, `torch.where` with one
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
-    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans, or writes several values by one (`x[x > 0]`, `x[x > 0] -= 1`, `x[mask] = rows`, and
+    `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans, or writes values of the device by one (`x[x > 0]`, `x[x > 0] -= 1`, `x[mask] = rows`, and
     `x[batch["mask"]]` by its name), which is `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
     in what these call, and in `forward`; by a mask that is proven to be on the device also in any other loop.
 
@@ -136,7 +136,7 @@ def _is_mask(site: Site, node: ast.expr) -> bool:
 
 
 def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
-    """`x[mask]` where it is read, or gets several values; `x[mask] = number` is a fill."""
+    """`x[mask]` where it is read, or gets values of the device; `x[mask] = number` is a fill."""
     parts = indices(node.slice)
     parts = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
     if not parts or not site.may_have_accelerator or site.in_compiled:
@@ -172,13 +172,14 @@ def _is_read(site: Site, node: ast.Subscript) -> bool:
 
 
 def _is_put(site: Site, node: ast.Subscript) -> bool:
-    """Whether a tensor with dimensions is written where a mask says; the same mask on the right, `x[mask] = y[mask]`, is told there."""
+    """Whether a tensor is written where a mask says; the same mask on the right, `x[mask] = y[mask]`, is told there."""
     statement = site.flow.parents[node]
     if not isinstance(statement, ast.Assign) or statement.targets != [node]:
         return False
     value = site.value(statement.value)
-    several = value.is_tensor and not value.scalar
-    if not several and not (value.kind == "unknown" and not value.on_cpu and _has_rows(site, statement.value)):
+    # A number, and one on the host, are filled in; one on the device is read (`canDispatchToMaskedFill` of ATen).
+    is_put = value.is_tensor and not (value.scalar and value.on_cpu)
+    if not is_put and not (value.kind == "unknown" and not value.on_cpu and _has_rows(site, statement.value)):
         return False
     if value.other_kinds:
         return False

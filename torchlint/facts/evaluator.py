@@ -316,6 +316,14 @@ class Evaluator:
         annotated = promised(self, parameter.annotation) if parameter.annotation is not None else UNKNOWN
         if annotated.proven and annotated.kind in ("tensor", "number", "str", "ndarray"):
             default = self.default(name) if annotated.kind == "tensor" else None
+            # `grid: Tensor = torch.tensor([1.0, 0.0])`, and nobody is seen to give another.
+            if (
+                default is not None
+                and default.on_cpu
+                and default.is_tensor
+                and not self.world.parameter(function, name)
+            ):
+                return default
             # `flag: torch.Tensor | None = False`: the default knows better.
             if default is not None and default.kind == "number" and default.boolean:
                 return replace(annotated, certainty=LIKELY)

@@ -69,13 +69,15 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
         sides = [v for v in (left, right) if v.kind == "tensor"]
         other = right if left.kind == "tensor" else left
         certainty = max(v.certainty for v in sides)
+        # `torch.tensor(0.5) * x`: one number of the host goes along with whatever `x` is, and may stay there.
+        goes_along = not other and not other.device and all(v.scalar and v.on_cpu for v in sides)
         return Tensor(
             certainty,
-            device=operator_results.mixed(left, right),
+            device="" if goes_along else operator_results.mixed(left, right),
             scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
             boolean=all(v.boolean for v in sides) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor),
             grad=left.grad or right.grad,
-            other_kinds=_other_kinds(left, right),
+            other_kinds=_other_kinds(left, right) | ({"unknown"} if goes_along else frozenset()),
         )
     if "ndarray" in kinds:
         whole = any(side.kind == "ndarray" and not _may_be_number(side) for side in (left, right))

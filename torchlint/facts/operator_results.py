@@ -173,12 +173,15 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
     if given is not None and given.class_name:
         boolean, integer = given.class_name == "torch.bool", given.class_name in INTEGER_DTYPES
     is_loss = _is_loss_row(row)
-    from_number = row.device == "data" and bool(values) and values[0].kind == "number"
+    data = values[0] if values else UNKNOWN
+    of_number = row.device == "data" and data.kind == "number"
+    if data.kind == "tensor" and row.name.rpartition(".")[2] in table.UNARY:
+        of_number = data.scalar
     pinned = args.keywords.get("pin_memory") if row.device in ("factory", "data") else None
     return Tensor(
         device=device,
         pinned=True if pinned is not None and pinned.const is True else None,
-        scalar=from_number or (holds(row, row.scalar, args) is True and not (is_loss and _is_unreduced(row, args))),
+        scalar=of_number or (holds(row, row.scalar, args) is True and not (is_loss and _is_unreduced(row, args))),
         boolean=boolean,
         grad=(grad or is_loss) and not boolean and not integer,
         integer=integer,

@@ -63,6 +63,11 @@ KEEP_DTYPE = frozenset(
     index_fill scatter ones_like zeros_like empty_like full_like clone""".split()
 )
 
+# Functions of one tensor that work on each element: one number gives one number.
+UNARY = frozenset(
+    "abs neg square sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid floor ceil".split()
+)
+
 # Calls that give back what they were given, with a moved or wrapped meaning.
 PASS_THROUGH = frozenset(
     (
