@@ -3161,3 +3161,18 @@ def test_files_that_a_program_trains() -> None:
         }
     )
     assert [path for path in steps.project.paths if steps.trains(path)] == ["net.py", "parts.py", "train.py"]
+
+
+def test_backward_passes_of_a_benchmark() -> None:
+    """Who goes through models and calls a benchmark of backward passes trains nothing; a benchmark with an optimizer does."""
+    measure = "def measure(model, x):\n    model(x).sum().backward(){0}\n    compare(model)\n{1}"
+    compare = "def compare(model):\n    seen.append(model.weight.grad){0}\n"
+    runs = "from {0} import measure\ndef main():\n    for model in models:\n        measure(model, x){1}\n"
+    check(
+        {"benchmarks/parts.py": measure.format("", compare.format("")), "run.py": runs.format("benchmarks.parts", "")}
+    )
+    hot = "  # hot"
+    step = measure.format(hot, compare.format(hot)).replace("    compare(model)", "    compare(model)  # hot")
+    check({"parts.py": step, "run.py": runs.format("parts", hot)})
+    trains = step.replace("    compare", "    optimizer.step()  # hot\n    compare", 1)
+    check({"benchmarks/parts.py": trains, "run.py": runs.format("benchmarks.parts", hot)})

@@ -13,6 +13,7 @@ from ..facts.first_time import keeps_results
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_not
+from ..facts.roles import role_of
 from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
@@ -105,7 +106,9 @@ def own_steps(subject: Subject, path: str) -> Own:
             one
             for one in own.steppers
             if one.function not in seldom and not _is_of_dummies(function_at(project, one.function).name)
-        ],
+        ]
+        if module is not None and not _only_measures(project, module)
+        else [],
         framework=[one for one in own.framework if one not in seldom],
     )
     for klass in module.classes if module is not None and own.framework else ():
@@ -113,6 +116,11 @@ def own_steps(subject: Subject, path: str) -> Own:
     own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())
     own.giving.extend(place_of(one) for one in dict.fromkeys(loops.values()) if _gives_steps(project, one, loops))
     return own
+
+
+def _only_measures(project: Project, module: Module) -> bool:
+    """Whether a file of benchmarks runs backward passes and has no optimizer: who calls it measures, and trains nothing."""
+    return not module.source.holds(_OPTIMIZER) and role_of(module, project.home(module.path)) == "benchmark"
 
 
 def callers_of(subject: Subject, stepper: Stepper) -> Callers:
