@@ -85,7 +85,7 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
     if site.name == ".compile()":
         yield from _in_place(site)
     elif "thrown" in site.match:
-        if site.value(site.part("thrown")).kind in ("module", "function"):
+        if site.value(site.part("thrown")).kind in ("module", "function") and not _is_probe(site):
             yield site.finding(
                 f"The result of `{site.short()}` is thrown away: `{site.short(site.part('thrown'))}` itself is not compiled."
             )
@@ -96,6 +96,12 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
         )
     else:
         yield from _through_methods(site)
+
+
+def _is_probe(site: Site) -> bool:
+    """Whether a program tries out whether anything can be compiled: `try: torch.compile(Identity())`, which nobody else holds."""
+    around = site.flow.parents.get(site.statement)
+    return isinstance(around, ast.Try) and site.statement in around.body and isinstance(site.part("thrown"), ast.Call)
 
 
 def _is_unread(site: Site) -> bool:

@@ -91,6 +91,20 @@ def captures(flow: Flow, loop: Loop) -> bool:
     return any(loop in flow.loops(call) for name in _CAPTURES for call in flow.calls_named(name))
 
 
+def runs_with_capture(flow: Flow, node: ast.AST) -> bool:
+    """Whether a graph of the device is captured whenever a place runs, which is done once for a shape."""
+    captured = [call for name in _CAPTURES for call in flow.calls_named(name)]
+    captured += [call for call in flow.calls_named("graph") if _is_of_cuda(call.func)]
+    if not captured:
+        return False
+    behind = {(guard.test, guard.true) for guard in flow.guards(node)}
+    return any(behind.issuperset((guard.test, guard.true) for guard in flow.guards(call)) for call in captured)
+
+
+def _is_of_cuda(func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and names.last(func.value) in ("cuda", "xpu")
+
+
 def _leaves(body: list[ast.stmt]) -> bool:
     """Whether a block leaves the loop that it stands in, be it at the end of a `with`."""
     if body and isinstance(body[-1], ast.With | ast.AsyncWith):

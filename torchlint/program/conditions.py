@@ -31,7 +31,9 @@ def guarded(
 ) -> guards.Meaning:
     """What the conditions between a place and its loop (or the start of its function) say, to who trains or to all."""
     flow = function.flow
-    if flow.in_handler(node, loop) or (loop is None and first_time.found_large_enough(node, flow)):
+    if flow.in_handler(node, loop):
+        return "cold"
+    if loop is None and (first_time.found_large_enough(node, flow) or runs.runs_with_capture(flow, node)):
         return "cold"
     found: guards.Meaning = ""
     inside = list(itertools.takewhile(lambda inner: inner is not loop, flow.loops(node)))

@@ -262,7 +262,7 @@ class Context:
         if not function.module.source.holds(_SWITCHES):
             return False
         return any(
-            isinstance(scope.flow.parents.get(call), ast.Expr)
+            isinstance(scope.flow.parents.get(call), ast.Expr | ast.Assign)  # a notebook shows what is not assigned
             and (scope is not function or call.lineno < getattr(node, "lineno", 0))
             and self._switches_off(scope, call)
             for scope in {function, function.module.body}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..facts import layers, nodes, syntax
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
+from ..facts.uses import assigned
 from ..query.question import question
 from . import objects
 from .calling import CallSite
@@ -98,6 +99,8 @@ def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | 
         return True if _is_never_given(project, *init) else None
     if _is_momentum(project, function, test.left):
         return False
+    if isinstance(test.left, ast.Name) and is_constant(assigned(function, test.left), None):
+        return True
     if not isinstance(test.left, ast.Name) or not _is_as_given(function, test, test.left.id):
         return None
     if _is_always_given(project, function, test.left.id) or _are_objects_given(project, function, test.left.id):
