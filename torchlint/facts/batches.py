@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from .arguments import Arguments
 from .values import LIKELY, STR, UNKNOWN, Batch, Dict, Loader, Tensor, Tuple, Value, join_all, replace, sequence
 
+_LEFT_ON_HOST = Tensor(LIKELY, device="cpu")
+"""A field of an object that is moved without it."""
 VIEWS = frozenset(("items", "popitem", "values", "keys"))
 """Methods that show what a mapping holds."""
 
@@ -43,6 +46,12 @@ def batch_entry(batch: Batch, key: object) -> Value:
     """What a batch has under a key: what was put there, or else one of its tensors."""
     put = batch.entries.get(key) if batch.entries and isinstance(key, str) else None
     return put if put is not None else batch_tensor(batch)
+
+
+def with_left(moved: Batch, left: Iterable[str]) -> Batch:
+    """A batch that was moved without some of its fields; of those that are numbers or text more is known."""
+    kept = {**dict.fromkeys(left, _LEFT_ON_HOST), **(moved.entries or {})}
+    return replace(moved, entries=kept) if kept else moved
 
 
 def part_at(batch: Batch, at: int) -> Value | None:

@@ -194,7 +194,8 @@ def _changed(values: Evaluator, binding: Changed) -> Value:
     attr = function.attr
     move = "to" if attr == "to_device" else attr
     if base.kind == "batch" and move in moves.MOVES and isinstance(values.function.flow.parents.get(node), ast.Expr):
-        return moves.move(base, move, values.arguments(node))  # nobody asks for what it gives: it moves itself
+        # Nobody asks for what it gives: it moves itself.
+        return batches.with_left(moves.move(base, move, values.arguments(node)), base.left)
     if base.kind not in ("module", "list", "dict"):
         return base
     args = values.arguments(node)

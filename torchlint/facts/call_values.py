@@ -84,8 +84,6 @@ _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ENCODED = Batch(LIKELY, device="cpu")
 """The tensors that a tokenizer makes of words, by name."""
-_LEFT_ON_HOST = tensor("cpu", certainty=LIKELY)
-"""A field of an object that is moved without it."""
 _OBJECTS = frozenset(("instance", "module"))
 _LIBRARIES = frozenset(
     """torchvision timm transformers segmentation_models_pytorch monai torchaudio open_clip clip torch_geometric
@@ -478,14 +476,14 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
 
 
 def _with_left(values: Evaluator, owner: ast.expr, moved: Batch) -> Batch:
-    """A batch that was moved; of a parameter that is annotated with a class the fields stay on the host that its own `to` leaves there."""
+    """A batch that was moved; of a parameter that is annotated with a class the fields stay on the host that its own `to` leaves there.
+
+    So do those of the class that the loader's collate function makes.
+    """
     parameter = values.parameters.get(owner.id) if isinstance(owner, ast.Name) and owner not in values.reach else None
-    if parameter is None or parameter.annotation is None:
-        return moved
-    klass = promised(values, parameter.annotation).class_
-    left = left_on_host.left_fields(klass) if klass is not None else []
-    entries = {**(moved.entries or {}), **dict.fromkeys(left, _LEFT_ON_HOST)}
-    return replace(moved, entries=entries) if left else moved
+    annotation = parameter.annotation if parameter is not None else None
+    klass = promised(values, annotation).class_ if annotation is not None else None
+    return batches.with_left(moved, left_on_host.left_fields(klass) if klass is not None else moved.left)
 
 
 def _of_distribution(values: Evaluator, base: Value, attr: str) -> bool:

@@ -40,8 +40,10 @@ def stays(flow: Flow, call: ast.Call, given: ast.expr, is_moved: Callable[[ast.e
 
 
 def left_fields(klass: Class) -> list[str]:
-    """The annotated fields of a class that its objects leave where they are when they are moved."""
-    return [name for name, made in klass.assigned.items() if isinstance(made, ast.AnnAssign) and is_left(klass, name)]
+    """The fields of a class, annotated or set by its constructor, that its objects leave where they are when they are moved."""
+    annotated = [name for name, made in klass.assigned.items() if isinstance(made, ast.AnnAssign)]
+    stored = [name for name, stores in klass.stores.items() if any(one.name == "__init__" for one, _ in stores)]
+    return [name for name in dict.fromkeys((*annotated, *stored)) if is_left(klass, name)]
 
 
 def is_left(klass: Class, field: str) -> bool:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import batches, names
+from . import batches, left_on_host, names
 from .argparse_defaults import argparse_defaults
 from .arguments import Arguments
 from .collation import is_plain
@@ -42,8 +42,8 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     if element is None or element.kind != "batch":
         return loader
     if batch is not None:
-        told = _plain_fields(values, batch)
-        return replace(loader, element=replace(element, entries=told)) if told else loader
+        told, left = _plain_fields(values, batch), left_on_host.left_fields(batch)
+        return replace(loader, element=replace(element, entries=told or None, left=tuple(left)))
     parts = tuple(one if is_host_data(one) else UNKNOWN for one in made.items or ())
     return replace(loader, element=replace(element, parts=parts)) if made.kind == "tuple" and any(parts) else loader
 

@@ -253,6 +253,8 @@ class Batch(NotTensor, FromLoader):
     """Only its tensors were moved, one by one: what is in a dictionary that it holds stayed."""
     parts: tuple[Value, ...] | None = None
     """What it is a tuple of, where its loader's collate function tells: numbers and text, and unknown for all that may be tensors."""
+    left: tuple[str, ...] = ()
+    """The fields that stay on the host where its class moves it, which its loader's collate function tells."""
 
     def on_both(self, other: Self) -> dict[str, Any]:
         put = self.entries or other.entries
