@@ -1,4 +1,4 @@
-"""Whether something of unknown kind is what a call made of tensors: the metric of a library, the loss of an object nobody knows."""
+"""Whether something of unknown kind is what a call made of tensors, or a part of what was sent: the metric of a library, `batch["reward"]` of nobody knows what."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Origins:
         """What was asked before in this question; no of what is being asked."""
 
     def made(self, node: ast.expr, steps: int = _STEPS) -> bool:
-        """Whether a call gave it that was handed tensors, or what may hold some."""
+        """Whether a call gave it that was handed tensors, or what may hold some; or it is a part, found by a key, of what was sent to the device."""
         if not steps:
             return False
         if node not in self._known:
@@ -57,7 +57,7 @@ class Origins:
                 return self._bound(binding, steps - 1)
             return self.made(node.value, steps - 1)
         if isinstance(node, ast.Subscript):
-            return self.made(node.value, steps - 1)
+            return self._is_sent(node.value) or self.made(node.value, steps - 1)
         if isinstance(node, ast.UnaryOp):
             return self.made(node.operand, steps - 1)
         if isinstance(node, ast.BinOp):
