@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from torchlint.facts import frequency, logging_calls, names
+from torchlint.facts import frequency, logging_calls, names, sort_keys
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Binding, Iterated, Part
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
@@ -63,7 +63,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`; `x[scores.argmax()[None]]` stays on the device),
     in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`, `torch.Tensor([losses])`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
-    `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`); in step loops and in what they call, in evaluation and generation loops and in
+    `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`, `max(losses, key=losses.get)`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
 
     ## Why is this slow?
@@ -249,7 +249,9 @@ def _is_single(site: Site, index: ast.expr) -> bool:
 def _compared(site: Site) -> Iterator[ast.expr]:
     """The operands of `max(a, b)`; the elements of `any([a, b])` and the like, or the tensor that they go through."""
     given = site.call.args
-    if len(given) > 1 and site.name in ("max()", "min()"):
+    if site.argument("key") is not None:
+        yield from given if len(given) == 1 else ()  # what is written out is compared by its lengths, or names
+    elif len(given) > 1 and site.name in ("max()", "min()"):
         yield from given
     elif len(given) == 1 and isinstance(given[0], ast.List | ast.Tuple | ast.Set):
         yield from given[0].elts
@@ -276,16 +278,15 @@ def _is_likely_fill(site: Site, node: ast.expr) -> bool:
 
 
 def _is_list_of_tensors(site: Site, node: ast.expr) -> bool:
-    """Whether a list holds device tensors that `max` and the like compare, `max(norms)`, or an old constructor makes numbers of, `torch.Tensor([losses])`.
+    """Whether a list holds device tensors that `max` and the like compare, `max(norms)`, `max(losses, key=losses.get)`, or an old constructor makes numbers of, `torch.Tensor([losses])`.
 
     That they have no dimensions goes without saying, since others raise here.
     """
     converts = "$data" in site.pattern
     if not converts and (site.name.removesuffix("()") not in _COMPARING or site.call.args != [node]):
         return False
-    held = site.value(node)
-    element = held.element if held.kind == "list" and held.proven and not held.other_kinds else None
-    if element is None or element.kind != "tensor" or element.other_kinds or site.argument("key") is not None:
+    element = sort_keys.compared(site, node, None if converts else site.argument("key"))
+    if element.kind != "tensor" or element.other_kinds:
         return False
     return element.proven and not (element.on_cpu or element.from_loader)
 

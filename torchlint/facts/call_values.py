@@ -171,16 +171,16 @@ def _of_lambda(values: Evaluator, function: ast.Lambda, args: Arguments) -> Valu
     if isinstance(body, ast.Call) and body.args and names.last(body.func) in table.ITERATION_WRAPPERS:
         body = body.args[0]
     read = values.expr if function in values.function.flow.parents else _written_out
-    return _by_methods(body, parameters[0].arg, args.first, read)
+    return by_methods(body, parameters[0].arg, args.first, read)
 
 
-def _by_methods(node: ast.expr, name: str, given: Value, read: Callable[[ast.expr], Value]) -> Value:
+def by_methods(node: ast.expr, name: str, given: Value, read: Callable[[ast.expr], Value]) -> Value:
     """What stands under a name, `x`, or what methods of tensors make of it: `x.detach().cpu()`."""
     if isinstance(node, ast.Name) and node.id == name:
         return given
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return UNKNOWN
-    base = _by_methods(node.func.value, name, given, read)
+    base = by_methods(node.func.value, name, given, read)
     return (
         calls.tensor_method(base, node.func.attr, node, Arguments.of(node, read)) if base.kind == "tensor" else UNKNOWN
     )
