@@ -57,7 +57,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 
     Finds `torch.tensor(...)`, `torch.as_tensor(...)` and the typed constructors (`torch.FloatTensor(...)`) of Python numbers, lists and NumPy arrays with an
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
-    `torch.from_numpy(...).to(device)`), or next by its name (`x = x.to(device)`), and lists given to a type of the device (`torch.cuda.LongTensor([0, 1])`), in step loops, in what they call, in evaluation and generation loops and in
+    `torch.from_numpy(...).to(device)`), or next by its name (`x = x.to(device)`), or made there by default (`torch.set_default_device("cuda")`), and lists given to a type of the device (`torch.cuda.LongTensor([0, 1])`), in step loops, in what they call, in evaluation and generation loops and in
     what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
     that it was given, whoever calls it, or makes for each process that `all_gather` hears from, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
@@ -326,10 +326,15 @@ def _moved(site: Site) -> bool:
         return value.device != "cpu" and value.const != "cpu"
     call = _move(site)
     if call is None:
-        return site.name in _BY_DEFAULT and site.made_on_accelerator and not _is_read(site)
+        return site.name in _BY_DEFAULT and _made_there(site) and not _is_read(site)
     if keyword_of(call, "non_blocking") is not None:
         return False
     return site.value(call).device == "accelerator" or goes_to_device(site, call)
+
+
+def _made_there(site: Site) -> bool:
+    """Whether tensors that are given no device are made on the accelerator, as the program says."""
+    return site.has_default_type or (site.name != "torch.Tensor()" and site.has_default_device)
 
 
 def _move(site: Site) -> ast.Call | None:

@@ -88,26 +88,34 @@ def test_the_mode_of_a_model_that_another_file_makes_is_not_known(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
-    [("'torch.cuda.FloatTensor'", []), ("torch.DoubleTensor", [("render.py", 4, "TL405")])],
+    ("default", "expected"),
+    [
+        ("tensor_type('torch.cuda.FloatTensor')", []),
+        ("tensor_type(torch.DoubleTensor)", [("render.py", 4, "TL405")]),
+        ("device('cuda')", []),
+        ("device('cpu')", [("render.py", 4, "TL405")]),
+    ],
 )
-def test_a_script_says_where_tensors_are_made(kind: str, expected: list[tuple[str, int, str]], tmp_path: Path) -> None:
-    """The default type holds for all files that the script imports."""
+def test_a_script_says_where_tensors_are_made(
+    default: str, expected: list[tuple[str, int, str]], tmp_path: Path
+) -> None:
+    """The default type, or device, holds for all files that the script imports."""
     files = {
         "render.py": "import torch\n\ndef render(x):\n    return x + torch.randn(x.shape).to(x.device)\n",
-        "main.py": f"import torch\nfrom render import render\ntorch.set_default_tensor_type({kind})\n"
+        "main.py": f"import torch\nfrom render import render\ntorch.set_default_{default}\n"
         "for x in loader:\n    loss = render(x.cuda()).mean()\n    loss.backward()\n    optimizer.step()\n",
     }
 
     assert expected == found(files, {"TL405"}, tmp_path)
 
 
-def test_what_a_test_says_of_default_types_holds_for_that_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("default", ["tensor_type(torch.cuda.FloatTensor)", "device('cuda')"])
+def test_what_a_test_says_of_defaults_holds_for_that_alone(default: str, tmp_path: Path) -> None:
     """A library that lies in the project may be tested on the device."""
     files = {
         "main.py": "import torch\nfor x in loader:\n    loss = model(x.cuda(), torch.zeros(x.shape).cuda()).mean()\n"
         "    loss.backward()\n    optimizer.step()\n",
-        "test_it.py": "import torch\ntorch.set_default_tensor_type(torch.cuda.FloatTensor)\n",
+        "test_it.py": f"import torch\nimport main\ntorch.set_default_{default}\n",
     }
 
     assert [("main.py", 3, "TL405")] == found(files, {"TL405"}, tmp_path)

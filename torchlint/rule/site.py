@@ -19,7 +19,7 @@ from ..facts.operator_results import DEFAULT_TYPE, SETS_TYPE
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
-from ..program import conditions, families, frameworks, handed
+from ..program import conditions, default_device, families, frameworks, handed
 from ..program.calling import CallSite, passes_messages
 from ..program.feeding import feeders, is_handed_over
 from ..program.model_calls import runs_module
@@ -411,17 +411,26 @@ class Site:
     @property
     def makes_on_accelerator(self) -> bool:
         """Whether a script of the project has tensors made there by default: `torch.set_default_tensor_type(torch.cuda.FloatTensor)`."""
+        return self._sets_type or self.has_default_device
+
+    @property
+    def _sets_type(self) -> bool:
         project = self.project
         holders = project.holders(DEFAULT_TYPE, word=SETS_TYPE)
         return any(not project.in_test(path, "") for path in holders)  # what a test says holds for that alone
 
     @property
-    def made_on_accelerator(self) -> bool:
-        """Whether the file, or one that imports it, has tensors made there by default."""
-        if not self.makes_on_accelerator:
+    def has_default_type(self) -> bool:
+        """Whether the file, or one that imports it, has tensors made there by their type."""
+        if not self._sets_type:
             return False
         holders = self.project.holders(DEFAULT_TYPE)
         return not holders.isdisjoint((self.module.path, *self.project.importers(self.module.path)))
+
+    @property
+    def has_default_device(self) -> bool:
+        """Whether the file, or one that imports it, has tensors made there that are given no device, but for those of old constructors."""
+        return default_device.is_accelerator(self.project, self.module)
 
     def _stays_on_host(self) -> bool:
         """Whether the loop that runs the place on each step or iteration is one of the host."""
