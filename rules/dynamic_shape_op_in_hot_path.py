@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, names, syntax
 from torchlint.facts import host_reads as reads
-from torchlint.facts.masks import is_mask
+from torchlint.facts.masks import is_comparison, is_mask
 from torchlint.facts.nodes import indices, is_constant, names_in
 from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
 from torchlint.facts.values import LIKELY, PROVEN
@@ -145,8 +145,10 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
         return
     if site.role in ("test", "benchmark"):
         return
-    masks = [part for part in parts if is_mask(site, part)]
-    if not masks or site.value(node.value).on_cpu or not site.accelerator or site.rare:
+    held = site.value(node.value)
+    there = held.is_tensor and held.device == "accelerator" and not held.other_kinds
+    masks = [part for part in parts if is_mask(site, part) or (there and is_comparison(site, part))]
+    if not masks or held.on_cpu or not site.accelerator or site.rare:
         return
     if not frequency.repeated(site) and not _is_looped(site, masks):
         return

@@ -102,9 +102,17 @@ def _compare(values: Evaluator, node: ast.Compare) -> Value:
         return Tensor(certainty, device=_compared_on(sides), boolean=True, scalar=scalar)
     if any(v.kind == "ndarray" for v in sides):
         return NDARRAY
+    if _is_of_moved(sides):
+        return Tensor(LIKELY, device="accelerator", boolean=True)
     if _asked_as_tensor(values, node):
         return Tensor(LIKELY, device=operator_results.mixed(*sides), boolean=True)
     return BOOL
+
+
+def _is_of_moved(sides: list[Value]) -> bool:
+    """Whether numbers are compared with what was moved to the device: neither a module nor a batch is more or less than one."""
+    moved = [side for side in sides if side.kind == "unknown" and side.device == "accelerator"]
+    return bool(moved) and all(side in moved or (side.kind == "number" and not side.other_kinds) for side in sides)
 
 
 def _compared_on(sides: list[Value]) -> Device:

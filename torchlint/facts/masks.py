@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..system.regex import regex
-from .bindings import Assigned, Augmented, Binding, Joined, Narrowed
+from .bindings import Assigned, Augmented, Binding, Joined, Narrowed, Part
 from .module import Function, key_of
 from .place import Place
 from .values import Value
@@ -37,6 +37,22 @@ def is_mask(place: Place, index: ast.expr) -> bool:
     """
     value = place.value(index)
     return (_is_number(value) or _may_be_there(value)) and _makes_mask(place, index, _STEPS)
+
+
+def is_comparison(place: Place, index: ast.expr) -> bool:
+    """Whether an index is a bool as far as is known, and so a comparison of elements, where it is one of a tensor of the device: `x[pkg["visible"]]`.
+
+    It comes from another function, or is a part of what does. What is annotated as a bool is one of Python, whatever it is an index of.
+    """
+    value = place.value(index)
+    if value.kind != "number" or not value.boolean or value.const is not None or value.other_kinds:
+        return False
+    binding = place.function.bindings.reach.get(index)
+    if isinstance(binding, Assigned):
+        return isinstance(binding.node, ast.Subscript)
+    annotated = (one.arg for one in place.function.parameters if one.annotation is not None)
+    is_given = binding is None and isinstance(index, ast.Name) and index.id not in annotated
+    return is_given or isinstance(index, ast.Subscript) or isinstance(binding, Part)
 
 
 def _makes_mask(place: Place, node: ast.expr, steps: int) -> bool:
