@@ -25,6 +25,8 @@ _SHAPING = ("view", "reshape", "expand", "narrow")
 _BOUNDED = ("clamp", "clip")
 _REDUCES = regex(rb"\.(?:a?max|a?min|sum)\(")
 _REDUCING = frozenset(("max", "min", "amax", "amin", "sum"))
+_BY_NAME = regex(rb"\bsetattr\(|\b__dict__\b|\bvars\(")
+"""How a class sets its attributes without writing out their names."""
 _NAMES = 3
 """Through how many names a size is followed to the reduction that gives it."""
 
@@ -60,7 +62,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
-    and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`; `x[scores.argmax()[None]]` stays on the device),
+    and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`; `x[scores.argmax()[None]]` stays on the device) and of what is on the device where they are on the host,
     in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`, `torch.Tensor([losses])`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`, `max(losses, key=losses.get)`); in step loops and in what they call, in evaluation and generation loops and in
@@ -232,7 +234,8 @@ def _is_index_of_list(site: Site, part: ast.Subscript) -> bool:
 def _picking(site: Site, part: ast.Subscript) -> Iterator[ast.expr]:
     """`scores.argmax()` in the brackets of a tensor: what has no dimensions, and is no mask, picks by its number, which is read for that."""
     for index in indices(part.slice):
-        if isinstance(index, ast.Name | ast.Call | ast.BinOp) and _is_single(site, index):
+        is_index = isinstance(index, ast.Name | ast.Call | ast.BinOp)
+        if is_index and (_is_single(site, index) or _is_elsewhere(site, part.value, index)):
             if _tensor(site, part.value):
                 yield index
             return
@@ -244,6 +247,20 @@ def _is_single(site: Site, index: ast.expr) -> bool:
     if value.kind != "tensor" or not value.scalar or not value.integer:
         return False
     return not value.boolean and not value.other_kinds
+
+
+def _is_elsewhere(site: Site, table: ast.expr, index: ast.expr) -> bool:
+    """Whether an index is on the device, and what it is one of on the host: only without dimensions that does not raise.
+
+    What a class sets by names that it makes may have been moved so.
+    """
+    held, value = site.value(table), site.value(index)
+    if not (held.is_tensor and held.device == "cpu" and not held.from_loader and not held.other_kinds):
+        return False
+    if not (value.is_tensor and value.device == "accelerator") or value.boolean or value.other_kinds:
+        return False
+    owner = site.value(table.value) if isinstance(table, ast.Attribute) else UNKNOWN
+    return not any(klass.module.source.holds(_BY_NAME) for klass in owner.any_class)
 
 
 def _compared(site: Site) -> Iterator[ast.expr]:
