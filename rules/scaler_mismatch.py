@@ -16,6 +16,7 @@ _SCALES = regex(
 )
 _HALF = frozenset(("torch.float16", "torch.half"))
 _OTHER_SCALES = regex(rb"float16|\bhalf\b")
+_GRADIENTS_ON = regex(rb"enable_grad\b")
 
 
 @rule(
@@ -42,7 +43,7 @@ def scaler_mismatch(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In inference there are no gradients.
+    In inference there are no gradients: the type of an autocast that is entered with autograd off does not count.
     With an optimizer that is fused the scaler does not wait for the device.
     Where the type is chosen at run time, or a framework owns the scaler (accelerate, fabric, lightning, deepspeed),
     nothing is reported.
@@ -100,14 +101,30 @@ def _autocasts(site: Site) -> Iterator[tuple[Function, ast.Call]]:
 
 
 def _only_bfloat16(site: Site) -> bool:
-    types, text = list[str](), site.source.data
+    types, text = list[str](), site.code()
     for function, call in _autocasts(site):
-        place = Site(site.analysis, function, call, site.rule)
+        place = site.at(function, call)
         found, tables = _chosen(place)
+        if found != "torch.bfloat16" and _is_without_gradients(place):
+            text = text.replace(place.code(place.call), b"")
+            continue
         types.append(found)
         for table in tables:  # the types that are not chosen
-            text = text.replace(place.text(table).encode(), b"")
+            text = text.replace(place.code(table), b"")
     return bool(types) and set(types) == {"torch.bfloat16"} and not _OTHER_SCALES.search(text.replace(b"bfloat16", b""))
+
+
+def _is_without_gradients(site: Site) -> bool:
+    """Whether autocast is entered, or decorates a function, where autograd is off: what is computed there needs no scaler."""
+    if site.code_holds(_GRADIENTS_ON):
+        return False  # inside of what is off something may be trained
+    around = site.flow.parents.get(site.call)
+    if isinstance(around, ast.withitem):
+        entered = site.flow.parents[around]
+        assert isinstance(entered, ast.With | ast.AsyncWith)
+        return site.analysis.context.grad_off(site.function, entered.body[0])
+    decorated = next((one for one in site.module.functions if site.call in one.decorators), None)
+    return decorated is not None and site.analysis.context.function_off(decorated)
 
 
 def _chosen(site: Site) -> tuple[str, list[ast.Dict]]:

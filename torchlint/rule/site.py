@@ -250,6 +250,10 @@ class Site:
         """Whether a pattern is in the code of the file, and not in its comments and docstrings alone."""
         return self.source.holds(pattern) and pattern.search(without_prose(self.source.data)) is not None
 
+    def code(self, node: ast.AST | None = None) -> bytes:
+        """The text of an `ast` node (of the whole file) without its comments and docstrings."""
+        return without_prose(self.source.data if node is None else self.text(node).encode())
+
     def short(self, node: ast.AST | None = None, limit: int = 40) -> str:
         """The source text on one line, cut in the middle where it is long, with nothing that ends a message's backticks."""
         text = self.text(node)
