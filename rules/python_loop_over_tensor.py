@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import frequency, loop_rows, syntax, turns
-from torchlint.facts.flow import Flow
+from torchlint.facts.flow import Flow, contains
 from torchlint.facts.module import BODIES
 from torchlint.facts.names import last
 from torchlint.facts.nodes import indices, names_in, steps
@@ -43,7 +43,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
+    Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
     unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, which picks them one by one: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
@@ -55,7 +55,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     For a few rows; for recurrences, whose step needs the one before, and for what takes as much of each row as was found
-    for it (`x[i][kept[i]]`, a list of what `nonzero()` gave), which are not reported; and on the host.
+    for it (`x[i][kept[i]]`, a list of what `nonzero()` gave), which are not reported; for a backward pass of each row; and on the host.
 
     ## Bad
 
@@ -95,7 +95,12 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     if site.in_compiled or not site.accelerator or site.role == "test":
         return
     rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
-    if not rows or not _computes(site, loop, rows) or not (site.settings.preview or _is_alike(site, loop)):
+    if (
+        not rows
+        or _differentiates(site.flow, loop)
+        or not _computes(site, loop, rows)
+        or not (site.settings.preview or _is_alike(site, loop))
+    ):
         return
     often = _often(site)
     if often and not _is_ragged(site, loop):
@@ -155,6 +160,11 @@ def _is_plain(loop: ast.For) -> bool:
             return False
         todo += [inner for field in BODIES for inner in getattr(node, field, ())]
     return True
+
+
+def _differentiates(flow: Flow, loop: ast.For) -> bool:
+    """Whether each turn runs a backward pass: one over all rows keeps the graphs of all, and adds up their gradients."""
+    return any(contains(loop, call) for call in flow.calls_named("backward"))
 
 
 def _is_mask(index: Value) -> bool:

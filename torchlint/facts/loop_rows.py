@@ -6,9 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from .names import last
-from .nodes import argument_of, elements, names_in
+from .nodes import argument_of, elements, names_in, number
 from .place import Place
 from .values import PROVEN, UNKNOWN, Value, replace
+
+_APART = {"unbind": "input", "split": "tensor", "chunk": "input"}
+"""What takes a tensor apart, with what its function calls the tensor."""
 
 
 def rows(place: Place, loop: ast.For) -> list[str]:
@@ -47,15 +50,27 @@ def _zipped(place: Place, arguments: list[ast.expr]) -> Sequence[Value]:
 
 
 def _gone_through(place: Place, given: ast.expr) -> Value:
-    """What a loop goes through: the tensor itself where it is unbound along its first dimension, as nothing but a tensor can be."""
-    if not isinstance(given, ast.Call) or last(given.func) != "unbind":
+    """What a loop goes through: the tensor itself where it is taken apart along its first dimension, as nothing but a tensor can be."""
+    method = last(given.func) if isinstance(given, ast.Call) else ""
+    if not isinstance(given, ast.Call) or method not in _APART:
         return place.value(given)
-    is_function = place.resolve(given.func) == "torch.unbind"
-    whole = argument_of(given, "input", 0) if is_function else getattr(given.func, "value", None)
-    dim = argument_of(given, "dim", int(is_function))
-    is_first = dim is None or (isinstance(dim, ast.Constant) and dim.value == 0)
-    value = place.value(whole) if whole is not None and is_first else UNKNOWN
+    is_function = place.resolve(given.func) == f"torch.{method}"
+    whole = argument_of(given, _APART[method], 0) if is_function else getattr(given.func, "value", None)
+    parts = 0 if method == "unbind" else 1
+    if whole is None or (parts and not _is_each(given, whole, int(is_function))):
+        return place.value(given)
+    dim = argument_of(given, "dim", parts + int(is_function))
+    value = place.value(whole) if dim is None or number(dim) == 0 else UNKNOWN
     return replace(value, certainty=PROVEN) if value.kind == "tensor" else UNKNOWN
+
+
+def _is_each(call: ast.Call, whole: ast.expr, place: int) -> bool:
+    """Whether each part is one row: `x.split(1)`, `x.chunk(len(x))`, `torch.chunk(x, x.shape[0])`."""
+    if last(call.func) == "split":
+        size = argument_of(call, "split_size_or_sections" if place else "split_size", place)
+        return size is not None and number(size) == 1
+    count, tensor = argument_of(call, "chunks", place), ast.unparse(whole)
+    return count is not None and ast.unparse(count) in (f"len({tensor})", f"{tensor}.shape[0]", f"{tensor}.size(0)")
 
 
 def _bound(target: ast.expr) -> list[str]:
