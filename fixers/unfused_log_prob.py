@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts import epsilons
 from torchlint.facts.dtypes import dtype
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.told import Fused
@@ -44,6 +45,7 @@ def _inner(site: Site, kind: str) -> ast.Call | None:
         return None
     if kind != "binary_cross_entropy_with_logits" and kind != "expm1" and site.call.keywords:
         return None
+    inner = epsilons.without(site, inner)
     if isinstance(inner, ast.BinOp):  # 1 + exp(x)
         inner = inner.right if isinstance(inner.left, ast.Constant) else inner.left
     return inner if isinstance(inner, ast.Call) and site.value(inner.func).kind != "module" else None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import dtypes, uses
+from torchlint.facts import dtypes, epsilons, uses
 from torchlint.facts.bindings import shows_tensor
 from torchlint.facts.told import Fused
 from torchlint.facts.values import Value
@@ -31,7 +31,8 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 
     Finds `log(softmax(x))`, `log(sigmoid(x))`, `log(1 + exp(x))`, `exp(x) - 1`, `log(sum(exp(x), dim))`,
     and `binary_cross_entropy(sigmoid(x), y)` on tensors. Softmax and sigmoid may be modules (`self.softmax = nn.Softmax(dim=1)`),
-    and have a name that nothing else reads: `p = self.softmax(x)`, then `torch.log(p)`.
+    and have a name that nothing else reads: `p = self.softmax(x)`, then `torch.log(p)`. A small number beside them, which keeps the
+    logarithm from infinity, makes no difference: `torch.log(torch.sigmoid(x) + 1e-8)`, `p.clamp(min=eps).log()`.
 
     ## Why is this slow?
 
@@ -44,6 +45,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     In code that runs once or on a few numbers, which is why `log(1 + exp(x))` and `exp(x) - 1` are reported in `forward` and in
     the step loop only. `log(1 + x)` of other things is mostly one of counts or sizes, which `log1p` makes no better.
     In compiled code the kernels are one anyway; the numbers are still worse there.
+    Where a small number is there to bound the loss: without it that of a hopeless case grows on, and so does its gradient.
     Not reported are tests, and `log(sum(exp(x - x.max())))`, which loses no digits.
 
     ## Bad
@@ -64,7 +66,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     `binary_cross_entropy_with_logits`; `logsigmoid`, `softplus` and the last one only where the input is proven to be of real
     floating point, since they take no integers.
     The fix is unsafe because the results differ in the last digits, and where the old ones overflowed or were rounded to 0
-    or 1 (`binary_cross_entropy` cuts its losses off at 100); under autocast `logsigmoid` and `logsumexp` give the type of
+    or 1 (`binary_cross_entropy` cuts its losses off at 100, a small number that was added at its own logarithm); under autocast `logsigmoid` and `logsumexp` give the type of
     their input, where `log` gave single precision.
 
     ## References
@@ -77,7 +79,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
     if found is not None:
         place, fused = found
         instead = fused.function.replace("torch.nn.functional.", "F.")
-        inner = _input(site) if site.name != "torch.exp()" else None
+        inner = _without_epsilon(site, _input(site)) if site.name != "torch.exp()" else None
         of = f" of `{site.short(_read_here(site, inner))}`" if isinstance(inner, ast.Name) else ""
         text = f"`{site.short(place)}`{of} takes several kernels and loses digits; `{instead}` is one"
         yield site.finding(text, at=place, told=fused)
@@ -89,6 +91,9 @@ def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
         return (site.whole, Fused("torch.expm1")) if _often(site) and not dtypes.may_be_complex(site) else None
     inner = _input(site)
     read = _read_here(site, inner)
+    bare = _without_epsilon(site, read)
+    if bare is not read:
+        read = inner = _read_here(site, bare)
     if site.name == "torch.nn.functional.binary_cross_entropy()":
         fused = Fused("torch.nn.functional.binary_cross_entropy_with_logits")
         return (site.call, fused) if _is_call(site, read, _SIGMOID, "Sigmoid") else None
@@ -116,6 +121,10 @@ def _input(site: Site) -> ast.expr | None:
     if site.name == ".log()":
         return site.part("x")
     return site.argument("input", 0)
+
+
+def _without_epsilon(site: Site, node: ast.expr | None) -> ast.expr | None:
+    return epsilons.without(site, node) if node is not None else None
 
 
 def _is_one(node: ast.expr) -> bool:

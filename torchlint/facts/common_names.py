@@ -33,6 +33,7 @@ OPTIMIZER_NAME = regex(
 )
 OPTIONS_NAME = regex(r"(?:^|_)(?:args?|opts?|options?|config|cfg|conf|hparams|settings|flags|kwargs)$")
 ENVIRONMENT_NAME = regex(r"(?:^|_)(?:env|envs|robot)$")
+EPSILON_NAME = regex(r"(?:^|_)(?:eps|epsilon)$", re.IGNORECASE)
 DEVICE_NAME = regex(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
 PINS_NAME = regex(r"pin|(?:^|_)(?:cuda|gpu)$", re.IGNORECASE)
 """Options that have loaders pin: `args.pin_mem`, and where there is an accelerator, `use_cuda`."""
