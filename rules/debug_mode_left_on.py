@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint.facts import syntax
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LIGHTNING_TRAINERS
-from torchlint.facts.module import Class
+from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant, string
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -31,6 +31,8 @@ _CALLS = {
 _SETS = ("os.environ[$name] = $value", "os.environ.setdefault($name, $value)", "os.putenv($name, $value)")
 _UPDATE = "os.environ.update(...)"
 _OPTION = "$made(..., detect_anomaly=$on)"
+_OFF = (None, False, 0, "default")
+"""What a switch is given that turns it off, or may."""
 _UNITS = ("torchtnt.framework.auto_unit.", "torchtnt.framework.AutoUnit", "torchtnt.framework.AutoPredictUnit")
 """Classes of torchtnt that take the option, and those in the same file."""
 _DETECTS = regex(rb"\bautograd\.(?:anomaly_mode\.)?(?:set_)?detect_anomaly\(")
@@ -61,7 +63,7 @@ def debug_mode_left_on(site: Site) -> Iterator[Finding]:
     defines to hand it on to autograd, `set_sync_debug_mode`, `emit_nvtx`, `emit_itt`, and the
     environment variables `CUDA_LAUNCH_BLOCKING=1`, `TRITON_INTERPRET=1`, `TORCH_DISTRIBUTED_DEBUG=DETAIL` and
     `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, where no condition stands around them. An option that is on by default
-    (`set_detect_anomaly(config.debug)`, `bool(config.debug)` with `debug: bool = True`, or with `default=True` on the command line) counts as well.
+    (`set_detect_anomaly(config.debug)`, `bool(config.debug)` with `debug: bool = True`, or with `default=True` or `action="store_false"` on the command line) counts as well.
 
     ## Why is this slow?
 
@@ -109,10 +111,10 @@ def _call(site: Site) -> tuple[str, str] | None:
         what = f"`detect_anomaly={site.short(given)}`{_if_by_default(given)}"
         return (what, _CALLS["torch.autograd.detect_anomaly"]) if _unless_given(site, given) is True else None
     last = name.rpartition(".")[2]
-    switch = site.argument("mode", 0) or site.argument("debug_mode") or site.argument("enabled")
+    switch = _switch(site)
     if last in ("set_detect_anomaly", "set_sync_debug_mode"):
         value = _unless_given(site, switch) if switch is not None else None
-        if value in (None, False, 0, "default") or _turned_off(site, last):
+        if value in _OFF or _turned_off(site, last):
             return None
     elif last.startswith("emit") and switch is not None:
         return None
@@ -173,9 +175,23 @@ def _if_by_default(switch: ast.expr | None) -> str:
     return ", by default," if switch is not None and not isinstance(switch, ast.Constant) else ""
 
 
+def _switch(site: Site) -> ast.expr | None:
+    """What a call of autograd or the profiler is given to be on or off."""
+    return site.argument("mode", 0) or site.argument("debug_mode") or site.argument("enabled")
+
+
 def _turned_off(site: Site, last: str) -> bool:
-    """Whether the file calls the switch again, with another argument."""
-    return len(re.findall(rf"{last}\s*\(", site.source.text)) > 1
+    """Whether the file calls the switch again, with another argument, where a run that comes here may get to as well."""
+    if len(re.findall(rf"{last}\s*\(", site.source.text)) == 1:
+        return False
+    again = ((other, call) for other in site.module.functions for call in other.flow.calls_named(last))
+    return any(call is not site.call and _may_turn_off(site, other, call) for other, call in again)
+
+
+def _may_turn_off(site: Site, other: Function, call: ast.Call) -> bool:
+    switch = _switch(site.at(other, call))
+    value = _unless_given(site.at(other, call), switch) if switch is not None else None
+    return value in _OFF and not site.excludes(other)
 
 
 def _environment(site: Site) -> tuple[str, str] | None:

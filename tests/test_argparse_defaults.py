@@ -43,6 +43,14 @@ def test_an_option_of_a_file_is_what_the_file_itself_says() -> None:
     assert {"none.py": 0, "four.py": 4, "uses.py": None} == told
 
 
+def test_an_option_is_found_by_what_it_is_called_in_the_program() -> None:
+    added = f'{HEAD}parser.add_argument("--no-fast", "-n", dest="fast", action="store_false")\n'
+    project = Project({"train.py": added.encode, "uses.py": b"print(1)".strip})
+    module = project.module("uses.py")
+    assert module is not None
+    assert [True, None, None] == [by_default(project, module, name) for name in ("fast", "no_fast", "n")]
+
+
 @pytest.mark.parametrize(
     "code",
     [

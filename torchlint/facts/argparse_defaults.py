@@ -74,7 +74,8 @@ def _ways(attribute: str) -> dict[bytes, bytes]:
     """How an option of that name is added, by a word of each way."""
     name = b"[-_]".join(map(re.escape, attribute.encode().split(b"_")))
     return {
-        b"add_argument": rb"""add_argument\((?:[^()]*,)?\s*['"]--%s['"]""" % name,
+        b"add_argument": rb"""add_argument\((?:[^()]*,)?\s*(?:['"]--%s|dest\s*=\s*['"]%s)['"]"""
+        % (name, attribute.encode()),
         b"DEFINE_": rb"""DEFINE_\w+\(\s*['"]%s['"]""" % attribute.encode(),
     }
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..facts import names
+from ..facts import names, syntax
 from ..facts.module import Function, Module
 from ..facts.nearby import CALLS, nodes_on
 from ..facts.nodes import string
@@ -30,6 +30,14 @@ class CallSite(NamedTuple):
     function: Function
     call: ast.Call
     given: ast.Call | None = None
+
+
+def is_either(one: CallSite, other: CallSite) -> bool:
+    """Whether a function runs one of two calls: they stand in two branches, or one call chooses what it runs, `{"a": a, "b": b}[name]()`."""
+    flow = one.function.flow
+    if one.function is not other.function or flow.loops(one.call):
+        return False
+    return one.call is other.call or syntax.exclusive(flow, one.call, other.call)
 
 
 def called_name(function: Function) -> str:

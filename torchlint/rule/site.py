@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cache
@@ -20,7 +21,7 @@ from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
 from ..program import conditions, default_device, families, frameworks, handed
-from ..program.calling import CallSite, passes_messages
+from ..program.calling import CallSite, is_either, passes_messages
 from ..program.feeding import feeders, is_handed_over
 from ..program.model_calls import runs_module
 from ..program.places import place_of
@@ -300,6 +301,11 @@ class Site:
         yield from families.calls_of(self.project, function)
         yield from families.calls_by_name(self.project, function)
         yield from handed.calls_handing(self.project, function)
+
+    def excludes(self, other: Function) -> bool:
+        """Whether the program runs either the place's function or another one: by two branches, or what one call chooses."""
+        sites = [list(self.callers(function)) for function in (self.function, other)]
+        return all(sites) and all(is_either(one, two) for one, two in itertools.product(*sites))
 
     def may_run(self, call: ast.Call) -> list[Function]:
         """The project's functions that a call may run, by what is called or by its name."""
