@@ -96,7 +96,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     In a script, outside of loops too, what leaves its graph, is read at once, `model(x).argmax(1).eq(y).float().mean().item()`, or made a picture of,
     `save_image(model.decode(code), "out.png")` (info); and what a model of the project, or a method of it that runs it, gives behind `model.eval()` to whomever in a script, or a command of click,
     that uses a GPU and says no word of gradients (info).
-    Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed.
+    Decorators, context managers, wrappers that hold one of these, and what the callers in the project do are followed; not into a thread, which begins with autograd on.
 
     ## Why is this slow?
 

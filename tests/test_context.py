@@ -551,3 +551,50 @@ def test_files_that_send_nothing_in_loops_are_not_parsed_for_it(code: str, parse
 
     assert context.knows_host_loops() == parsed
     assert ("b.py" in context.project.parsed) == parsed
+
+
+THREADS = """\
+import asyncio, threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+from torch import no_grad
+"""
+F = "def f(x):\n    here\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        F + "with no_grad(), ThreadPoolExecutor(4) as pool:\n    pool.map(f, rows)",
+        F + "with no_grad():\n    pool = ThreadPool()\n    pool.imap(f, rows)",
+        F + "with ThreadPoolExecutor(max_workers=4) as pool, no_grad():\n    pool.submit(f, 1)",
+        F + "with no_grad():\n    threading.Thread(target=f, args=(1,)).start()",
+        F + "pool = ThreadPoolExecutor()\n@no_grad()\ndef run(rows):\n    pool.map(f, rows)",
+        F + "class A:\n    def __init__(self):\n        self.pool = ThreadPool(2)\n"
+        "    @no_grad()\n    def run(self, rows):\n        self.pool.map(f, rows)",
+        "with no_grad(), ThreadPoolExecutor(4) as pool:\n    pool.map(lambda x: here, rows)",
+        "@no_grad()\ndef run(rows):\n    with ThreadPoolExecutor() as pool:\n        pool.map(lambda x: here, rows)",
+        "@no_grad()\nasync def run(x):\n    await asyncio.to_thread(lambda: here)",
+        "@no_grad()\nasync def run(loop, x):\n    await loop.run_in_executor(None, lambda: here)",
+        "@no_grad()\ndef run(rows):\n    def f(x):\n        here\n    with ThreadPool(2) as pool:\n        pool.map(f, rows)",
+    ],
+)
+def test_a_thread_begins_with_autograd_on(code: str) -> None:
+    assert not grad_off({"a.py": HEAD + THREADS + code})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        F + "with no_grad():\n    list(map(f, rows))",
+        F + "def run(pool, rows):\n    with no_grad():\n        pool.map(f, rows)",
+        F + "with no_grad(), ProcessPoolExecutor(4) as pool:\n    pool.map(f, rows)",
+        F + "with no_grad(), ThreadPoolExecutor(4, initializer=prepare) as pool:\n    pool.map(f, rows)",
+        "@no_grad()\n" + F + "with ThreadPoolExecutor(4) as pool:\n    pool.map(f, rows)",
+        "def f(x):\n    with no_grad():\n        here\nThreadPool(2).map(f, rows)",
+        "@no_grad()\ndef run(rows):\n    with ThreadPool(2) as pool:\n        pool.map(lambda x: x, [here])",
+        "@no_grad()\ndef run(rows):\n    def f(x):\n        here\n    with ThreadPool(2) as pool:\n        pool.map(abs, f(rows))",
+    ],
+)
+def test_what_a_thread_does_not_run_and_what_turns_autograd_off_in_it(code: str) -> None:
+    assert grad_off({"a.py": HEAD + THREADS + code})

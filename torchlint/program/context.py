@@ -18,7 +18,7 @@ from ..system.stamp import as_bytes
 from ..text.blocks import in_loops
 from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
-from . import families, frameworks, handed, objects
+from . import families, frameworks, handed, objects, threads
 from .calling import CallSite
 from .finders import fact_of_files
 from .host_places import may_name_host, names_host
@@ -100,8 +100,16 @@ class Context:
         """Whether autograd is proven off at the place: lexically, by a decorator, or at every call in the project."""
         return self._off_at(function, node) is True
 
+    def _off_from(self, site: CallSite, of: Class | None = None) -> bool | None:
+        """The same of a call of a function: a thread begins with autograd on, whatever its starter has switched."""
+        if threads.start(self.project, site.function, site.call):
+            return False
+        return self._off_at(site.function, site.call, of)
+
     def _off_at(self, function: Function, node: ast.AST, of: Class | None = None) -> bool | None:
         """The same, None where that is open; of a method for objects `of` a class alone, where that is one of its heirs."""
+        if self._is_in_thread(function, node):
+            return False
         for context in function.flow.contexts(node):
             mode = self._mode(function, context)
             if mode is not None:
@@ -110,6 +118,13 @@ class Context:
             return True
         mode = self._off(function, of)
         return self._off_behind(function, node, of) if mode is False and function.parameters else mode
+
+    def _is_in_thread(self, function: Function, node: ast.AST) -> bool:
+        """Whether a place runs where a thread calls what it is given: `pool.map(lambda x: model(x), rows)`."""
+        flow = function.flow
+        around = flow.ancestors(node) if function.module.source.holds(threads.NAMED) else ()
+        calls = (flow.argument_of(one) for one in around if isinstance(one, ast.Lambda))
+        return any(isinstance(call, ast.Call) and threads.start(self.project, function, call) for call in calls)
 
     @question("off behind", None)
     def _off_behind(self, function: Function, node: ast.AST, of: Class | None) -> bool | None:
@@ -122,7 +137,7 @@ class Context:
             for site, heir in self._calls_for(function, of)
             if not alternatives.excluded(_said_by(function, site.call, said), said)
         ]
-        modes = {self._off_at(site.function, site.call, heir) for site, heir in coming}
+        modes = {self._off_from(site, heir) for site, heir in coming}
         return True in modes and False not in modes
 
     def _calls_for(self, function: Function, of: Class | None) -> Iterator[tuple[CallSite, Class | None]]:
@@ -164,6 +179,8 @@ class Context:
         """Whether autograd is off at the place whatever way the program takes: `torch.no_grad()` is entered there, or decorates."""
         if any(isinstance(one, ast.GeneratorExp) for one in function.flow.ancestors(node)):
             return False  # it may run elsewhere
+        if self._is_in_thread(function, node):
+            return False
         scope = function.parent or function.module.body
         entered = [(function, one) for one in function.flow.contexts(node)]
         entered += [(scope, one) for one in function.decorators]
@@ -189,7 +206,7 @@ class Context:
             return self._off(function, None)
         modes = set[bool | None]()
         for site in self.project.calls_of(function):
-            mode = self._off_at(site.function, site.call)
+            mode = self._off_from(site)
             if not mode and site.function.cls is function.cls:
                 uncalled = next(self.project.calls_of(site.function), None) is None
                 mode = None if uncalled else self._private_off(site.function)
@@ -210,18 +227,24 @@ class Context:
         nested = parent is not None and parent is not function.module.body and function.cls is None
         # A nested function runs where it is called from; mostly that is where it is defined.
         if parent is not None and nested and parent.decorators and self.function_off(parent):
-            return True
+            return not self._is_run_by_thread(function)
         modes = set[bool | None]()
         by_tests = []
         for site, heir in self._calls_for(function, of):
             if self.project.is_tested(site.function):
                 by_tests.append(site)  # what a program does decides, where it calls the function as well
                 continue
-            modes.add(self._off_at(site.function, site.call, heir))
+            modes.add(self._off_from(site, heir))
             if False in modes:
                 return False
-        modes |= {self._off_at(site.function, site.call) for site in by_tests} if not modes else set()
+        modes |= {self._off_from(site) for site in by_tests} if not modes else set()
         return False not in modes and (True in modes or (None if modes else False))
+
+    def _is_run_by_thread(self, function: Function) -> bool:
+        """Whether a call has a thread run a function."""
+        if not function.module.source.holds(threads.NAMED):
+            return False
+        return any(threads.start(self.project, site.function, site.call) for site in self.calls(function))
 
     def _mode(self, function: Function, node: ast.expr) -> bool | None:
         """True or False where a decorator or context manager turns grad on or off; None where it does neither."""
