@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from torchlint.facts import layer_outputs, layers, names, norms, syntax, wrapped_layers
-from torchlint.facts.makers import Makers, is_handed
+from torchlint.facts.makers import Makers, is_chosen
 from torchlint.facts.module import Class, Function, Module
-from torchlint.facts.nodes import is_constant, spreads
+from torchlint.facts.nodes import argument_of, is_constant, spreads
 from torchlint.facts.sequences import Sequences
+from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, rule
 
 _SEQUENTIAL = "torch.nn.Sequential"
 _LIST = "torch.nn.ModuleList"
+_BIAS = layers.BIAS["torch.nn.Conv2d"]
+"""Where convolutions have it among the positional arguments; a linear layer has it elsewhere."""
 _DEPTH = 4
 """Through how many calls a word is followed."""
 _MOST = 40
@@ -48,6 +51,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     A layer that a function returns (`def conv3x3(i, o): return nn.Conv2d(i, o, 3)`) counts where all calls of that are followed so.
     So does a norm that is handed on, `norm_layer(n)`, where all calls in the project, the default where one of them gives nothing,
     and every path of a function that chooses it (`get_norm_layer(norm)`) give a norm of these, or `functools.partial` of one.
+    What is looked up in a dictionary, `CONV[dims](3, 64, 3)` and `NORM[dims](64)`, counts where all that it holds are convolutions, and norms of these.
     Of `**options` that a function hands on, all calls in the project tell whether they hold a `bias`.
     A linear layer counts only where the norm is over as many features as the layer gives.
 
@@ -139,15 +143,37 @@ def _told(site: Site, made: ast.expr, norm: str, module: Module) -> Finding:
 
 
 def _wrapped(site: Site) -> Iterator[Finding]:
-    """`nn.Sequential(ConvNorm(80, 512), nn.BatchNorm1d(512))` of a class of the project that is a convolution."""
+    """`nn.Sequential(ConvNorm(80, 512), nn.BatchNorm1d(512))` of a class of the project that is a convolution, or of what is chosen among those of torch."""
     for made, behind in itertools.pairwise(site.call.args):
         if not (isinstance(made, ast.Call) and isinstance(behind, ast.Call)):
             continue
-        klass = site.value(made).class_ if not (site.resolve(made.func) or "").startswith("torch.") else None
+        if (site.resolve(made.func) or "").startswith("torch."):
+            continue
+        if is_chosen(site.function, made.func):
+            if _may_have_bias(made) and _is_norm(site, site.function, behind) and _is_convolution(site, made.func):
+                yield _told(site, made, "the norm behind it", site.module)
+            continue
+        klass = site.value(made).class_
         if klass is None or not _is_norm(site, site.function, behind):
             continue
         if not _is_left_out(site, klass.module) and wrapped_layers.adds_bias(site.project, klass, made):
             yield _told(site, made, "the norm behind it", klass.module)
+
+
+def _may_have_bias(made: ast.Call) -> bool:
+    given = argument_of(made, "bias", _BIAS)
+    return not spreads(made) and (given is None or is_constant(given, True))
+
+
+def _is_convolution(site: Site, maker: ast.expr) -> bool:
+    """Whether what makes a layer is one of torch's convolutions in any case: `CONV[dims]` of `CONV = {2: nn.Conv2d, 3: nn.Conv3d}`."""
+    return Makers(site.project, _is_class_of_convolutions).holds(site.function, maker)
+
+
+def _is_class_of_convolutions(value: Value) -> bool:
+    if value.kind != "name" or not value.proven or value.other_kinds:
+        return False
+    return all(layers.BIAS.get(one.class_name) == _BIAS for one in value.choices or (value,))
 
 
 def _has_bias(site: Site) -> bool:
@@ -245,7 +271,7 @@ def _is_norm(site: Site, function: Function, node: ast.expr) -> bool:
     """Whether an expression is a norm; behind a linear layer, one over as many features as the layer gives."""
     named = function.flow.assignment(node.id) if isinstance(node, ast.Name) else None
     made = named.value if named is not None else node
-    if isinstance(made, ast.Call) and is_handed(function, made.func):
+    if isinstance(made, ast.Call) and is_chosen(function, made.func):
         makers = Makers(site.project, lambda value: value.kind in ("name", "class") and norms.is_norm(site, value))
         return _fits(site, made) and makers.holds(function, made.func)
     value = site.project.value(function, node)
@@ -340,7 +366,7 @@ def _applies_norm(site: Site, function: Function, func: ast.expr) -> bool:
     name = syntax.own_attribute(function, func)
     stores = site.project.attribute_stores(function.cls, name) if name is not None and function.cls is not None else []
     made = [(method, syntax.given_to_target(method.flow, target)) for method, target in stores]
-    if any(isinstance(one, ast.Call) and is_handed(method, one.func) for method, one in made):
+    if any(isinstance(one, ast.Call) and is_chosen(method, one.func) for method, one in made):
         return all(one is not None and _is_norm(site, method, one) for method, one in made)
     return _is_norm(site, function, func)
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from .bindings import Assigned, Before, Binding, Declared, Defined, Joined, Part, Reach
 from .module import Class, Function, key_of
+from .names import last
 from .nodes import none_test, spreads, without_not
 from .syntax import given_to_target, own_attribute, scope_of
 from .values import Value
@@ -16,6 +17,8 @@ _MOST = 40
 """Of more callers none is asked."""
 _STEPS = 400
 """What leads further is not known: two calls of each function in a chain of twenty are a million ways."""
+_PUTS = rb"""\b%s(?:\[[^\]\n]*\][^\S\n]*=(?!=)|[^\S\n]*\|=|\.(?:update|setdefault|pop)\()"""
+"""What puts something into a dictionary, or takes it out."""
 Outcome = Iterator[bool | None]
 """For each way: True for a maker of that kind, None for None, False for anything else."""
 
@@ -39,11 +42,14 @@ class Code(Protocol):
     def targets(self, function: Function, call: ast.Call) -> list[Function]: ...
     def heirs(self, name: str) -> list[tuple[str, str]]: ...
     def subclasses(self, klass: Class) -> list[Class]: ...
+    def any_holds(self, pattern: bytes, places: str = "", *, word: bytes = b"") -> bool: ...
     def all_runs_of(self, function: Function, most: int) -> Sequence[CallSite] | None: ...
 
 
-def is_handed(function: Function, maker: ast.expr) -> bool:
-    """Whether a function has what it calls from somewhere: a name of its own or of one around it, or what its object keeps."""
+def is_chosen(function: Function, maker: ast.expr) -> bool:
+    """Whether a function has what it calls from somewhere: a name of its own or of one around it, what its object keeps, what a table holds."""
+    if isinstance(maker, ast.Subscript):
+        return True
     kept = own_attribute(function, maker)
     if kept is not None:
         return function.cls is not None and kept in function.cls.stores
@@ -101,8 +107,15 @@ class Makers:
                 yield from self._returned(function, node, reach)
             case ast.Name() | ast.Attribute():
                 yield from self._named(function, node, reach)
+            case ast.Subscript():
+                yield self._accepts(self._code.value(function, node)) and self._is_closed(node.value)
             case _:
                 yield False
+
+    def _is_closed(self, table: ast.expr) -> bool:
+        """Whether a dictionary holds what it was written with: no line of the program puts more into one of that name."""
+        name = last(table).encode()
+        return isinstance(table, ast.Dict) or (bool(name) and not self._code.any_holds(_PUTS % name, word=name))
 
     def _named(self, function: Function, node: ast.Name | ast.Attribute, reach: Reach) -> Outcome:
         binding = reach.get(node)
