@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import guards, names, syntax
+from torchlint.facts import guards, micro_batches, names, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.flow import Guard, Loop
 from torchlint.facts.module import Function
@@ -47,7 +47,8 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.backward()` in a loop whose optimizer steps once in several iterations only, in a file that wraps its model in
+    Finds `.backward()` in a loop whose optimizer steps once in several iterations only, or behind a loop over the parts of a batch
+    (`for part in x.split(n)`, `x[start : start + n]`), in a file that wraps its model in
     `DistributedDataParallel` or FSDP, by itself or by a function of the project (`build_model(cfg)`), and never says that a backward pass shall not synchronise.
     Where another function or class of the file does, it counts for one that wraps its own model only if that calls it, or is called by it.
     Of `if accumulation_steps > 1: ... else: ...` each branch is looked at by itself.
@@ -99,12 +100,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
     loops = site.flow.loops(site.target)
     if not loops:
         return
-    loop, outermost = loops[0], loops[-1]
-    steps = [
-        call
-        for call, receiver in syntax.method_calls(site.flow, "step")
-        if outermost in site.flow.loops(call) and _steps(site, call, receiver) and _may_follow(site, call)
-    ]
+    loop, steps = loops[0], _steps_near(site, loops)
     thinned = steps and all(_thinned(site, step, loop) for step in steps) and not _zeroed_each_time(site, loop)
     if thinned and not _left_out(site) and (not site.source.holds(_HANDLED) or _is_apart(site)):
         yield site.finding(
@@ -112,6 +108,17 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
             "once in several; put the others under `no_sync()`",
             related=(site.related(site.function, steps[0], "the optimizer steps here"),),
         )
+
+
+def _steps_near(site: Site, loops: list[Loop]) -> list[ast.Call]:
+    """The steps of optimizers in the outermost loop around the backward pass, or else behind the only one."""
+    found = [
+        call
+        for call, receiver in syntax.method_calls(site.flow, "step")
+        if _steps(site, call, receiver) and _may_follow(site, call)
+    ]
+    inside = [call for call in found if loops[-1] in site.flow.loops(call)]
+    return inside or [call for call in found if len(loops) == 1 and not site.flow.loops(call)]
 
 
 def _is_apart(site: Site) -> bool:
@@ -186,10 +193,11 @@ def _thinned(site: Site, step: ast.Call, loop: Loop) -> bool:
     """Whether the step runs once in several iterations of the loop around the backward pass."""
     loops = site.flow.loops(step)
     if loop not in loops:
-        # for micro_step in range(k): loss.backward()  -- and the step behind that loop, in a loop around both
-        around = site.flow.loops(loop)
+        # for micro_step in range(k): loss.backward()  -- and the step behind that loop, in the same loop around both
         return (
-            bool(around) and bool(loops) and loops[0] is around[0] and _counts(site, loop) and step.lineno > loop.lineno
+            loops == site.flow.loops(loop)
+            and step.lineno > loop.lineno
+            and (_counts(site, loop) or micro_batches.goes_through(site, loop))
         )
     return any(
         _gates(site, guard.test) or guards.begins_again(guard, site.flow, site.value)
