@@ -52,6 +52,7 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
 
     Where gradients are views of a flat buffer, are added to by hand, sent to other processes by reference or captured
     in a CUDA graph, they have to stay: what does so is not reported, nor what shares a class or a function with it.
+    Nor is what a framework's hook fills once, at the start or the end of a run (`on_fit_start`).
 
     ## Bad
 
@@ -84,6 +85,8 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html
     - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
+    if site.once_a_run:
+        return
     if site.name == ".zero_grad()":
         yield from _called(site)
     elif (site.name == ".zero_()" or site.hot or site.loop()) and _of_each_parameter(site):

@@ -1,4 +1,4 @@
-"""Which functions frameworks call on each step of a training, or on each batch of an evaluation: nobody in the project may."""
+"""Which functions frameworks call on each step of a training, on each batch of an evaluation, or once a run: nobody in the project may."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STEPS: Mapping[str, frozenset[str]] = {
         """training_step train_step train_batch on_train_batch_start on_train_batch_end on_before_optimizer_step on_before_zero_grad
         on_before_backward on_after_backward before_train_iter after_train_iter forward_train loss_by_feat""".split()
     ),
-    "LightningModule": frozenset(("optimizer_step", "configure_gradient_clipping")),
+    "LightningModule": frozenset(("optimizer_step", "optimizer_zero_grad", "configure_gradient_clipping")),
     "Trainer": frozenset(
         ("compute_loss", "_compute_loss", "get_batch_loss_metrics", "concatenated_forward", "run_step")
     ),
@@ -57,6 +57,16 @@ _BATCHES: Mapping[str, frozenset[str]] = {
     "Segmentor": _TESTS,
     "Head": _TESTS | {"predict_by_feat"},
     **dict.fromkeys(TOKEN_CALLS, frozenset(("__call__",))),
+}
+# Methods that a framework calls once a run, at its start or its end, likewise.
+_OF_LIGHTNING = frozenset(
+    """on_fit_start on_fit_end on_train_start on_train_end on_sanity_check_start on_sanity_check_end setup teardown
+    configure_optimizers configure_model prepare_data""".split()
+)
+_RUNS: Mapping[str, frozenset[str]] = {
+    "LightningModule": _OF_LIGHTNING,
+    "Callback": _OF_LIGHTNING | frozenset("on_init_end on_train_begin on_fit_begin before_fit after_fit".split()),
+    "Hook": frozenset("before_run after_run before_train after_train".split()),
 }
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
@@ -100,6 +110,12 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     if "" not in groups:
         return _has_base(project, klass, groups)
     return project.is_module(klass) or _is_of_trainer(project, function, klass)
+
+
+def runs_once(project: Project, function: Function) -> bool:
+    """Whether a framework calls a method once a run, at its start or its end: `on_fit_start` of Lightning."""
+    groups = [base for base, methods in _RUNS.items() if function.name in methods]
+    return bool(groups) and function.cls is not None and _has_base(project, function.cls, groups)
 
 
 def _is_of_trainer(project: Project, function: Function, klass: Class) -> bool:

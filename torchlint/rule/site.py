@@ -362,6 +362,11 @@ class Site:
         return self.guarded(self.target, None) in RARE
 
     @property
+    def once_a_run(self) -> bool:
+        """Whether the place is in a method that a framework calls at the start or the end of a run, and in no step loop."""
+        return frameworks.runs_once(self.project, self.function) and self.hot is None
+
+    @property
     def dynamo_options(self) -> frozenset[str]:
         """The options of `torch._dynamo.config` that the project turns on or adds to."""
         return self.analysis.regions.options
