@@ -3,13 +3,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import begun
 from torchlint.facts.nodes import names_in
 from torchlint.rule import Finding, Site, rule
 
 
 @rule(
     "TL408",
-    shape=["next(($iterator := iter($loader)))", "torch.utils.data.DataLoader(...)"],
+    shape=["next(($iterator := $begin(...)), ...)", "torch.utils.data.DataLoader(...)"],
     scope="hot",
     fix="suggestion",
     impact="medium",
@@ -21,7 +22,7 @@ def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `next(iter(loader))` in a step loop, `DataLoader(...)` in a step loop, and `DataLoader(...)` in the epoch loop
+    Finds `next(iter(loader))` in a step loop, or `next(cycle(loader))` with a generator that begins the loader, `DataLoader(...)` in a step loop, and `DataLoader(...)` in the epoch loop
     around one (info) where nothing that the loader is made of changes from epoch to epoch.
 
     ## Why is this slow?
@@ -60,7 +61,8 @@ def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading
     """
     if site.name == "next()":
-        if site.hot and site.value(site.part("loader")).kind == "loader":
+        iterator = site.part("iterator")
+        if site.hot and isinstance(iterator, ast.Call) and begun.begins_loader(site, iterator):
             message = f"`{site.short()}` starts the loader anew on every step and takes one batch of it"
             yield site.finding(message, related=site.why_hot())
     elif site.hot:

@@ -36,6 +36,8 @@ _GIVES: dict[str, Value] = {
     "print": NONE,
 }
 """What builtins give, whatever they are given."""
+_ITERATORS = frozenset(("iter", "cycle", "islice", "peekable"))
+"""What gives an iterator, which goes on where it is; a loader in a wrapper begins anew."""
 _NO_NUMBERS = frozenset(("Random", "SystemRandom", "getstate", "randbytes", "gmtime", "localtime", "strptime"))
 """What of `random` and `time` gives neither numbers nor what it is given."""
 
@@ -46,7 +48,9 @@ def iteration(values: Evaluator, last: str, args: Arguments) -> Value:
         return LIST
     if last in ("trange", "prange"):
         return sequence(INTEGER)
-    if given.kind in ("loader", "list", "tuple", "batch"):
+    if given.kind == "loader":
+        return replace(given, begun=given.begun or last in _ITERATORS)
+    if given.kind in ("list", "tuple", "batch"):
         return given
     if given.kind in ("tensor", "size", "ndarray", "dict", "module"):
         return sequence(element(values, given, None))

@@ -152,7 +152,7 @@ def _result_of(
         passed = function.argument(node, function.handed_on)
         whole = values.expr(passed) if passed is not None else UNKNOWN
         if whole.kind == "loader":
-            return whole
+            return replace(whole, begun=True)
     return _returned_by(values, function, args, owner)
 
 
@@ -462,8 +462,8 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return args.first if args.first.kind == "tensor" else LIKELY_TENSOR
     if kind == "loader" and attr in NEXT:
         return element(values, base, None)
-    if kind == "loader" and attr == "__iter__":
-        return base
+    if base.kind == "loader" and attr == "__iter__":
+        return replace(base, begun=True)
     if kind in ("loader", "optimizer", "scheduler", "scaler"):
         return UNKNOWN
     if _of_distribution(values, base, attr):

@@ -280,9 +280,12 @@ class Loader(NotTensor):
     """Whether it pins memory; None where that is not known."""
     managed: bool = False
     """A framework moves its batches (accelerate, fabric)."""
+    begun: bool = False
+    """It is an iterator, which goes on where it is: `iter(loader)`."""
 
     def on_both(self, other: Self) -> dict[str, Any]:
         return super().on_both(other) | {
+            "begun": self.begun or other.begun,
             "element": _element(self, other),
             "pinned": _pinned(self.pinned, other.pinned),
             "managed": self.managed or other.managed,
