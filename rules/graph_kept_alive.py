@@ -28,6 +28,12 @@ _SUMS = (
     "$stored + $holder * $share",
 )
 """Sums and moving averages: what they were is a part of what they become."""
+_BY_KEY = tuple(
+    f"$holder = {{$key: {one.replace('$holder', old)} for $each in $over}}"
+    for old in ("$holder[$key]", "$holder.get($key, ...)")
+    for one in _SUMS
+)
+"""The same of all that a dictionary holds, which is made anew of what it was."""
 _METERS = tuple(f"$holder.{name}($stored, ...)" for name in "update add push record track log store put".split())
 """How objects of the project are given what they add up: `meter.update(loss, len(x))`, `history.add("loss", loss)`."""
 
@@ -37,6 +43,7 @@ _METERS = tuple(f"$holder.{name}($stored, ...)" for name in "update add push rec
     shape=[
         "$holder += $stored",
         *(f"$holder = {first}{more}" for first in ("", "$first if $test else ") for more in _SUMS),
+        *_BY_KEY,
         "$holder.append($stored)",
         *_METERS,
     ],
@@ -56,7 +63,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     `mean` or `losses` outlives the step; a loss that a function gives after it has run the backward pass itself counts as
     well: `loss = agent.learn(batch)`, `losses.append(agent.learn(batch))`. So does what a method that a step calls adds to
     its object, `self.total += loss`, and what an object of the project adds up without to cut it off: `meter.update(loss)`.
-    What is kept may have a key (`totals[key] += term` for the terms of `sum(terms.values())`, `self.parts["kl"].append(kl)`),
+    What is kept may have a key (`totals[key] += term` for the terms of `sum(terms.values())`, `self.parts["kl"].append(kl)`,
+    `totals = {key: totals[key] + term for key, term in terms.items()}`),
     and the backward pass may be run by who gets the loss: the callers of a `forward` or another method, or the Trainer of
     transformers. The graph of such a loss is used up: what is kept of it serves nobody. Nor does what is made of the
     same output beside it, `dices.append(dice(out, y))`, nor what a `forward` adds to its
@@ -177,10 +185,11 @@ def _history(site: Site, stored: ast.expr, loop: Loop | None) -> ast.expr | None
         if isinstance(node, ast.Call):
             if _is_used_up(site, node, stored) or _is_made_beside(site, node, stored, loop):
                 return node
-        elif isinstance(node, ast.Name | ast.Subscript) and graph_liveness.reaches(site, node, stored):
+        elif isinstance(node, ast.Name | ast.Subscript) and graph_liveness.goes_on(site, node, stored):
+            # What a backward pass was run of the sum of is a tensor, of whatever a model gives.
             if loop is not None and backward_passes.is_of_sum(site, node, loop):
                 return node
-            if isinstance(node, ast.Name) and _is_of_loss(site, node, loop):
+            if isinstance(node, ast.Name) and site.value(node).proven and _is_of_loss(site, node, loop):
                 return node
     return None
 

@@ -188,6 +188,7 @@ def test_what_has_the_shape_is_caught(pattern: str, code: str, caught: dict[str,
         ("$x: $_ = $v", "assign"),
         ("$x -= $v", "augassign"),
         ("[$e for $t in $it]", "comprehension"),
+        ("$x = {$k: $x.get($k, ...) + $v for $t in $it}", "assign"),
         ("torch.exp(...) - 1.0", "torch.exp()"),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from . import training
+from .bindings import Iterated, Part
 from .common_names import LOSS_NAME
 from .derived import Derived
 from .flow import Loop, contains
@@ -50,51 +51,56 @@ def _beside(place: Place, loop: Loop | None) -> Derived:
 
 def is_of_sum(place: Place, part: ast.Name | ast.Subscript, loop: Loop) -> bool:
     """Whether something is read from a dictionary whose values a loop sums up to run the backward pass of the sum: `terms["kl"]`, `term` of `for key, term in terms.items()`."""
-    losses = place.once(("backward passes", loop), lambda: _losses(place, loop))
-    if not losses or not place.value(part).grad:
+    summed = place.once(("summed by key", loop), lambda: frozenset(_summed(place, loop)))
+    if not summed or not place.value(part).grad:
         return False
     held = part.value if isinstance(part, ast.Subscript) else _gone_through(place, part)
-    summed = place.once(("summed by key", loop), lambda: frozenset(_summed(place, loop, losses)))
     return isinstance(held, ast.Name) and held.id in summed
 
 
 def _gone_through(place: Place, name: ast.Name) -> ast.expr | None:
-    """The dictionary whose values a `for` binds a name to: `terms` of `for key, term in terms.items()`."""
-    stores = place.flow.stores.get(name.id, ())
-    store = stores[0] if len(stores) == 1 else None
-    bound = place.flow.statement(store) if store is not None else None
-    if not (
-        isinstance(bound, ast.For) and isinstance(bound.iter, ast.Call) and isinstance(bound.iter.func, ast.Attribute)
-    ):
-        return None
-    target, view = bound.target, bound.iter.func
-    if view.attr == "items" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-        target = target.elts[1]
-    elif view.attr != "values":
-        return None
-    return view.value if target is store else None
+    """The dictionary whose values a loop or a comprehension binds a name to: `terms` of `for key, term in terms.items()`."""
+    bound = place.function.bindings.reach.get(name)
+    of_pair = isinstance(bound, Part) and bound.at == 1
+    each = bound.whole if isinstance(bound, Part) else bound
+    match each.node if isinstance(each, Iterated) else None:
+        case ast.Call(func=ast.Attribute(attr=attr, value=held)) if attr == ("items" if of_pair else "values"):
+            return held if of_pair or each is bound else None
+    return None
 
 
-def _summed(place: Place, loop: Loop, losses: frozenset[str]) -> Iterator[str]:
+def _summed(place: Place, loop: Loop) -> Iterator[str]:
     """The dictionaries whose values the losses of a loop are sums of: `terms["rec"] + 0.1 * terms["kl"]`, `sum(terms.values())`."""
-    for loss in losses:
-        for store in place.flow.stores.get(loss, ()):
+    calls = [call for call in place.flow.calls_within(loop) if contains(loop, call)]
+    if any(map(_keeps_graph, calls)):
+        return
+    for call in calls:
+        for loss in _asked_back(call):
+            yield from _summed_in(place, loss)
+    for name in place.once(("backward passes", loop), lambda: _losses(place, loop)):
+        for store in place.flow.stores.get(name, ()):
             statement = place.flow.statement(store)
             if contains(loop, store) and isinstance(statement, ast.Assign | ast.AugAssign):
-                yield from _summed_in(statement.value)
+                yield from _summed_in(place, statement.value)
 
 
-def _summed_in(node: ast.expr) -> Iterator[str]:
+def _summed_in(place: Place, node: ast.expr) -> Iterator[str]:
     match node:
         case ast.BinOp(left=left, right=right):
-            yield from _summed_in(left)
-            yield from _summed_in(right)
+            yield from _summed_in(place, left)
+            yield from _summed_in(place, right)
         case ast.Subscript(value=ast.Name(id=held)):
             yield held
         case ast.Call(
             func=ast.Name(id="sum"), args=[ast.Call(func=ast.Attribute(attr="values", value=ast.Name(id=held)))]
         ):
             yield held
+        case ast.Call(
+            func=ast.Name(id="sum"),
+            args=[ast.GeneratorExp(elt=term, generators=[each]) | ast.ListComp(elt=term, generators=[each])],
+        ) if not each.ifs:
+            through = (_gone_through(place, part) for part in ast.walk(term) if isinstance(part, ast.Name))
+            yield from (held.id for held in through if isinstance(held, ast.Name))
 
 
 def _is_without_graph(place: Place, name: str) -> bool:
@@ -257,12 +263,17 @@ def _keeps_graph(call: ast.Call) -> bool:
 
 def _passed_back(call: ast.Call) -> Iterator[str]:
     """`loss` of `loss.backward()`, `accelerator.backward(loss)` and `scaler.scale(loss)`."""
+    return (loss.id for loss in _asked_back(call) if isinstance(loss, ast.Name))
+
+
+def _asked_back(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call runs the backward pass of, or is given for that: `sum(terms.values())` of `sum(terms.values()).backward()`."""
     if not isinstance(call.func, ast.Attribute):
         return
-    if call.func.attr == "backward" and isinstance(call.func.value, ast.Name):
-        yield call.func.value.id
-    if call.func.attr in TAKES_LOSS and call.args and isinstance(call.args[0], ast.Name):
-        yield call.args[0].id
+    if call.func.attr == "backward":
+        yield call.func.value
+    if call.func.attr in TAKES_LOSS and call.args:
+        yield call.args[0]
 
 
 def _handed_over(place: Place, call: ast.Call) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from .flow import Flow
+from .flow import Comprehension, Flow
 from .module import key_of
+from .nodes import names_in
 from .operator_calls import carries_no_graph
 
 
@@ -47,15 +48,28 @@ def _with_graph(node: ast.AST) -> Iterator[ast.AST]:
 
 def made_of(flow: Flow, nodes: Collection[ast.AST]) -> frozenset[str]:
     """The names that some expressions of a function hold, and those that what they hold is made of."""
-    found = {name for node in nodes for part in ast.walk(node) for name in _own(part)}
+    found = {name for node in nodes for name in _read(node)}
     bound = [(made, targets) for node in reversed(flow.nodes) for made, targets in [_binding(node)] if made is not None]
     known = -1
     while known < len(found):
         known = len(found)
         for made, targets in bound:
             if any(not found.isdisjoint(_dotted(target)) for target in targets):
-                found |= _dotted(made)
+                found.update(_read(made))
     return frozenset(found)
+
+
+def _read(node: ast.AST) -> Iterator[str]:
+    """The names and dotted names in an expression, but for those that comprehensions in it bind for themselves."""
+    todo: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
+    while todo:
+        part, bound = todo.pop()
+        yield from (name for name in _own(part) if name.partition(".")[0] not in bound)
+        inner = bound
+        if isinstance(part, Comprehension):
+            todo.append((part.generators[0].iter, bound))  # this is read outside
+            inner = bound | {name for one in part.generators for name in names_in(one.target)}
+        todo += ((child, inner) for child in ast.iter_child_nodes(part))
 
 
 def _binding(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:

@@ -339,7 +339,12 @@ def _is_read_by_numpy(place: Place, node: ast.AST) -> bool:
 
 
 def reaches(place: Place, name: ast.expr, stored: ast.expr) -> bool:
-    """Whether the graph gets from the name, or the call, to the whole expression: arithmetic, functions of torch, methods of tensors."""
+    """Whether the name, or the call, is a tensor, and its graph gets to the whole expression."""
+    return goes_on(place, name, stored) and place.value(name).proven
+
+
+def goes_on(place: Place, name: ast.expr, stored: ast.expr) -> bool:
+    """Whether the graph of what may be a tensor gets to the whole expression: by arithmetic, functions of torch, methods of tensors."""
     child: ast.AST = name
     while child is not stored:
         parent = place.flow.parents[child]
@@ -355,8 +360,7 @@ def reaches(place: Place, name: ast.expr, stored: ast.expr) -> bool:
         elif not isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List):
             return False
         child = parent
-    value = place.value(name)
-    return value.kind == "tensor" and value.proven
+    return place.value(name).kind == "tensor"
 
 
 def passes_on(function: Function, read: ast.Name, whole: ast.expr) -> bool:

@@ -122,11 +122,11 @@ def _outside_brackets(text: str) -> str:
     found: list[str] = []
     depth = 0
     for at, letter in enumerate(text):
-        if letter in "([":
+        if letter in "([{":
             if depth == 0 and at and text[at - 1] in _IDENTIFIER | {")", "]"}:
                 found.append("()" if letter == "(" else "[]")
             depth += 1
-        elif letter in ")]":
+        elif letter in ")]}":
             depth -= 1
             if depth < 0:
                 break
