@@ -32,7 +32,7 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
     """torch.compile is called, but what it compiles never runs.
 
     ## What it does
-    Finds five ways to lose a compiled module: the result of `torch.compile(...)` is thrown away, or bound to a name that nothing reads, such as that of a loop over a list, which keeps its elements; the class of the module has no `forward`; the module that comes back is used only through other methods, such as `compiled.generate(x)`; after `module.compile()` only `module.forward(x)` is called.
+    Finds five ways to lose a compiled module: the result of `torch.compile(...)` is thrown away, or bound to a name that nothing reads, such as that of a loop over a list, which keeps its elements, or of a parameter, whose caller keeps what it gave; the class of the module has no `forward`; the module that comes back is used only through other methods, such as `compiled.generate(x)`; after `module.compile()` only `module.forward(x)` is called.
 
     ## Why is this slow?
     `torch.compile(module)` leaves the module alone and gives a wrapper, and only calling the wrapper runs compiled code.
@@ -121,8 +121,15 @@ def _is_unread(site: Site) -> bool:
     if not again and (loop is not None or site.function is site.module.body):
         return False
     others = (one for one in _readers(site, bound.id) if one is not site.function)
+    if any(_is_read_later(site, read) for read in site.flow.loads.get(bound.id, ())):
+        return False
     reads = uses.readers(site.function, bound.id, site.call)
     return all(contains(site.call, read) for read in reads) and not any(bound.id in one.flow.loads for one in others)
+
+
+def _is_read_later(site: Site, read: ast.Name) -> bool:
+    """Whether a lambda reads a name, whenever that is called."""
+    return any(isinstance(around, ast.Lambda) for around in site.flow.expressions(read))
 
 
 def _through_methods(site: Site) -> Iterator[Finding]:

@@ -39,6 +39,27 @@ def test_what_may_see_an_assignment(module_of: Callable[[str], Module], body: st
     assert [read.lineno for read in readers(function, "x", statement.value)] == lines
 
 
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        # What the caller gave is what is read in front of it.
+        ("use(x)\nx = made(x)", []),
+        ("x.append(1)\nx = made(x)\nuse(x)", [4]),
+        ("for i in x:\n    i.b = 1\nx = made(x)\nx.append(1)", [5]),
+        ("x[0] = 1\nx = made(x)", []),
+        ("if a:\n    x = made(x)\nuse(x)", [4]),
+        ("for i in j:\n    use(x)\n    x = made(x)", [3, 4]),
+    ],
+)
+def test_what_a_parameter_was_given_is_not_what_it_is_assigned(
+    module_of: Callable[[str], Module], body: str, lines: list[int]
+) -> None:
+    text = "def f(x, a, j):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    function = module_of(text).top_functions["f"]
+    made = next(call for call in function.flow.calls_named("made"))
+    assert [read.lineno for read in readers(function, "x", made)] == lines
+
+
 def test_what_finds_the_same_as_a_read(module_of: Callable[[str], Module]) -> None:
     text = "def f(j):\n    x = []\n    for i in j:\n        x.append(i)\n    x = other(x)\n    return x\n"
     function = module_of(text).top_functions["f"]

@@ -46,17 +46,21 @@ def _found_by_reads(function: Function, name: str) -> tuple[dict[ast.expr, list[
     by_value: dict[ast.expr, list[int]] = {}
     always: list[int] = []
     for at, read in enumerate(function.flow.loads.get(name, ())):
-        found = values_of(function, read)
+        found = values_of(function, read, given=True)
         for value in found or ():
             by_value.setdefault(value, []).append(at)
         always += [at] * (found is None)
     return by_value, always
 
 
-def values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
-    """The values that a read may find, through joined paths and what changes an object in place; None where that is not known."""
+def values_of(function: Function, read: ast.Name, *, given: bool = False) -> list[ast.expr] | None:
+    """The values that a read may find, through joined paths and what changes an object in place; None where that is not known.
+
+    If `given`, what a caller gives a parameter is no such value; else nothing is known of a read that may find it.
+    """
     values: list[ast.expr] = []
     todo: list[bindings.Binding | None] = [function.bindings.reach.get(read)]
+    is_parameter = given and any(parameter.arg == read.id for parameter in function.parameters)
     for binding in bindings.leaves(todo):
         match binding:
             case bindings.Assigned():
@@ -72,6 +76,8 @@ def values_of(function: Function, read: ast.Name) -> list[ast.expr] | None:
             case bindings.Starred():
                 todo.append(binding.each)
             case bindings.Iterated() | bindings.Defined() | bindings.Parameter() | bindings.Around() | bindings.Rest():
+                pass
+            case None | bindings.Before() if is_parameter:
                 pass
             case _:
                 return None
