@@ -3,10 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchlint.facts import by_constants, names, syntax
+from torchlint.facts import names, scaling, syntax
 from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import argument_of, is_constant
+from torchlint.facts.scaling import Scaled
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Related, Site, plain, rule
 from torchlint.rule.lazy import regex
@@ -34,7 +35,7 @@ def amp_step_order(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds in a function that calls `scaler.scale(loss).backward()`:
+    Finds in a function that calls `scaler.scale(loss).backward()`, or for gradients that are clipped behind another method of the object that does:
     gradients that are clipped before `scaler.unscale_(optimizer)`, also where the file unscales those of another optimizer, or unscales behind the clip,
     `optimizer.step()` in place of `scaler.step(optimizer)`, and a step without `scaler.update()` anywhere in the file.
     It also finds `.backward()` inside `with torch.autocast(...)`, or inside of what is one by its name (`with self.ctx:`), as a warning.
@@ -101,51 +102,29 @@ def amp_step_order(site: Site) -> Iterator[Finding]:
     scaled = _scaled_backward(site)
     if scaled is None:
         return
-    backward, scaler = scaled
-    related = (site.related(site.function, backward, "the gradients are scaled here"),)
-    if site.name in _CLIPS:
-        yield from _clip(site, scaler, related)
-    else:
-        yield from _step(site, scaler, related)
-
-
-def _scaled_backward(site: Site) -> tuple[ast.Call, ast.expr] | None:
-    """`scaler.scale(loss).backward()` before the place, on a way that leads to it, and the scaler."""
-    for call, scaler in site.once(("scaled", site.function), lambda: list(_scaled(site))):
-        if call.lineno < site.call.lineno and not syntax.exclusive(site.flow, call, site.call):
-            return call, scaler
-    return None
-
-
-def _scaled(site: Site) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """The calls of `scaler.scale(loss).backward()` in the function, each with its scaler."""
-    for call, receiver in syntax.method_calls(site.flow, "backward"):
-        if not isinstance(receiver, ast.Call) or not isinstance(receiver.func, ast.Attribute):
-            continue
-        scaler = receiver.func.value
-        if receiver.func.attr == "scale" and len(receiver.args) == 1 and _is_scaler(site, scaler):
-            yield call, scaler
-
-
-def _is_scaler(site: Site, node: ast.expr) -> bool:
-    value = site.value(node)
-    if value.kind == "scaler":
-        enabled = (
-            [k.value for k in value.made_by.keywords if k.arg == "enabled"]
-            if isinstance(value.made_by, ast.Call)
-            else []
-        )
-        return not (enabled and by_constants.holds(site, enabled[0]) is False)
-    return not value and "scaler" in names.last(node).lower()
-
-
-def _clip(site: Site, scaler: ast.expr, related: tuple[Related, ...]) -> Iterator[Finding]:
-    if not site.source.holds(b"unscale") or _is_unscaled_in_vain(site, scaler):
+    related = (site.related(scaled.function, scaled.call, "the gradients are scaled here"),)
+    if site.name not in _CLIPS:
+        yield from _step(site, scaled.scaler, related)
+    elif scaled.function is not site.function or not _may_be_unscaled(site, scaled.scaler):
+        scaler = ast.unparse(scaled.scaler)
         yield site.finding(
-            f"`{site.short()}` clips gradients that are still multiplied by the scale of `{site.text(scaler)}`; "
-            f"call `{site.text(scaler)}.unscale_(optimizer)` first",
+            f"`{site.short()}` clips gradients that are still multiplied by the scale of `{scaler}`; "
+            f"call `{scaler}.unscale_(optimizer)` first",
             related=related,
         )
+
+
+def _scaled_backward(site: Site) -> Scaled | None:
+    """`scaler.scale(loss).backward()` before the place, on a way that leads to it, or in another method of the object that is called before."""
+    for one in site.once(("scaled", site.function), lambda: list(scaling.scaled(site))):
+        if one.call.lineno < site.call.lineno and not syntax.exclusive(site.flow, one.call, site.call):
+            return one
+    return scaling.scaled_by_object(site) if site.name in _CLIPS else None
+
+
+def _may_be_unscaled(site: Site, scaler: ast.expr) -> bool:
+    """Whether something in the file unscales what is clipped, before it is."""
+    return site.source.holds(b"unscale") and not _is_unscaled_in_vain(site, scaler)
 
 
 def _is_unscaled_in_vain(site: Site, scaler: ast.expr) -> bool:
