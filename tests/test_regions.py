@@ -266,6 +266,54 @@ def test_blocks_that_a_model_of_diffusers_declares() -> None:
     check_one(PART + "class Model(nn.Module):\n    _repeated_blocks = ['Part', 'Missing']\n    other = ['Net']\n")
 
 
+TRAINED = """from transformers import Trainer, TrainingArguments, Seq2SeqTrainer
+class Net(nn.Module):
+    def forward(self, x):
+        return x{mark}
+class Own(Trainer):
+    def compute_loss(self, model, inputs):
+        return model(inputs)
+class Other:
+    def __init__(self, model, args):
+        self.model = model
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "args = TrainingArguments('runs', torch_compile=True)\nTrainer(model=Net(), args=args).train()\n",
+        "Own(Net(), TrainingArguments('runs', torch_compile_mode='max-autotune')).train()\n",
+        "def main():\n    net = Net()\n    Seq2SeqTrainer(args=TrainingArguments(torch_compile_backend='inductor'), model=net)\n",
+        "def given():\n    return TrainingArguments(torch_compile=True)\ntrainer = Own(model=Net(), args=given())\n",
+        "def fit(net, args):\n    Trainer(net, args).train()\nfit(Net(), TrainingArguments(torch_compile=True))\n",
+    ],
+)
+def test_a_trainer_compiles_the_model_that_it_is_given(more: str) -> None:
+    check_one(TRAINED.format(mark="  # compiled") + more)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "Trainer(model=Net(), args=TrainingArguments('runs', torch_compile=False)).train()\n",
+        "Trainer(model=Net(), args=TrainingArguments('runs', torch_compile=chosen)).train()\n",
+        "args = TrainingArguments('runs', torch_compile=True)\nTrainer(model=Net(), args=TrainingArguments('runs'))\n",
+        "args = TrainingArguments('runs', torch_compile=True)\nTrainer(model=model, args=args)\nnet = Net()\n",
+        "Other(Net(), TrainingArguments('runs', torch_compile=True))\n",
+        "def compiled(net, args, torch_compile=True):\n    Trainer(net, args)\ncompiled(Net(), args)\n",
+    ],
+)
+def test_a_trainer_that_compiles_nothing(more: str) -> None:
+    check_one(TRAINED.format(mark="") + more)
+
+
+def test_a_trainer_compiles_a_model_of_another_file() -> None:
+    net = HEAD + "class Net(nn.Module):\n    def forward(self, x):\n        return x  # compiled\n"
+    train = "from transformers import Trainer, TrainingArguments\nfrom net import Net\n"
+    check({"net.py": net, "train.py": train + "Trainer(Net(), TrainingArguments(torch_compile=True)).train()\n"})
+
+
 def test_options() -> None:
     region = only(
         "def f(x):\n    return x\ng = (\n  torch.compile(f, fullgraph=True, dynamic=False, mode='max-autotune')\n)\n"

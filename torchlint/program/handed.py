@@ -82,7 +82,7 @@ def _by_others(
     sites: dict[Function, list[tuple[CallSite, CallSite]]] = {}
     for place, taken in _taken(module, name):
         given = code.run_by(code.value(place, taken))
-        for where, use in _uses(code, place, taken, whole, each=True) if given else ():
+        for where, use in uses(code, place, taken, whole, each=True) if given else ():
             call = where.flow.parents.get(use)
             if not isinstance(call, ast.Call) or (use is taken if call.func is use else whole):
                 continue
@@ -123,13 +123,13 @@ def _is_handed_in(code: Code, start: Use, end: Use, whole: bool = False) -> bool
     call = where.flow.parents.get(use)
     if not (isinstance(call, ast.Call) and call.func is use and _is_as_given(where, use)):
         return False
-    return any(one is use for _, one in _uses(code, *start, whole, named=True))
+    return any(one is use for _, one in uses(code, *start, whole, named=True))
 
 
 def loops_over(code: Code, generator: Function) -> Iterator[tuple[Function, Loop]]:
     """The loops that go through what a generator gives, or through an object whose `__iter__` it is."""
     for site in itertools.islice(_runs(code, generator), MAX_SITES):
-        for where, use in _uses(code, site.function, site.call):
+        for where, use in uses(code, site.function, site.call):
             loop = where.flow.parents.get(use)
             if isinstance(loop, ast.For | ast.AsyncFor) and loop.iter is use:
                 if use is site.call or _is_as_given(where, use) or generator in generators(code, where, use):
@@ -240,7 +240,7 @@ def _calls_of_made(code: Code, klass: Class, method: Function) -> Iterator[CallS
     paths = [klass.module.path, *code.named_by(klass.module, klass.name)]
     for module in filter(None, (code.module_for_name(path, klass.name) for path in paths[:MAX_SITES])):
         for place, made in calls_named(module, klass.name):
-            for where, use in _uses(code, place, made, each=True):
+            for where, use in uses(code, place, made, each=True):
                 call = where.flow.parents.get(use)
                 if not isinstance(call, ast.Call) or call.func is not use:
                     continue
@@ -249,7 +249,7 @@ def _calls_of_made(code: Code, klass: Class, method: Function) -> Iterator[CallS
                     yield CallSite(where, call)
 
 
-def _uses(
+def uses(
     code: Code, function: Function, node: ast.expr, whole: bool = False, *, each: bool = False, named: bool = False
 ) -> Iterator[Use]:
     """The expressions that may give what one gives, that one first.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..facts import names
 from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import CALLS, nodes_on
-from ..facts.nodes import callee, keyword_of, string, truth
+from ..facts.nodes import argument_of, callee, keyword_of, string, truth
 from ..facts.syntax import is_super
 from ..facts.values import Value
 from ..system.cached import cached_property
@@ -20,6 +20,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.source import Source
 from ..text.spoken import in_code
+from .handed import uses
 from .places import Ask, Asked, Place, asked_here, function_at, functions_at, place_of, soundly, told_place, whole
 from .project import Project
 from .supers import run_by as run_by_super
@@ -33,6 +34,9 @@ MAX_FUNCTIONS = 20000
 # Where a diffusers model names the classes of the blocks that its `compile_repeated_blocks` compiles.
 REPEATED = b"_repeated_blocks"
 _REPEATED = regex(REPEATED)
+# By these options the arguments of a Trainer, of transformers or what builds on it, have its model compiled.
+_BY_TRAINER = frozenset(("torch_compile", "torch_compile_mode", "torch_compile_backend"))
+_TRAINER = regex(rb"torch_compile(?:_mode|_backend)?[ ]*=")
 _TORCH = regex(b"torch")
 _CALLED = regex(rb"[\s\\]*\(")
 _GIVEN = regex(rb"[\s\\]*[,)]")
@@ -144,11 +148,12 @@ class Regions:
         found = []
         holds, words, trigger = self.project.holds, self._words, self._trigger
         for path in self.project.paths:
-            if not (self.patterns or holds(path, trigger, words) or holds(path, _REPEATED)):
+            declared = holds(path, _REPEATED) or holds(path, _TRAINER)
+            if not (self.patterns or declared or holds(path, trigger, words)):
                 continue
             # A file may have torch.compile from another one, under whatever name.
             torch = holds(path, _TORCH) or not words.isdisjoint(self.project.import_words(path))
-            if self.patterns or (torch and self._mentions(path)) or holds(path, _REPEATED):
+            if self.patterns or declared or (torch and self._mentions(path)):
                 found.append(path)
         return found
 
@@ -195,6 +200,8 @@ class Regions:
                         yield region
         if module.source.holds(REPEATED):
             yield from self._repeated(module)
+        if module.source.holds(_TRAINER):
+            yield from self._by_trainers(module)
 
     def _lines(self, source: Source) -> list[int]:
         """The lines that mention what may compile."""
@@ -213,6 +220,39 @@ class Regions:
                         if forward is not None:
                             line = module.label(statement.lineno)
                             yield Region(module.path, line, statement.col_offset, False, None, "", place_of(forward))
+
+    def _by_trainers(self, module: Module) -> Iterator[Region]:
+        """What a Trainer compiles that is given arguments which say so: `Trainer(model, TrainingArguments(torch_compile=True))`."""
+        for function in module.functions_at(module.source.told_lines("lines for trainers", _lines_for_trainers)):
+            for call in function.flow.calls:
+                asked = {one.arg: one.value for one in call.keywords if one.arg in _BY_TRAINER}
+                if not any(isinstance(one, ast.Constant) and one.value for one in asked.values()):
+                    continue
+                mode = asked.get("torch_compile_mode")
+                options = [ast.keyword("mode", mode)] if mode is not None else []
+                for root in self._trained_with(function, call):
+                    region = self._region(module, call, options, root)
+                    if region is not None:
+                        yield region
+
+    def _trained_with(self, function: Function, arguments: ast.Call) -> Iterator[Function]:
+        """The forwards of the models of the Trainers that are given some arguments."""
+        for where, use in uses(self.project, function, arguments, named=True):
+            trainer = where.flow.argument_of(use)
+            if (
+                isinstance(trainer, ast.Call)
+                and argument_of(trainer, "args", 1) is use
+                and self._is_trainer(where, trainer)
+            ):
+                model = argument_of(trainer, "model", 0)
+                yield from self._functions(where, model) if model is not None else ()
+
+    def _is_trainer(self, function: Function, call: ast.Call) -> bool:
+        """Whether a call makes a Trainer of a library, or of a class that is derived from one."""
+        klass = self.project.value(function, call.func).class_
+        if klass is not None:
+            return any(word.endswith("Trainer") for word in self.project.base_words(klass))
+        return names.last(call.func).endswith("Trainer") and self.project.resolve(function, call.func) is not None
 
     def _configured(self, module: Module) -> Iterator[Region]:
         for function in module.functions[1:]:
@@ -382,6 +422,11 @@ class Regions:
         self.project.note("regions", function.module.path)
         region = self.index.functions.get(place_of(function))
         return region if region is not None and self.reached(function, node) else None
+
+
+def _lines_for_trainers(source: Source) -> list[int]:
+    """The lines that may tell a Trainer to compile."""
+    return [bisect_right(source.lines, found.start()) for found in _TRAINER.finditer(source.data)]
 
 
 _TRUE_IN_TRACE = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
