@@ -27,6 +27,7 @@ _NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _NEEDS_HOST |= {"BytesIO"}  # bytes that are read as a file, or unpickled
 _NEEDS_HOST |= {"convert_to_tensor"}  # TensorFlow's, which takes arrays
+_NEEDS_HOST |= {"setInput", "copy_from_cpu"}  # of OpenCV's networks and Paddle's, which take arrays
 _SEARCHES = frozenset(("search", "search_knn"))
 """What an index of FAISS is asked by, which takes arrays."""
 _INFERS = frozenset(("run",))
