@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import torchlint.lint.run
 from torchlint import cli
 from torchlint.lint import baseline
 from torchlint.lint.baseline import Comparison, Fingerprint, compare
 from torchlint.lint.run import lint
+from torchlint.rule import load
 from torchlint.settings.config import Settings
 from torchlint.system.failure import Failure
+from torchlint.text.finding import Finding
 
 TRAIN = """\
 import torch
@@ -239,8 +243,13 @@ def test_not_gone_when_its_file_is_not_linted(check: Check) -> None:
     assert (0, "") == check("other.py", other="import torch\n")[::2]
 
 
-def test_not_gone_when_its_rule_is_off(check: Check) -> None:
-    assert (0, "") == check("--ignore=TL101")[::2]
+@pytest.mark.parametrize("off", ["--ignore=TL101", "--per-file-ignores=train.py:TL101"])
+def test_not_gone_when_its_rule_is_off(check: Check, off: str) -> None:
+    assert (0, "") == check(off)[::2]
+
+
+def test_not_gone_when_its_file_does_not_parse(check: Check) -> None:
+    assert (1, "") == check(train=TRAIN + "x = (\n")[::2]
 
 
 def test_only_new_findings_are_fixed(check: Check, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,6 +270,59 @@ def test_entries_of_other_files_stay(check: Check, capsys: pytest.CaptureFixture
     Path("other.py").write_text(TRAIN)
     cli.main(["baseline", SELECT, "other.py"])
     assert ["other.py", "train.py"] == [one.path for one in baseline.read(Path(baseline.FILE))]
+
+
+def known() -> list[tuple[str, str]]:
+    """The files and codes of the entries in the baseline."""
+    return [(one.path, one.code) for one in baseline.read(Path(baseline.FILE))]
+
+
+@pytest.mark.parametrize("select", ["--select=TL101", "--select=TL0,TL101"])
+def test_entries_of_a_file_that_does_not_parse_stay(
+    check: Check, select: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("train.py").write_text(TRAIN + "x = (\n")
+    Path("copy.py").write_text(TRAIN)
+    assert 0 == cli.main(["baseline", select])
+    expected = (
+        f"Wrote 1 finding to {Path(baseline.FILE).absolute()}.\nKept 1 entry of files that can't be read or parsed.\n"
+    )
+    assert expected == capsys.readouterr().out
+    assert [("copy.py", "TL101"), ("train.py", "TL101")] == known()
+
+
+def test_entries_of_a_file_that_can_not_be_read_stay(check: Check, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("train.py").write_bytes(b"x = '\xff'\n")
+    assert 0 == cli.main(["baseline", SELECT])
+    assert "Kept 1 entry of files that can't be read or parsed.\n" in capsys.readouterr().out
+    assert [("train.py", "TL101")] == known()
+
+
+def test_entries_where_a_rule_failed_stay(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(site: object) -> Iterator[Finding]:
+        raise KeyError("of the test")
+
+    rules = load()
+    monkeypatch.setattr(torchlint.lint.run, "load", lambda: {**rules, "TL101": replace(rules["TL101"], check=failing)})
+    assert 2 == cli.main(["baseline", SELECT, "-j", "1"])
+    assert [("train.py", "TL101")] == known()
+
+
+@pytest.mark.parametrize("off", [["--select=TL102"], [SELECT, "--per-file-ignores=train.py:TL101"]])
+def test_entries_of_rules_that_are_off_stay(check: Check, off: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == cli.main(["baseline", *off])
+    expected = f"Wrote 0 findings to {Path(baseline.FILE).absolute()}.\nKept 1 entry of rules that are off.\n"
+    assert expected == capsys.readouterr().out
+    assert [("train.py", "TL101")] == known()
+
+
+def test_entries_of_a_finding_that_is_mended_go_and_nothing_is_said_of_them(
+    check: Check, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("train.py").write_text("import torch\n")
+    assert 0 == cli.main(["baseline", SELECT])
+    assert f"Wrote 0 findings to {Path(baseline.FILE).absolute()}.\n" == capsys.readouterr().out
+    assert [] == known()
 
 
 def test_entries_of_deleted_files_go(check: Check) -> None:

@@ -14,7 +14,8 @@ _DESCRIPTION = """\
 Write the findings in the given files and directories into a baseline, which `torchlint check --baseline` hides.
 
 A finding is known again by its rule and the code it is about, not by its line: it stays known when code moves and when
-a formatter rewrites it. Entries of files that are not looked at now stay as they are.
+a formatter rewrites it. Entries of files that are not looked at now or can't be, and of rules that are off, stay as
+they are.
 """
 
 
@@ -58,6 +59,9 @@ def run(args: argparse.Namespace) -> int:
     errors = (*work.errors, *result.errors)
     terminal.errors(errors)
     path = baseline.locate(args.output_file, around(places(args)))
-    count = baseline.update(path, result, work.files)
-    terminal.out(f"Wrote {plural(count, 'finding')} to {path}.\n")
+    written = baseline.update(path, result, work.files, settings.enabled)
+    terminal.out(f"Wrote {plural(written.found, 'finding')} to {path}.\n")
+    for count, whose in ((written.unseen, "files that can't be read or parsed"), (written.off, "rules that are off")):
+        if count:
+            terminal.out(f"Kept {count} {'entry' if count == 1 else 'entries'} of {whose}.\n")
     return 2 if errors else 0

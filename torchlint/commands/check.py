@@ -243,7 +243,7 @@ def _narrowed(args: argparse.Namespace, settings: Settings, work: Work) -> Work:
         if "diff_base" in args:
             raise Failure("`--baseline` and `--diff-base` are two ways to say what is new; give one")
         path = baseline.locate(args.baseline, around(places(args)))
-        known = baseline.Baseline(path, work.files, lambda file: settings.at(file).codes)
+        known = baseline.Baseline(path, work.files, settings.enabled)
         asked = work.narrow
         work = replace(work, narrow=lambda result: known(asked(result)), baseline=known)
     return work
@@ -397,9 +397,9 @@ def _tell_baseline(args: argparse.Namespace, work: Work) -> None:
     name = os.path.relpath(known.path)
     if known.hidden:
         terminal.tell(f"{plural(known.hidden, 'finding')} of {name} hidden.")
-    if known.gone:
-        terminal.tell(f"{plural(len(known.gone), 'finding')} of {name} gone; `torchlint baseline` takes them out:")
-        for one in known.gone:
+    if gone := known.gone:
+        terminal.tell(f"{plural(len(gone), 'finding')} of {name} gone; `torchlint baseline` takes them out:")
+        for one in gone:
             scope = f" in {one.scope}" if one.scope else ""
             terminal.tell(f"  {shown_path(one.path)}: {one.code}{scope}: {one.shown}")
 

@@ -12,9 +12,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..settings.home import project_root
 from ..system import atomic
@@ -240,15 +241,16 @@ def _hash(*parts: str) -> str:
 class Baseline:
     """A baseline at work: hides what it knows. `hidden` and `gone` are those of the last result it was shown.
 
-    What it says of files that are not linted now, and of rules that are off, is left alone.
+    What it says of files that are not linted now or can't be, and of rules that are off, is left alone.
     """
 
     def __init__(self, path: Path, linted: Iterable[str | Path], codes: Callable[[Path], Container[str]]) -> None:
         """`codes` gives the rules that are on in a file."""
         self.root = path.parent
         self.hidden = 0
-        self.gone: tuple[Fingerprint, ...] = ()
         self.path = path
+        self._missing: tuple[Fingerprint, ...] = ()
+        self._result = Result()
         asked = {relative(one, self.root) for one in linted}
         self._known = [
             one
@@ -259,24 +261,63 @@ class Baseline:
     def __call__(self, result: Result) -> Result:
         comparison = compare(fingerprints(result, self.root), self._known)
         new = [result.findings[place] for place in comparison.new]
-        self.hidden, self.gone = len(result.findings) - len(new), comparison.gone
+        self.hidden = len(result.findings) - len(new)
+        self._missing, self._result = comparison.gone, result
         return replace(result, findings=tuple(new))
+
+    @property
+    def gone(self) -> tuple[Fingerprint, ...]:
+        """What the last result lacks, and would have if it were still there."""
+        unseen = frozenset(_unseen(self._missing, self._result, self.root))
+        return tuple(one for one in self._missing if one not in unseen)
 
     def _deleted(self, one: Fingerprint) -> bool:
         return not (self.root / one.path).exists()
 
 
-def update(path: Path, result: Result, linted: Iterable[str | Path]) -> int:
-    """Write the findings into a baseline, in place of what it had of the linted files and of deleted ones; how many there are."""
-    asked = {relative(one, path.parent) for one in linted}
-    kept = (
-        [one for one in read(path) if one.path not in asked and (path.parent / one.path).exists()]
-        if path.exists()
-        else []
-    )
-    found = [one for one in fingerprints(result, path.parent) if one.code not in UNREADABLE]
-    write(path, [*kept, *found])
-    return len(found)
+class Update(NamedTuple):
+    """How many findings were written into a baseline, and how many entries stayed though nothing like them was found."""
+
+    found: int
+    unseen: int
+    """Of files that could not be read, parsed or looked into to the end."""
+    off: int
+    """Of rules that are off."""
+
+
+def update(path: Path, result: Result, linted: Iterable[str | Path], codes: Callable[[Path], Container[str]]) -> Update:
+    """Write the findings into a baseline, in place of what it had of the linted files and of deleted ones.
+
+    `codes` gives the rules that are on in a file.
+    """
+    root = path.parent
+    asked = {relative(one, root) for one in linted}
+    found = [one for one in fingerprints(result, root) if one.code not in UNREADABLE]
+    before = [one for one in read(path) if (root / one.path).exists()] if path.exists() else []
+    others = [one for one in before if one.path not in asked]
+    off = [one for one in before if one.path in asked and one.code not in codes(root / one.path)]
+    missing = Counter(before) - Counter(others) - Counter(off) - Counter(found)
+    unseen = _unseen(missing.elements(), result, root)
+    write(path, [*others, *off, *unseen, *found])
+    return Update(len(found), len(unseen), len(off))
+
+
+def _unseen(entries: Iterable[Fingerprint], result: Result, root: Path) -> list[Fingerprint]:
+    """Those whose files a run could not read, parse or look into to the end."""
+    failed = {relative(error.path, root) for error in result.errors}
+    readable = cache(_is_readable)
+    return [one for one in entries if one.path in failed or not readable(root / one.path)]
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether a file, if it is there, can be read and parsed."""
+    try:
+        Source.of(str(path), contents(str(path))).check()
+    except FileNotFoundError:
+        return True
+    except (OSError, SourceError):
+        return False
+    return True
 
 
 # The file

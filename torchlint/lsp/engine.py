@@ -351,7 +351,7 @@ class Engine:
             mark = stamp.stamp(str(file))
             if (file, path) not in self._baselines or self._baselines[file, path][0] != mark:
                 settings = session.settings
-                known = baseline.Baseline(file, [path], lambda other: settings.at(other).codes)
+                known = baseline.Baseline(file, [path], settings.enabled)
                 self._baselines[file, path] = (mark, known)
             sources = {path: source} if (source := session.source(path)) is not None else {}
             return self._baselines[file, path][1](replace(result, sources=sources)).findings
