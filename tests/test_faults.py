@@ -30,7 +30,7 @@ from torchlint.rule import Rule, fixer, load
 from torchlint.rule.site import FileSite, Site
 from torchlint.settings.config import Settings
 from torchlint.system.stack import with_room
-from torchlint.text.finding import Finding, Fix
+from torchlint.text.finding import Edit, Finding, Fix
 from torchlint.text.source import Source
 
 CODES = frozenset("TL001 TL003 TL101 TL202 TL402 TL801".split())
@@ -173,6 +173,72 @@ def test_a_rule_that_fails_costs_itself_at_that_place(failing: Fail, kind: type[
     assert [f"train.py:12: TL101 failed: {kind.__name__}: {said}"] == errors(result)
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"), [(SystemExit, "SystemExit: of the test"), (GeneratorExit, "GeneratorExit: of the test")]
+)
+def test_a_rule_that_wants_to_end_the_program_costs_itself(failing: Fail, kind: type[BaseException], said: str) -> None:
+    failing("TL101", "train.py", kind)
+
+    result = run()
+
+    assert without("train.py:12 TL101") == told(result)
+    assert [f"train.py:12: TL101 failed: {said}"] == errors(result)
+
+
+def test_ctrl_c_in_a_rule_ends_the_run(failing: Fail) -> None:
+    failing("TL101", "train.py", KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+
+
+BAD = {
+    "a finding that is a str": lambda found: "loss.item()",
+    "a finding of another rule, TL999, item-in-hot-loop": lambda found: replace(found, code="TL999"),
+    "a message that is no string: 3": lambda found: replace(found, message=3),
+    "a severity that is none of error, warning, info: 'fatal'": lambda found: replace(found, severity="fatal"),
+    "a line or a column that is no number": lambda found: replace(found, line="z"),
+    "a place that the file does not have: line 12 to 99": lambda found: replace(found, end_line=99),
+    "a cell or evidence, which are not the rule's to tell": lambda found: replace(found, cell="1"),
+    "related places that are no tuple of `Related`": lambda found: replace(found, related=("train.py",)),
+    "a fix that is a str": lambda found: replace(found, fix="hello"),
+}
+
+
+@pytest.mark.parametrize("flaw", BAD)
+def test_a_finding_that_is_badly_formed_costs_itself(changed: Any, flaw: str) -> None:
+    changed("TL101", lambda rule: lambda site: map(BAD[flaw], rule.check(site)))
+
+    result = run()
+
+    assert [one for one in FOUND if "TL101" not in one] == told(result)
+    assert f"train.py:12: TL101 failed: ValueError: {flaw}" in errors(result)
+
+
+BAD_FIXES = {
+    "a fix that is a str": "hello",
+    "a fix whose title or note is no string": Fix(None, (), "safe"),  # type: ignore[arg-type]
+    "a fix that is none of safe, unsafe, suggestion: 'sure'": Fix("x", (), "sure"),  # type: ignore[arg-type]
+    "a fix whose edits are no tuple of `Edit`": Fix("x", ((0, 0, b""),), "safe"),  # type: ignore[arg-type]
+    "an edit whose text is not UTF-8 in bytes: '#'": Fix("x", (Edit(0, 0, "#"),), "safe"),  # type: ignore[arg-type]
+    "an edit whose text is not UTF-8 in bytes: b'\\xff'": Fix("x", (Edit(0, 0, b"\xff"),), "safe"),
+    "an edit of bytes that the file does not have: 5 to 3": Fix("x", (Edit(5, 3, b""),), "safe"),
+    "an edit of bytes that the file does not have: 0 to 9999": Fix("x", (Edit(0, 9999, b""),), "safe"),
+}
+
+
+@pytest.mark.parametrize("flaw", BAD_FIXES)
+def test_a_fix_that_is_badly_formed_costs_itself(monkeypatch: pytest.MonkeyPatch, flaw: str) -> None:
+    bad: Any = BAD_FIXES[flaw]
+    monkeypatch.setattr(
+        torchlint.lint.run, "fixer", lambda name: (lambda *_: bad) if name == name_of("TL402") else fixer(name)
+    )
+
+    result = run()
+
+    assert FOUND == told(result)
+    assert [f"train.py:8: The fix of TL402 failed: ValueError: {flaw}"] == errors(result)
+
+
 def test_what_a_rule_found_before_it_failed_stands(changed: Any) -> None:
     def late(rule: Rule) -> Callable[[Site], Iterator[Finding]]:
         def check(site: Site) -> Iterator[Finding]:
@@ -208,9 +274,12 @@ def test_a_rule_of_files_that_fails_costs_itself(failing: Fail) -> None:
     assert ["train.py: TL003 failed: KeyError: 'of the test'"] == errors(result)
 
 
-def test_a_fixer_that_fails_costs_the_fix_and_not_the_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [KeyError, SystemExit])
+def test_a_fixer_that_fails_costs_the_fix_and_not_the_finding(
+    monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
     def fails(site: Site, finding: Finding) -> Fix | None:
-        raise KeyError("of the test")
+        raise kind("of the test")
 
     monkeypatch.setattr(torchlint.lint.run, "fixer", lambda name: fails if name == name_of("TL402") else fixer(name))
     Path("amp.py").write_text("import torch\nwith torch.cuda.amp.autocast():\n    pass\n")
@@ -219,7 +288,8 @@ def test_a_fixer_that_fails_costs_the_fix_and_not_the_finding(monkeypatch: pytes
     fixed = fix_files([*paths(), Path("amp.py")], both, unsafe=True, write=True)
 
     assert FOUND == told(fixed.result)
-    assert ["train.py:8: The fix of TL402 failed: KeyError: 'of the test'"] == errors(fixed.result)
+    said = f"{kind.__name__}: {kind('of the test')}"
+    assert [f"train.py:8: The fix of TL402 failed: {said}"] == errors(fixed.result)
     assert 'torch.amp.autocast("cuda", dtype=torch.float16)' in Path("amp.py").read_text()
 
 

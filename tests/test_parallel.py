@@ -269,6 +269,7 @@ def out_of_memory() -> None:
     ("how", "reason"),
     [
         (lambda: os._exit(3), "exit code 3"),
+        (lambda: os._exit(0), "exit code 0"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "signal 9"),
         (segmentation_fault, "signal 11"),
         (out_of_memory, "out of memory"),

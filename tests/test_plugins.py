@@ -96,6 +96,7 @@ class TestLoading:
             ("gone_rules", None, "plugin `gone_rules` is not installed beside torchlint"),
             ("bad_rules", "", "plugin `bad_rules` has no rules: functions below `@torchlint.rule.rule(...)` in its modules"),
             ("bad_rules", "1 / 0", "plugin `bad_rules` can't be loaded: ZeroDivisionError: division by zero"),
+            ("bad_rules", "import sys; sys.exit(0)", "plugin `bad_rules` can't be loaded: SystemExit: 0"),
             ("bad_rules", "import nowhere", "plugin `bad_rules` can't be loaded: ModuleNotFoundError: No module named 'nowhere'"),
             ("bad_rules", "TL999 a_b", "plugin `bad_rules`: `TL999` is no code of a plugin's rule: letters but not TL, and a number"),
             ("bad_rules", "MY1 item_in_hot_loop", "plugin `bad_rules`: MY1 (item-in-hot-loop) is taken by TL101 (item-in-hot-loop)"),

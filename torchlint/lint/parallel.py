@@ -25,7 +25,7 @@ from ..rule.analysis import Analysis
 from ..settings.config import Settings, compiled_in
 from ..settings.home import Home
 from ..system.cached import cached_property
-from ..system.fault import FileError
+from ..system.fault import FileError, Passing
 from ..torch_api.version import Range
 from .run import Checked, Make, Result, gathered, lint_project, mention_torch, prepared
 
@@ -120,7 +120,7 @@ def lint_in(
     return Result.of(checked, sources, [*project.faults, *context])
 
 
-class _LostError(BaseException):
+class _LostError(Passing):
     """A file of the project that no process survives. Not an Exception: no fault of torchlint may be made of it."""
 
     def __init__(self, path: str, reason: str) -> None:

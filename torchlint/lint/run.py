@@ -24,7 +24,7 @@ from ..rule.analysis import Analysis
 from ..rule.site import FileSite, Site
 from ..settings.config import Settings
 from ..settings.home import Home
-from ..system.fault import FileError, fault
+from ..system.fault import FileError, contained, fault
 from ..system.stack import is_large, with_room
 from ..text.finding import Finding
 from ..text.source import Source, SourceError, Words
@@ -32,6 +32,7 @@ from ..text.suppress import JUDGE, Suppressions
 from ..text.tree import NoNode
 from . import unnamed
 from .dispatch import Dispatch, Shown
+from .formed import assure, assure_fix
 from .kept import keeps_comments, stands_in_string
 from .meant import is_meant, told_of_patches
 from .sieve import Sieve, places
@@ -385,11 +386,8 @@ class _Run:
     def _check(self, site: Site) -> Iterator[Finding]:
         rule: Rule = site.rule  # type: ignore[assignment]
         try:
-            for finding in rule.check(site):
-                if finding.path != site.module.path:
-                    raise ValueError(
-                        f"a finding in another file, {finding.path}: its comments and settings are not those"
-                    )
+            for finding in _said(rule, site):
+                assure(finding, rule, site.module.source)
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
                 fits = site.torch is not None and rule.torch.intersects(site.torch)
                 if fits and not never_runs(site.flow, site.target) and site.confirmed:
@@ -404,18 +402,19 @@ class _Run:
         self._fail(fault(part, error, module.path, getattr(node, "lineno", 0)))
 
     def _with_fix(self, site: Site, finding: Finding) -> Finding:
-        repair = fixer(finding.name)
         fix = finding.fix
-        if repair is not None and fix is None and not stands_in_string(site):
+        if fix is None and not stands_in_string(site):
             try:
-                fix = repair(site, finding)
-                if fix is not None and keeps_comments(site.module.text, fix) and is_meant(site):
-                    fix = told_of_patches(site, fix)
-                else:
-                    fix = None
+                repair = contained(lambda: fixer(finding.name))
+                fix = contained(lambda: repair(site, finding)) if repair is not None else None
+                if fix is not None:
+                    assure_fix(fix, site.module.source)
+                    sound = keeps_comments(site.module.text, fix) and is_meant(site)
+                    fix = told_of_patches(site, fix) if sound else None
             except NoNode:
                 pass
             except Exception as error:  # noqa: BLE001 - it costs the fix, not the finding
+                fix = None
                 self._fault(f"The fix of {finding.code}", error, site.target, site.module)
         return finding if fix is finding.fix and finding.told is None else replace(finding, fix=fix, told=None)
 
@@ -470,6 +469,14 @@ class _Run:
             yield replace(finding, severity=severity)
         else:
             yield finding
+
+
+def _said(rule: Rule, site: Site) -> Iterator[Finding]:
+    """What a rule finds at a place, one by one."""
+    end = object()
+    findings = contained(lambda: iter(rule.check(site)))
+    while (finding := contained(lambda: next(findings, end))) is not end:
+        yield finding  # type: ignore[misc]
 
 
 def _syntax_error(source: Source) -> SourceError | None:

@@ -19,6 +19,7 @@ from ..program.texts import STARTS, Sought, Texts
 from ..program.warm_loops import WarmLoops
 from ..query.incremental import Incremental
 from ..rule.analysis import Analysis
+from ..system.fault import Passing
 from ..system.stamp import as_bytes
 from ..text.declared import import_text
 from ..text.source import Source
@@ -28,7 +29,7 @@ from .open_file import PARTS, OpenFunction, OpenModule
 T = TypeVar("T")
 
 
-class Interrupted(BaseException):
+class Interrupted(Passing):
     """A look was given up because its answer is not wanted any more. Not an Exception: no rule may swallow it."""
 
 

@@ -27,6 +27,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from ..system.fault import Passing
 from .closures import Depends, Leaf, closures
 
 K = TypeVar("K", bound=Hashable)
@@ -64,7 +65,7 @@ class _Asked:
         self.initial = initial
 
 
-class _Circle(BaseException):
+class _Circle(Passing):
     """Questions lead back to the first of them. Not an Exception: nobody on the way may swallow it."""
 
     def __init__(self, first: _Asked, asked: dict[Key, _Asked]) -> None:
@@ -72,7 +73,7 @@ class _Circle(BaseException):
         self.asked = asked
 
 
-class _Joins(BaseException):
+class _Joins(Passing):
     """Questions lead back into a circle that is being solved."""
 
     def __init__(self, circle: _Solving, asked: dict[Key, _Asked]) -> None:
@@ -80,7 +81,7 @@ class _Joins(BaseException):
         self.asked = asked
 
 
-class _Known(BaseException):
+class _Known(Passing):
     """A question was answered with others, while it was being answered by itself further out."""
 
     def __init__(self, asked: _Asked) -> None:

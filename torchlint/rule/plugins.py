@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
 from ..system.failure import Failure
+from ..system.fault import EndedError, contained
 from ..system.regex import regex
 from . import HOMES, PLUGGED, Rule, fixer, load
 
@@ -66,11 +67,12 @@ def _take(package: str, rules: list[Rule]) -> None:
 
 def _rules_of(package: str) -> list[Rule]:
     try:
-        modules = list(_modules(package))
+        modules = contained(lambda: list(_modules(package)))
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == package:
             raise Failure(f"plugin `{package}` is not installed beside torchlint") from None
-        raise Failure(f"plugin `{package}` can't be loaded: {type(error).__name__}: {error}") from error
+        what = error if isinstance(error, EndedError) else f"{type(error).__name__}: {error}"
+        raise Failure(f"plugin `{package}` can't be loaded: {what}") from error
     return [
         value
         for module in modules

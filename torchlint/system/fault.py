@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from .signals import was_interrupted
+
+T = TypeVar("T")
 
 
 class FileError(NamedTuple):
@@ -22,6 +25,26 @@ class FileError(NamedTuple):
         return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
 
 
+class Passing(BaseException):
+    """What passes all code on its way to who asked; nobody's fault, and no end of the program."""
+
+
+class EndedError(Exception):
+    """What was to end the program, such as `sys.exit()`, raised by code that has no business to."""
+
+
+def contained(call: Callable[[], T]) -> T:
+    """What code of others gives. What it raises is an Exception, whatever it was, but for Ctrl-C and what only passes it."""
+    try:
+        return call()
+    except (Exception, KeyboardInterrupt, Passing):
+        raise
+    except BaseException as error:
+        text = str(error)
+        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        raise EndedError(what).with_traceback(error.__traceback__) from error
+
+
 def fault(part: str, error: Exception, path: str, line: int = 0) -> FileError:
     """What is told of an exception in a part of torchlint while it looked at a place. Raises what nobody is to blame for."""
     if isinstance(error, MemoryError):
@@ -29,7 +52,8 @@ def fault(part: str, error: Exception, path: str, line: int = 0) -> FileError:
     if was_interrupted():
         raise KeyboardInterrupt from error
     text = " ".join(str(error).split())
-    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    name = "" if isinstance(error, EndedError) else type(error).__name__
+    what = f"{name}: {text}" if name and text else name or text
     return FileError(path, f"{part} failed: {what}{_raised(error)}", line, is_bug=True)
 
 
