@@ -28,6 +28,12 @@ def train(model, optimizer, dataset):
 """Line 7 is TL402, with a safe fix."""
 ANOTHER = LOADED.replace("        loss =", '        y = y.to("cuda")\n        loss =')
 
+ODD = [
+    "with space.py", "ümlaut.py", 'quo"te.py', "tab\t.py", "sub/a b.py", 'q"é.py', "back\\slash é.py", "\a\b\n\v\f\r\x01\x7f.py",
+    os.fsdecode(b'q"\xff.py'), os.fsdecode(b"\xe9 \xff.py"), "this and that.py", 'b"é and b.py', "\\377.py", "tab at end\t",
+]  # fmt: skip
+"""Names that git quotes, or might."""
+
 Check = Callable[..., tuple[int, list[str]]]
 
 
@@ -197,14 +203,30 @@ class TestNames:
         assert hunk is not None
         assert (5, 11) == (hunk.first, hunk.last)
 
-    @pytest.mark.parametrize("name", ["with space.py", "ümlaut.py", 'quo"te.py', "tab\t.py", "sub/a b.py"])
-    def test_odd_names(self, name: str) -> None:
+    @pytest.mark.parametrize("content", ["x = 1\n", "\0"])
+    @pytest.mark.parametrize("name", ODD)
+    def test_odd_names(self, name: str, content: str) -> None:
         Path("sub").mkdir()
-        Path(name).write_text("x = 1\n")
+        Path(name).write_text(content)
         git("add", "-A")
         change = Repository.around(Path.cwd()).changes("HEAD")
         assert {name} == set(change)
         assert change[name].touches(1, 1)
+        git("commit", "-q", "-m", "x")
+        Path(name).write_text(f"{content}y = 2\n")
+        assert {name} == set(Repository.around(Path.cwd()).changes("HEAD"))
+
+    @pytest.mark.parametrize("name", ODD)
+    def test_renamed_to_and_from_odd_names(self, name: str) -> None:
+        Path("sub").mkdir()
+        git("mv", "train.py", name)
+        git("commit", "-q", "-m", "x")
+        git("mv", name, "back.py")
+        repository = Repository.around(Path.cwd())
+        assert [(name, "train.py")] == [
+            (one.path, one.old_path) for one in repository.changes("HEAD~1", "HEAD").values()
+        ]
+        assert [("back.py", name)] == [(one.path, one.old_path) for one in repository.changes("HEAD").values()]
 
     def test_lines_that_look_like_headers(self) -> None:
         commit(sql="-- a\n-- b\nx\n")

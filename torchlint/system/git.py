@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -13,6 +12,11 @@ from pathlib import Path
 from .failure import Failure
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_ESCAPES = dict(
+    zip((bytes([byte]) for byte in b'abtnvfr"\\'), (bytes([byte]) for byte in b'\a\b\t\n\v\f\r"\\'), strict=True)
+)
+"""What git writes behind a backslash for a byte that has a letter of its own; others are three octal digits."""
 _SETTINGS = (
     "core.quotePath=false",
     "diff.suppressBlankEmpty=false",
@@ -274,10 +278,14 @@ def _changes(lines: list[bytes]) -> Iterator[Change]:
         if line.startswith(b"diff --git "):
             yield from done()
             old, new, hunks, binary = "", "", [], False
-        elif line.startswith((b"--- ", b"rename from ")):
-            old = _name(line, b"--- a/", b"rename from ")
-        elif line.startswith((b"+++ ", b"rename to ")):
-            new = _name(line, b"+++ b/", b"rename to ")
+        elif line.startswith(b"--- "):
+            old = _name(line[4:], b"a/")
+        elif line.startswith(b"+++ "):
+            new = _name(line[4:], b"b/")
+        elif line.startswith(b"rename from "):
+            old = _name(line[12:])
+        elif line.startswith(b"rename to "):
+            new = _name(line[10:])
         elif line.startswith(b"Binary files "):
             binary = True
             new = new or _binary(line)
@@ -287,21 +295,20 @@ def _changes(lines: list[bytes]) -> Iterator[Change]:
     yield from done()
 
 
-def _name(line: bytes, *prefixes: bytes) -> str:
+def _name(header: bytes, side: bytes = b"") -> str:
     """The path in a header; "" for /dev/null. Git quotes odd ones like C, and ends those with a space by a tab."""
-    for prefix in prefixes:
-        if line.startswith(prefix):
-            return os.fsdecode(line[len(prefix) :].rstrip(b"\t"))
-    word, _, rest = line.partition(b' "')
-    if not rest:
-        return ""
-    path: bytes = ast.literal_eval(f'b"{rest.decode()}')
-    return os.fsdecode(path if word.startswith(b"rename") else path[2:])
+    name = header.rstrip(b"\t")
+    if name.startswith(b'"'):  # bytes beyond ASCII stand for themselves in it
+        name = _ESCAPE.sub(lambda match: _ESCAPES.get(match[1]) or bytes([int(match[1], 8)]), name[1:-1])
+    return os.fsdecode(name.removeprefix(side)) if name.startswith(side) else ""
 
 
 def _binary(line: bytes) -> str:
-    name = line.removesuffix(b" differ").rpartition(b" and ")[2]
-    return "" if name == b"/dev/null" else os.fsdecode(name.removeprefix(b"b/"))
+    """The new path of what git takes for binary, of which there is no other header unless it is renamed."""
+    names = line.removeprefix(b"Binary files ").removesuffix(b" differ")
+    if names.startswith(b"/dev/null and "):
+        return _name(names.removeprefix(b"/dev/null and "), b"b/")
+    return "" if names.endswith(b" and /dev/null") else _name(names[(len(names) + len(b" and ")) // 2 :], b"b/")
 
 
 def _hunk(lines: list[bytes], at: int, header: re.Match[bytes]) -> tuple[Hunk, int]:
