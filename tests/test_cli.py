@@ -463,6 +463,15 @@ class TestFix:
         engine.fixed = {"a.py": Counter({"TL101": 1})}
         assert 1 == torchlint("check", "--fix", "--exit-non-zero-on-fix").code
 
+    def test_exit_zero_counts_for_a_diff_and_is_refused_with_its_opposite(
+        self, engine: Engine, torchlint: Torchlint
+    ) -> None:
+        engine.fixed, engine.diffs = {"a.py": Counter({"TL101": 1})}, {"a.py": b"--- a.py\n+++ a.py\n"}
+        assert 0 == torchlint("check", "--diff", "--exit-zero").code
+        both = torchlint("check", "--fix", "--exit-zero", "--exit-non-zero-on-fix")
+        cause = "`--exit-zero` and `--exit-non-zero-on-fix` say opposite things; give one"
+        assert Ran(2, "", f"torchlint failed\n  Cause: {cause}\n") == both
+
     def test_fix_only_says_nothing_of_what_is_left(self, engine: Engine, torchlint: Torchlint) -> None:
         engine.fixed = {"a.py": Counter({"TL101": 1})}
         engine.findings = [UNSAFE]

@@ -144,6 +144,8 @@ def _once(args: argparse.Namespace, witness: Witness | None = None) -> int:
     if "show_settings" in args:
         terminal.out(_shown(settings))
         return 0
+    if args.exit_zero and args.exit_non_zero_on_fix:
+        raise Failure("`--exit-zero` and `--exit-non-zero-on-fix` say opposite things; give one")
     args.quiet |= args.silent
     if "statistics" in args:
         _check_statistics(settings.output_format)
@@ -373,7 +375,7 @@ def _fix(args: argparse.Namespace, settings: Settings, work: Work) -> int:
             terminal.patch(fixed.diffs[path])
         if not args.quiet:
             sys.stderr.write(summary.fixes_only(fixed.result, look, written=False))
-        return _exit(fixed.result, work, fixed, found=bool(fixed.diffs))
+        return _exit(fixed.result, work, fixed, found=bool(fixed.diffs) and not args.exit_zero)
     if isinstance(work.files, Mapping):
         for path, data in work.files.items():
             terminal.out(fixed.contents.get(path, data))
