@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchlint import cli
+from torchlint.commands import shared
 from torchlint.evidence.certificate import verify
 from torchlint.settings.keys import FORMATS
 from torchlint.system.failure import Failure
@@ -484,6 +485,41 @@ class TestOtherFiles:
         cause = f"{name} is a file of settings, which what is written there would replace"
         assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, "--output-file", name)
         assert not Path(name).read_text()
+
+    @pytest.mark.parametrize(
+        ("target", "kind"), [("a.py", "code"), ("pyproject.toml", "a file of settings"), ("b/a.ipynb", "code")]
+    )
+    def test_a_report_replaces_no_code_behind_a_link(self, check: Run, target: str, kind: str) -> None:
+        Path("b").mkdir()
+        Path(target).write_text("")
+        Path("report.txt").symlink_to(target)
+        cause = f"report.txt is a link to {Path(target).resolve()}, which is {kind}, which what is written there would replace"
+        assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, "--output-file", "report.txt")
+        assert not Path(target).read_text()
+
+    @pytest.mark.parametrize("there", [True, False])
+    @pytest.mark.parametrize("marked", [True, False])
+    def test_a_report_goes_through_no_link_out_of_the_project(
+        self, check: Run, marked: bool, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        outside, inside = tmp_path / "precious", tmp_path / "repository"
+        inside.mkdir()
+        if there:
+            outside.write_text("precious")
+        if marked:
+            (inside / ".git").mkdir()
+        monkeypatch.chdir(inside)
+        Path("report.txt").symlink_to("../precious")
+        cause = f"report.txt is a link to {outside}, which is not in {inside}: delete it, or write somewhere else"
+        for way in ("option", "environment"):
+            if way == "environment":
+                monkeypatch.setenv("TORCHLINT_OUTPUT_FILE", "report.txt")
+            arguments = ("--output-file", "report.txt") if way == "option" else ()
+            assert f"torchlint failed\n  Cause: {cause}\n" == self.failed(check, *arguments)
+        with pytest.raises(Failure, match="is a link to"):
+            shared.write(Path("report.txt"), None)
+        assert there is outside.exists()
+        assert not there or "precious" == outside.read_text()
 
     def test_a_report_replaces_a_report(self, check: Run) -> None:
         for _ in range(2):

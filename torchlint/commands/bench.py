@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchlint.settings import discover
 from torchlint.system.failure import Failure
 
-from . import terminal
+from . import shared, terminal
 from .running import (
     ENTRY_HELP,
     Progress,
@@ -127,6 +128,8 @@ def run(args: argparse.Namespace) -> int:
     from torchlint.prove.versions import Versions
     from torchlint.prove.workspace import Workspace
 
+    for file in filter(None, (options.save, options.plot)):
+        discover.spare_code(str(file))
     known = bench_report.kept(options.compare) if options.compare else None
     with what_can_not_be_written(), Workspace() as space, Runner(space.folder) as runner:
         versions = _versions(Versions(space, entry), options)
@@ -140,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
             (options.plot, svg([(row.name, row.raced) for row in found.rows])),
         ):
             if path:
-                path.write_text(contents, "utf-8")
+                shared.write(path, contents)
     terminal.out(text if options.output_format == "json" else bench_report.text(found))
     return max(_against(found, options), _compared(found, known, made_with, options.tolerance) if known else 0)
 

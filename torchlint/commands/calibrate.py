@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchlint.settings import discover
 from torchlint.system import atomic
 from torchlint.system.failure import Failure
 
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from torchlint.predict.gpus import gpu
 
     found = gpu(args.gpu)
+    discover.spare_code(str(args.file))
     with tempfile.TemporaryDirectory(prefix="torchlint-") as folder:
         out = Path(folder, "measured.json")
         command = [sys.executable, "-m", "torchlint.trace.calibrate", str(out)]

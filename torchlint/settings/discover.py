@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..system import stamp
 from ..system.cached import cached_property
 from ..system.failure import Failure
 from ..system.fault import FileError
-from ..system.stamp import contents
 from .config import FILES, Settings, extends
 from .gitignore import Ignores, lines_of
 from .home import Home, project_root
@@ -237,7 +237,7 @@ def _ignored(path: str, name: str, is_directory: bool, ignores: list[Ignores]) -
 
 def _ignore_file(base: str, name: str) -> list[Ignores]:
     try:
-        lines = lines_of(contents(os.path.join(base, name)))
+        lines = lines_of(stamp.contents(os.path.join(base, name)))
     except OSError:
         return []
     return [Ignores(base, lines)] if lines else []
@@ -266,7 +266,24 @@ def _between(top: str, bottom: str) -> Iterator[str]:
 
 
 def spare_code(path: str) -> None:
-    """Refuse to write over Python code and settings: of `-o *.py` a shell makes the name of a file that was to be read."""
-    kind = "code" if path.endswith(SUFFIXES) else "a file of settings" if os.path.basename(path) in FILES else ""
-    if kind and os.path.exists(path):
-        raise Failure(f"{path} is {kind}, which what is written there would replace")
+    """Refuse to write over Python code and settings: of `-o *.py` a shell makes the name of a file that was to be read.
+
+    A repository may hold links, so what they lead to counts; one that leads out of the project is not followed.
+    """
+    real = os.path.realpath(path)
+    if os.path.islink(path) and (root := _left(path, real)) is not None:
+        raise Failure(f"{path} is a link to {real}, which is not in {root}: delete it, or write somewhere else")
+    for name in (path, real):
+        kind = "code" if name.endswith(SUFFIXES) else "a file of settings" if os.path.basename(name) in FILES else ""
+        if kind and os.path.exists(path):
+            what = f"{path} is {kind}" if name == path else f"{path} is a link to {real}, which is {kind}"
+            raise Failure(f"{what}, which what is written there would replace")
+
+
+def _left(link: str, real: str) -> str | None:
+    """The project that a link is in and does not lead to a place of; None too where it leads to a device or a pipe."""
+    if os.path.exists(real) and not os.path.isfile(real):
+        return None
+    folder, here = os.path.realpath(os.path.dirname(link)), os.getcwd()
+    root = stamp.project_root(folder) or (here if Path(folder).is_relative_to(here) else None)
+    return None if root is None or Path(real).is_relative_to(root) else root
