@@ -362,6 +362,35 @@ def test_code_hosts_get_lines_of_the_file(check: Check, form: str) -> None:
     assert "(cell 4, line 5)" in out
 
 
+@pytest.mark.parametrize(
+    ("first", "row"),
+    [
+        (["a = 1\rb = 2\rc = 3\n"], 8),
+        (["%matplotlib inline\rb = 2\r", "\nc = 3\n"], 8),
+        (["import json; ", "x = 1; ", "", "y = 2\n"], 6),
+        (["", "x = 1", "\n"], 6),
+    ],
+)
+@pytest.mark.parametrize("apart", [True, False])
+def test_lines_that_end_or_begin_at_odd_places_move_no_other(
+    check: Check, first: list[str], row: int, apart: bool
+) -> None:
+    """A lone carriage return ends a line for Python, and a string of the list need not end with one."""
+    loop = LOOP.splitlines(keepends=True)
+    cells = [[BOOK[0]], first, loop] if apart else [[BOOK[0]], [*first, *loop]]
+    book = json.loads(raw(["x"] * len(cells)))
+    for cell, source in zip(book["cells"], cells, strict=True):
+        cell["source"] = source
+    Path("b.ipynb").write_text(json.dumps(book, indent=1))
+    line = next(at for at, text in enumerate(Path("b.ipynb").read_text().splitlines(), 1) if "x.to" in text)
+    place = f"cell {len(cells)}:{3 if apart else row - 2}:9"
+    assert f"b.ipynb:{place}: TL402 [*] {COPY}\n" in check("b.ipynb")[1]
+    assert f"file=b.ipynb,line={line}," in check("b.ipynb", form="github")[1]
+    check("b.ipynb", "--fix")
+    after = ["".join(cell["source"]) for cell in json.loads(Path("b.ipynb").read_text())["cells"]]
+    assert ["".join(cell).replace('"cuda")', '"cuda", non_blocking=True)') for cell in cells] == after
+
+
 def test_a_suggestion_is_a_line_of_the_file(check: Check) -> None:
     found = json.loads(check("--ignore=TL101", form="rdjson")[1])["diagnostics"][0]["suggestions"][0]
     assert '    "    x = x.to(\\"cuda\\", non_blocking=True)\\n",' == found["text"]

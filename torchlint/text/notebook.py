@@ -130,7 +130,7 @@ class Book:
         for at, cell in enumerate(self.cells):
             line += bool(self._openings[at])
             lines.append(line)
-            line += len(_lines(_ended(cell.masked)))
+            line += len(_rows(_ended(cell.masked)))
         return lines
 
     def _index(self, line: int) -> int:
@@ -149,7 +149,7 @@ class Book:
         if not self.cells:
             return 1, 1
         first = self._first_lines[self._index(line)]
-        return first, first + max(len(_lines(self.cells[self._index(line)].masked)), 1) - 1
+        return first, first + max(len(_rows(self.cells[self._index(line)].masked)), 1) - 1
 
     def plain(self, text: str) -> str:
         """A part of `code` without masks and borders."""
@@ -183,12 +183,13 @@ class Book:
         return self._bytes(start) + 1, self._bytes(end) - 1
 
     def _strings(self, index: int) -> tuple[tuple[Span, ...], list[int]]:
-        """The JSON strings of a cell, and the last row of each."""
+        """The JSON strings of a cell, and the last row that each has a part of: no string need end with a line."""
         known: dict[int, tuple[tuple[Span, ...], list[int]]] = self.__dict__.setdefault("_known_strings", {})
         if index not in known:
             cell = self.cells[index]
-            counts = (len(_lines(_string(self.text, literal))) for literal in cell.literals)
-            known[index] = cell.literals or (cell.span,), list(accumulate(counts))
+            rows = list(accumulate(map(len, _rows(cell.code))))
+            ends = accumulate(len(_string(self.text, literal)) for literal in cell.literals)
+            known[index] = cell.literals or (cell.span,), [end and bisect_left(rows, end) + 1 for end in ends]
         return known[index]
 
     def _bytes(self, place: int) -> int:
@@ -273,6 +274,11 @@ def _ended(code: str) -> str:
 def _lines(code: str) -> list[str]:
     """The lines as Jupyter stores them, each with its newline."""
     return re.findall(r"[^\n]*\n|[^\n]+", code)
+
+
+def _rows(code: str) -> list[str]:
+    """The lines as Python and an editor count them: a lone carriage return ends one, too."""
+    return re.findall(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", code)
 
 
 def _string(text: str, span: Span) -> str:
@@ -396,7 +402,7 @@ def _masked(code: str, key: str) -> tuple[str | None, list[tuple[str, str]], str
     """
     if not _LIKE_MAGIC.search(code):
         return code, [], ""
-    lines, masks, start = _lines(code), [], ""
+    lines, masks, start = _rows(code), [], ""
     first = next((at for at, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):
         words = lines[first][2:].split()
