@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from torchlint import cli
+from torchlint.commands import trace
 from torchlint.lint.run import Result
 from torchlint.settings.config import Settings
 from torchlint.system.fault import FileError
@@ -162,6 +163,25 @@ def torchlint(capsys: pytest.CaptureFixture[str]) -> Torchlint:
         return Ran(code, captured.out, captured.err)
 
     return run
+
+
+class TestArguments:
+    """What stands behind `--` is left as it is."""
+
+    ARGUMENTS = ("--add-noqa", "--add-ignore", "--x=--", "@file", "--help", "-V", "--", "a")
+
+    def test_of_a_program(self, torchlint: Torchlint, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[Sequence[str]] = []
+        monkeypatch.setattr("torchlint.commands.trace.run", lambda args: seen.append(trace._split(args)[2]) or 0)
+        Path("train.py").touch()
+        assert Ran(0, "", "") == torchlint("trace", "--steps", "3", "train.py", "--", *self.ARGUMENTS)
+        assert [list(self.ARGUMENTS)] == seen
+
+    def test_of_check(self, engine: Engine, torchlint: Torchlint) -> None:
+        Path("--add-noqa").mkdir()
+        Path("--add-noqa", "b.py").touch()
+        assert 0 == torchlint("check", "--", "--add-noqa").code
+        assert [["--add-noqa/b.py"]] == engine.asked
 
 
 class TestCheck:

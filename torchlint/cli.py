@@ -157,10 +157,12 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         raise SystemExit(2)
     if word is None and {"-V", "--version"}.intersection(arguments):
         return parser.parse_args(["version"])
-    for one in arguments[: arguments.index("--") if "--" in arguments else None]:
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    own, others = arguments[:end], arguments[end:]
+    for one in own:
         if one.startswith("--") and one.endswith("=--"):  # which argparse takes for nothing at all
             raise Failure(f"`{one}`: `--` is no value")
-    args, rest = parser.parse_known_args([f"{one}=" if one in _BARE else one for one in arguments])
+    args, rest = parser.parse_known_args([*(f"{one}=" if one in _BARE else one for one in own), *others])
     if args.command is None:
         parser.print_help(sys.stderr)
         raise SystemExit(2)
