@@ -8,7 +8,6 @@ from typing import Literal
 
 from ..lint.run import Result
 from ..system.failure import Failure
-from ..system.regex import regex
 from ..text.finding import Edit, Finding, Fix
 from ..text.source import Source, SourceError
 from ..text.strings import ends_inside
@@ -18,7 +17,6 @@ from . import apply as fix
 Kind = Literal["noqa", "ignore"]
 BEYOND = frozenset((JUDGE, "TL001"))
 """Rules whose findings no comment at a line silences."""
-_WORD = regex(r"[A-Za-z]+[0-9]+(?:[\s,]|$)")
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,15 @@ def _before(written: int) -> str:
 
 
 def check_reason(reason: str) -> None:
-    if "\n" in reason or "\r" in reason or "#" in reason:
+    """Raise Failure for what is no reason, or would be taken for more than one where it stands behind a code."""
+    if len(reason.splitlines()) > 1 or "#" in reason or "\0" in reason:
         raise Failure("a reason is one line without `#`")
-    if _WORD.match(reason):
+    try:
+        comment = f"# noqa: {JUDGE} {reason}".encode()
+    except UnicodeEncodeError:
+        raise Failure(f"the reason {reason!r} is not UTF-8") from None
+    (directive,) = Suppressions.of(Source.of("", comment)).directives
+    if len(directive.codes or ()) != 1:
         raise Failure(f"the reason {reason!r} would be read as a code")
 
 
