@@ -428,6 +428,48 @@ def test_the_server_ends_as_asked(train: Any) -> None:
     assert 0 == train.stop()
 
 
+def test_an_end_without_a_shutdown_is_a_failure(train: Any) -> None:
+    train.notify("exit")
+    assert 1 == train.process.wait(timeout=30)
+
+
+def test_nothing_is_answered_before_it_is_initialized(client: Any) -> None:
+    for method in ("textDocument/hover", "shutdown"):
+        where = {"textDocument": {"uri": client.uri("train.py")}, "position": {"line": 0, "character": 0}}
+        params = where if method != "shutdown" else {}
+        assert -32002 == client.answer(client.begin(method, **params))["error"]["code"]
+    client.open("train.py", TRAIN)  # a notification, of which nothing is said
+    client.start()
+    client.open("train.py", TRAIN, version=2)
+    assert [(11, "TL104")] == codes(client.published("train.py", 2))
+    assert (
+        -32600
+        == client.answer(client.begin("initialize", processId=None, rootUri=None, capabilities={}))["error"]["code"]
+    )
+    assert 0 == client.stop()
+
+
+def test_nothing_is_answered_behind_a_shutdown(train: Any) -> None:
+    train.ask("shutdown")
+    for method in ("textDocument/codeLens2", "shutdown"):
+        assert -32600 == train.answer(train.begin(method))["error"]["code"]
+    train.notify("exit")
+    assert 0 == train.process.wait(timeout=30)
+
+
+@pytest.mark.parametrize("uri", ["file:///%00", "file:///%00/a.py", f"file:///{'a' * 300}/a.py", "file:"])
+def test_a_document_that_no_file_can_be_harms_no_other(train: Any, uri: str) -> None:
+    item = {"uri": uri, "languageId": "python", "version": 1, "text": TRAIN}
+    train.notify("textDocument/didOpen", textDocument=item)
+    train.change("train.py", 2, QUIET)
+    assert [] == train.published("train.py", 2)
+    train.notify("workspace/didChangeConfiguration", settings={"select": ["TL104"]})
+    train.change("train.py", 3, {"text": TRAIN})
+    assert [(11, "TL104")] == codes(train.published("train.py", 3))
+    train.notify("textDocument/didClose", textDocument={"uri": uri})
+    assert 0 == train.stop()
+
+
 def test_the_server_ends_with_its_client(train: Any) -> None:
     train.process.stdin.close()
     assert 0 == train.process.wait(timeout=30)

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         from torchlint.system import install
 
         raise Failure(f"the language server needs pygls: {install.command('lsp', 'pygls')}") from None
-    Server(metadata.version("torchlint"), plug_of(args)).run()
+    code = Server(metadata.version("torchlint"), plug_of(args)).run()
     # Taking the trees of a project apart would take seconds, also in the middle of a look at it.
     atexit._run_exitfuncs()
-    os._exit(streams.finish(0))
+    os._exit(streams.finish(code))

@@ -203,6 +203,11 @@ class Engine:
         self._keep_due = None
 
     def _edit(self, uri: str, text: _Text) -> None:
+        try:
+            self._session(uri)
+        except (OSError, ValueError) as error:  # no file can have that name, and the others are to be looked at
+            self._log(f"{uri}: {error}")
+            return
         self._open[uri] = text
         self._edited[uri] = None
         self._look_soon()

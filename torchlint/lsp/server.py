@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -50,17 +50,21 @@ class Server:
         self._edit: Any = None
         """The change of a document or notebook that is being taken in."""
         self._register()
-        self._structure = self.lsp.protocol.structure_message
-        vars(self.lsp.protocol)["structure_message"] = self._structured
+        self._begun = self._shut = False
+        """Whether the editor has sent `initialize`, and `shutdown`."""
+        self._code = 0
+        self._structure, self._handle = self.lsp.protocol.structure_message, self.lsp.protocol.handle_message
+        vars(self.lsp.protocol).update(structure_message=self._structured, handle_message=self._handled)
 
-    def run(self) -> None:
-        """Serve standard input and output until the editor says so, or is gone."""
+    def run(self) -> int:
+        """Serve standard input and output until the editor says so, or is gone; the exit code."""
         stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
         sys.stdout = sys.stderr  # what anything prints must not get between the messages
         try:
             self.lsp.start_io(stdin, stdout)
         finally:
             self.engine.end()
+        return self._code
 
     def _register(self) -> None:
         pull = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE)
@@ -99,6 +103,23 @@ class Server:
             if "method" in data and isinstance(data.get("id"), int | str):
                 self.lsp.protocol._send_response(data["id"], error=error.to_response_error())
             raise
+
+    def _handled(self, message: Any) -> None:
+        """Take a message in, unless it comes before `initialize`, which also comes only once, or behind `shutdown`."""
+        method = getattr(message, "method", None)
+        refusal: JsonRpcException | None = None
+        if method == types.EXIT:
+            self._code = 0 if self._shut else 1
+        elif method is not None and self._shut:
+            refusal = JsonRpcInvalidRequest("the server was told to shut down")
+        elif method is not None and self._begun is (method == types.INITIALIZE):
+            refusal = JsonRpcInvalidRequest("initialized twice") if self._begun else JsonRpcServerNotInitialized()
+        if refusal is None:
+            self._begun |= method == types.INITIALIZE
+            self._shut |= method == types.SHUTDOWN
+            self._handle(message)
+        elif hasattr(message, "id"):
+            self.lsp.protocol._send_response(message.id, error=refusal.to_response_error())
 
     # The connection
 
