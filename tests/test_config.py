@@ -389,6 +389,15 @@ class TestMistakes:
                 "2: TL901 (no-compile) has no option `x`; it has suggest-fused, suggest-foreach",
             ),
             ("[TL901]\nsuggest-fused = 1\n", "2: `suggest-fused` must be true or false, not an integer"),
+            ("# a\u2028b\x85c\nfix = 3\n", "2: `fix` must be true or false, not an integer"),
+            ('rule-url = "a\u2028{code}"\r\nfix = 3\r\n', "2: `fix` must be true or false, not an integer"),
+            ("# a\u2028b\nselect = [", "2: "),
+            ('rule-url = """\nfix = 1{code}"""\nfix = 3\n', "3: `fix` must be true or false, not an integer"),
+            ("rule-url = '''\nfix = 1{code}'''\n\n'fix' = 3\n", "4: `fix` must be true or false, not an integer"),
+            (
+                '# it\'s """\nrule-url = \'"""{code}\'\nfix = 3\n# """\n',
+                "3: `fix` must be true or false, not an integer",
+            ),
             ("[no-compiled]\nsuggest-fused = true\n", "1: unknown key `no-compiled`; did you mean `no-compile`"),
         ],
     )
@@ -417,6 +426,16 @@ class TestMistakes:
         (project / "pyproject.toml").write_text("[tool]\ntorchlint = 1\n")
         with pytest.raises(ConfigError, match="`torchlint` must be a table, not an integer"):
             settings(project)
+
+    @pytest.mark.parametrize("name", ["torchlint.toml", ".torchlint.toml", "pyproject.toml"])
+    def test_a_byte_order_mark_is_passed_over(self, project: Path, name: str) -> None:
+        head = "[tool.torchlint]\n" if name == "pyproject.toml" else ""
+        (project / name).write_text(f"\ufeff{head}fix = true\n", "utf-8")
+        assert settings(project).fix
+        (project / name).write_text(f"\ufeff{head}fix = 1\n", "utf-8")
+        with pytest.raises(ConfigError) as caught:
+            settings(project)
+        assert str(caught.value).startswith(f"{project / name}:{1 + bool(head)}: `fix` must be")
 
     def test_a_file_that_is_no_text(self, project: Path) -> None:
         (project / "torchlint.toml").write_bytes(b"\xff")

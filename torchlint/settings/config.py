@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ..system.cached import cached_property
 from ..system.failure import Failure
+from ..system.regex import regex
 from ..system.stamp import contents
 from ..text.finding import Severity
 from ..torch_api.version import Range
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 _ALTERNATIVES = 1000
 """How many patterns the braces of one may stand for."""
+_OF_LINES = regex(
+    r"""\#[^\n]*|(?P<lines>\"{3}(?:\\.|[^\\])*?\"{3}|'{3}.*?'{3})|"(?:\\.|[^"\\\n])*"|'[^'\n]*'""", re.DOTALL
+)
+"""Strings of several lines in TOML, and what may hold quotes besides."""
 FILES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 
 SELECTORS = tuple(name for name, key in KEYS.items() if key.selects and key.kind in ("list", "levels"))
@@ -212,7 +217,9 @@ class _Place(NamedTuple):
         return ConfigError(f"{self.name}:{line}: {message}" if line else f"{self.name}: {message}")
 
     def _line(self, key: str) -> int | None:
-        lines = self.text.splitlines()
+        lines = _OF_LINES.sub(
+            lambda match: "\n" * match[0].count("\n") if match["lines"] else match[0], self.text
+        ).split("\n")
         header = rf"\s*\[\s*{re.escape(self.table)}\s*[\].]" if self.table else ""
         first = next((i for i, line in enumerate(lines) if re.match(header, line)), 0)
         wanted = rf"""\s*(?:\[(?:.*\.)?)?["']?{re.escape(key)}["']?\s*[=.\]]"""
@@ -331,7 +338,7 @@ def _tool(data: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return contents(str(path)).decode()
+        return contents(str(path)).decode("utf-8-sig")  # TOML knows no byte order mark, but editors do
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
@@ -348,7 +355,8 @@ def _parse(text: str, name: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         why, _, place = str(error).partition(" (at ")
         line = re.match(r"line (\d+)", place)  # otherwise it says: end of document
-        raise ConfigError(f"{name}:{line[1] if line else len(text.splitlines())}: {why}") from None
+        end = text.removesuffix("\n").count("\n") + 1
+        raise ConfigError(f"{name}:{line[1] if line else end}: {why}") from None
 
 
 def load(
