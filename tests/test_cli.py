@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import io
 import json
@@ -172,7 +173,12 @@ class TestArguments:
 
     def test_of_a_program(self, torchlint: Torchlint, monkeypatch: pytest.MonkeyPatch) -> None:
         seen: list[Sequence[str]] = []
-        monkeypatch.setattr("torchlint.commands.trace.run", lambda args: seen.append(trace._split(args)[2]) or 0)
+
+        def run(args: argparse.Namespace) -> int:
+            seen.append(trace._split(args)[2])
+            return 0
+
+        monkeypatch.setattr("torchlint.commands.trace.run", run)
         Path("train.py").touch()
         assert Ran(0, "", "") == torchlint("trace", "--steps", "3", "train.py", "--", *self.ARGUMENTS)
         assert [list(self.ARGUMENTS)] == seen

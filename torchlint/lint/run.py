@@ -387,7 +387,7 @@ class _Run:
         rule: Rule = site.rule  # type: ignore[assignment]
         try:
             for finding in _said(rule, site):
-                assure(finding, rule, site.module.source)
+                assure(finding, rule, site.module.text)
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
                 fits = site.torch is not None and rule.torch.intersects(site.torch)
                 if fits and not never_runs(site.flow, site.target) and site.confirmed:
@@ -408,7 +408,7 @@ class _Run:
                 repair = contained(lambda: fixer(finding.name))
                 fix = contained(lambda: repair(site, finding)) if repair is not None else None
                 if fix is not None:
-                    assure_fix(fix, site.module.source)
+                    assure_fix(fix, site.module.text)
                     sound = keeps_comments(site.module.text, fix) and is_meant(site)
                     fix = told_of_patches(site, fix) if sound else None
             except NoNode:
