@@ -54,7 +54,23 @@ def is_kept(place: Place, copy: ast.Call) -> bool:
     if any(_MEDIA.search(".".join(_words(holder)).lower()) for holder in holders):
         return False
     over = place.value(aliases.gone_through(loop.iter))
-    return over.kind == "loader" and not any(_is_written(place, _key(holder)) for holder in holders)
+    if over.kind != "loader" or any(_is_written(place, _key(holder)) for holder in holders):
+        return False
+    return not any(_goes_round(place, loop, _key(holder)) for holder in holders)
+
+
+def _goes_round(place: Place, loop: Loop, name: str) -> bool:
+    """Whether what a list holds is a table that the next turn sends to the device in parts, as one layer after the other does that is too large for it.
+
+    `for layer in layers: ... rows.append(layer(table[ids].to(device)).cpu()) ...; table = torch.cat(rows)`
+    """
+    flow = place.flow
+    around = flow.loops(loop)
+    made = [one for one in flow.nodes if isinstance(one, ast.Assign) and flow.loops(one)[:1] == around[:1] and around]
+    tables = {_key(target) for one in made if name in _read(one.value) for target in one.targets}
+    moved = (call for move in ("to", "cuda") for call in flow.calls_named(move) if loop in flow.loops(call))
+    sent = (call.func.value for call in moved if isinstance(call.func, ast.Attribute))
+    return any(isinstance(one, ast.Subscript) and _key(one) in tables for one in sent)
 
 
 def _lists(place: Place, whole: ast.expr, *, named: bool) -> Iterator[ast.expr]:
