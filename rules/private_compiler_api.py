@@ -63,12 +63,17 @@ def private_compiler_api(site: Site) -> Iterator[Finding]:
     entry = PUBLIC[site.name]
     if site.role == "test" or site.shim or syntax.from_shim(site.function, target):
         return
-    if _writes_both(site, entry.rename):
+    if _writes_both(site, entry.rename) or _is_replaced(target, site.name):
         return
     if site.torch is None or not site.torch.intersects(Range(low=entry.renamed_in)):
         return
     what = "has another name now" if entry.rename.startswith("torch._dynamo") else "is private"
     yield site.finding(f"`{site.text()}` {what}; use {entry.instead}")
+
+
+def _is_replaced(target: ast.expr, name: str) -> bool:
+    """Whether a statement puts something in the place of a function, as a stub, or deletes it; options are there to be set."""
+    return isinstance(target, ast.Attribute) and not isinstance(target.ctx, ast.Load) and ".config." not in name
 
 
 def _writes_both(site: Site, public: str) -> bool:

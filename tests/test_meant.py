@@ -102,6 +102,9 @@ def test_a_name_that_may_be_something_else(code: str) -> None:
         f"import_module('torch.cuda').other = 3\nimport_module('torch').tensor == 3\n{PLACE}",
         f"t = torch.tensor\nt.tensor = 3\nkind = torch.long\nkind.tensor = 3\n{PLACE}",
         f"for t in (torch.long, torch.int): t.tensor = 3\nfor t in f(torch): pass\n{PLACE}",
+        f"import torch as th\nsetattr(other, 'tensor', th)\ngetattr(th, 'tensor')\nsetattr(theme, name, 3)\n{PLACE}",
+        f"torch._dynamo.config.tensor = 3\ntorch._inductor.config.triton.tensor = 3\n{PLACE}",
+        f"self.cnn.__dict__.update(tensor=3)\nsetattr(self.F, name, 3)\nvars(nn_model)['tensor'] = 3\n{PLACE}",
     ],
 )
 def test_what_leaves_torch_alone(code: str) -> None:
@@ -152,6 +155,12 @@ def test_what_leaves_torch_alone(code: str) -> None:
         ("def f():\n    found = __import__('torch')\n    found.tensor = fake", "tensor"),
         ("for m in (torch, torch.nn):\n    m.tensor = fake", "tensor"),
         ("for m in [np, torch]:\n    setattr(m, 'tensor', fake)\n    m.LongTensor = fake", "LongTensor"),
+        ("import torch as th\nsetattr(th, 'tensor', fake)", "tensor"),
+        ("import torch.nn.functional as TF\nmonkeypatch.setattr(TF, 'LongTensor', fake)", "LongTensor"),
+        ("from torch.cuda import amp as a\ndelattr(a, 'tensor')", "tensor"),
+        ("import torch as th\nwith mock.patch.object(th, 'tensor', fake): pass", "tensor"),
+        ("import torch.utils.checkpoint as cp\n@patch.object(cp, 'tensor')\ndef f(): pass", "tensor"),
+        ("functorch.tensor = fake", "tensor"),
     ],
 )
 def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
@@ -177,6 +186,7 @@ def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
         "mock.patch.dict(torch.__dict__, fakes)",
         "mock.patch.dict('torch.__dict__', fakes)",
         "import torch as th\nsetattr(th, name, fake)",
+        "import torch as th\npatch.multiple(th, tensor=fake)",
     ],
 )
 def test_what_the_project_replaces_in_torch_by_names_that_only_the_run_knows(code: str) -> None:
@@ -350,6 +360,85 @@ def test_methods_that_a_subclass_of_tensor_defines(base: str) -> None:
     note = "a subclass of Tensor in the project may have its own"
     assert [("unsafe", f"{note} `__rmul__`"), ("safe", "")] == multiplied
     assert [("safe", ""), ("unsafe", f"{note} `contiguous`")] == contiguous
+
+
+CLONED = """\
+import torch
+
+class M(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        return (x * y).clone()
+"""
+
+
+def offered(code: str, files: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What is offered for what a rule finds in a file `a.py` of a project, with its notes."""
+    given = {name: text.encode() for name, text in files.items()}
+    codes = frozenset((code,))
+    found = lint(given, Settings(codes, codes, preview=True, target_torch=Range((2, 6), (2, 14)))).findings
+    return [(one.fix.applicability, one.fix.note) for one in found if one.path == "a.py" and one.fix is not None]
+
+
+INITIAL = "from torch.nn import init\ndef f(w):\n    init.normal(w)\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from torch import nn\nfor name in names: setattr(nn.init, name, fake)",
+        "from torch import nn\nvars(nn.init).update(fakes)",
+        "import torch.nn as nn\nnn.init.__dict__[name] = fake",
+        "import torch.nn.init as I\nsetattr(I, name, fake)",
+        "from torch.nn import init as I\nI.__dict__ |= fakes",
+    ],
+)
+def test_what_the_project_puts_into_a_module_of_torch_by_another_name(code: str) -> None:
+    found = offered("TL903", {"a.py": INITIAL, "b.py": f"{code}\n"})
+
+    assert [("unsafe", "the project puts things of its own into `init`")] == found
+    assert [("safe", "")] == offered("TL903", {"a.py": INITIAL, "b.py": code.replace("init", "other")})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from torch import Tensor\nTensor.clone = fake",
+        "from torch import nn, Tensor as T\nT.clone = fake",
+        "from torch import Tensor as T\nsetattr(T, 'clone', fake)",
+        "import torch\ntorch.Tensor.clone = fake",
+        "mock.patch.object(Tensor, 'clone')",
+    ],
+)
+def test_what_the_project_puts_in_the_place_of_a_method_of_tensors(code: str) -> None:
+    note = "the project puts something else in the place of torch's `clone`"
+    assert [("unsafe", note)] == offered("TL713", {"a.py": CLONED, "b.py": f"{code}\n"})
+    assert [("safe", "")] == offered("TL713", {"a.py": CLONED, "b.py": code.replace("clone", "other")})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for name in names: setattr(Tensor, name, fake)",
+        "from torch import Tensor as T\nfor name in names: setattr(T, name, fake)",
+        "for name in names: setattr(torch.Tensor, name, fake)",
+        "patch.multiple(torch.Tensor, clone=fake)",
+    ],
+)
+def test_what_the_project_puts_into_tensors_by_names_that_only_the_run_knows(code: str) -> None:
+    note = "the project puts things of its own into `Tensor`"
+    assert [("unsafe", note)] == offered("TL713", {"a.py": CLONED, "b.py": f"{code}\n"})
+    assert ["safe"] == kinds({"a.py": f"import torch\n{PLACE}", "b.py": f"{code}\n"})  # of no tensor's method
+
+
+def test_a_stub_of_the_private_api_itself() -> None:
+    stub = {
+        "a.py": "import torch\n\n@torch._dynamo.disable\ndef f(): pass\n",
+        "b.py": "import torch\ntorch._dynamo.disable = fake\n",
+    }
+
+    assert ["unsafe"] == [kind for kind, _ in offered("TL909", stub)]
+    assert [] == offered("TL909", {"a.py": "import torch\n\ntorch._dynamo.disable = fake\ndel torch._dynamo.reset\n"})
+    assert ["safe"] == [kind for kind, _ in offered("TL909", {"a.py": stub["a.py"]})]
 
 
 def test_what_a_test_puts_into_torch_by_way_of_another_file() -> None:

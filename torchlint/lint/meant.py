@@ -23,8 +23,12 @@ Pairs = list[list[str]]
 _KNOWN = frozenset(("torch", "functorch", "triton", "numpy", "tensorrt", "time"))
 """The packages whose names fixers know."""
 _SCOPES = regex(rb"\b(?:global|nonlocal)\b")
-_HOMES = frozenset((b"torch", b"nn", b"F", b"functional", b"init", b"amp", b"checkpoint"))
-"""What modules of torch are called where something is put into them."""
+_HOMES = frozenset((b"torch", b"functorch", b"nn", b"F", b"functional", b"init", b"amp", b"checkpoint", b"Tensor"))
+"""What modules of torch, and its tensor, are called where something is put into them."""
+_ROOTS = (b"torch", b"functorch", b"nn", b"F", b"Tensor")
+"""What most files call them that something is put into."""
+_TENSORS = frozenset((b"Tensor", b"TensorBase", b"_TensorBase", b"Parameter"))
+"""The classes whose methods tensors have."""
 _TARGET = (
     # At the beginning of a statement: `torch.X = ...`, `torch.X: T = ...`, `torch.X, y = ...`.
     rb"(%(root)s\.(?:(?:(?<=[\r\n;\t]%(root)s\.)|(?<=[;\r\n \t] %(root)s\.)|(?<=[\r\n][(\[]%(root)s\.)|(?<=[ \t]{2}[(\[]%(root)s\.))"
@@ -32,7 +36,7 @@ _TARGET = (
     # `for torch.X in`, `with f() as torch.X:`, `del torch.X`, `x = torch.X = ...`, `x, torch.X = ...`
     rb"|(?<=for %(root)s\.)(?=[\w.]+ in\b)|(?<=as %(root)s\.)(?=[\w.]+\)?:)|(?<=del %(root)s\.)"
     rb"|(?<=[,=] %(root)s\.)(?=[\w.]+\)* (?:=(?!=)|in\b)))"
-    rb"(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*)(\w+)"
+    rb"(?!backends\b|_(?:dynamo|inductor)\.config\b)(?:\w+\.)*)(\w+)"
 )
 """How a statement binds or deletes a member of a module: the module, and the member.
 
@@ -44,22 +48,28 @@ _WRITTEN = (
 )
 """What changes the dictionary before it, or hands it to who does: `patch.dict(torch.__dict__, ...)`."""
 _AT_RUN_TIME = (
-    rb"vars\((%(root)s[\w.]*)\)" + _WRITTEN,
-    rb"(%(root)s(?:\.\w+)*)\.__(?:(?:set|del)attr__\(|dict__[\"']?" + _WRITTEN + rb")",
-    rb"etattr(?:__)?\((?<!getattr\()\s*(%(root)s[\w.]*),\s*(?![\"'\s])()",
+    rb"vars\((%(root)s(?:\.\w+)*)\)" + _WRITTEN,
+    rb"(%(root)s(?<!\w%(root)s)(?:\.\w+)*)\.__(?:(?:set|del)attr__\(|dict__[\"']?" + _WRITTEN + rb")",
+    rb"etattr(?:__)?\((?<!getattr\()\s*(%(root)s(?:\.\w+)*),\s*(?![\"'\s])()",
+    rb"patch\.multiple\(\s*(%(root)s(?:\.\w+)*)\b()",
 )
 """How members of a module are bound that only the run may know: the module, and the member or nothing."""
+_SETS = rb"attr(?:__)?\((?<!getattr\()(?<!hasattr\()\s*"
+_MOCKS = rb"patch(?:\.object)?\(\s*"
 _MEMBER = rb"[\"']?([\w.]+)(?:\.|,\s*[\"'])(\w+)[\"']"
+_MEMBER_OF = rb"(%(root)s(?:\.\w+)*),\s*[\"'](\w+)[\"']"
+_OF_ALIAS = (_TARGET, *_AT_RUN_TIME, _SETS + _MEMBER_OF, _MOCKS + _MEMBER_OF)
+"""Ways to put something of one's own into a module that a file calls by a name of its own."""
 _PATCHES = (
-    *(_TARGET % {b"root": root} for root in (b"torch", b"nn", b"F")),
-    *(way % {b"root": b"torch"} for way in _AT_RUN_TIME),
-    rb"attr(?:__)?\((?<!getattr\()(?<!hasattr\()\s*" + _MEMBER,
-    rb"patch(?:\.object)?\(\s*" + _MEMBER,
-    rb"patch\.multiple\(\s*[\"']?([\w.]+)()",
+    *(_TARGET % {b"root": root} for root in _ROOTS),
+    *(way % {b"root": root} for way in _AT_RUN_TIME for root in _ROOTS),
+    _SETS + _MEMBER,
+    _MOCKS + _MEMBER,
+    rb"patch\.multiple\(\s*[\"']([\w.]+)()",
     rb"import(?:_module|__)\([\"']([\w.]+)[\"']\)\.(\w+)[ \t]*=(?!=)",
 )
 """Ways to put something of one's own into a module: the module, and the member or nothing."""
-_BEHIND = rb": (torch\.(?!backends\b|_dynamo\b|_inductor\b)(?:\w+\.)*)(\w+)[ \t]*=(?!=)"
+_BEHIND = rb": (torch\.(?!backends\b|_(?:dynamo|inductor)\.config\b)(?:\w+\.)*)(\w+)[ \t]*=(?!=)"
 """How a statement behind a colon binds a member of torch; that of `x: torch.Tensor = None` is no statement."""
 _COMPOUND = regex(rb"[ \t]*(?:if|elif|else|for|while|with|try|except|finally)\b[^\r\n]*$")
 """The beginning of a line up to that colon."""
@@ -68,15 +78,18 @@ _WHOLE = frozenset((b"__dict__", b"__class__"))
 _PUT = rb"\.(%(names)s)[ \t]*=(?!=)|,\s*[\"'](%(names)s)[\"']"
 """How a file puts something into a module that it has imported: `helper.autocast = ...`, `setattr(helper, "autocast", ...)`."""
 _CALLED = (
-    rb"import torch[\w.]* as (\w+)",
-    rb" as (?:(?<=nn as )|(?<=functional as )|(?<=init as )|(?<=amp as )|(?<=checkpoint as ))(\w+)",
-    rb"from torch[\w.]* import[^\n]*\b(functional|init|amp|checkpoint|cuda)\b",
-    rb"for (\w+) in [(\[][^\r\n:]*\btorch[ \t]*[,)\]]",
+    rb"import (?P<module>torch[\w.]*) as (?P<name>\w+)",
+    *(
+        rb"(?P<module>%s) as (?P<name>\w+)" % home
+        for home in (b"nn", b"functional", b"init", b"amp", b"checkpoint", b"Tensor")
+    ),
+    rb"from torch[\w.]* import[^\n]*\b(?P<name>(?P<module>functional|init|amp|checkpoint|cuda))\b",
+    rb"for (?P<name>\w+) in [(\[][^\r\n:]*\b(?P<module>torch)[ \t]*[,)\]]",
 )
-"""How files call modules of torch otherwise than most do."""
+"""How files call modules of torch, or its tensor, otherwise than most do."""
 _MODULES = (
-    rb"= torch(?:\.(?:cuda|amp|nn|functional|init|utils|checkpoint))*[ \t]*[\r\n;#]",
-    rb"import(?:_module|__)\([\"']torch\b",
+    rb"= (torch(?:\.(?:cuda|amp|nn|functional|init|utils|checkpoint))*)[ \t]*[\r\n;#]",
+    rb"import(?:_module|__)\([\"'](torch)\b",
 )
 """How they assign them to names: what follows the name, or that and an equals sign."""
 _ASSIGNED = regex(rb"(\w+)[ \t]*(?:=[ \t]*(?:importlib\.|__)?)?$")
@@ -117,10 +130,14 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     given |= {word.encode() for word in site.relied_on}
     taken = _WORD.findall(site.name.encode())
     patched = _patched_in_torch(project)
-    for word in sorted((given | {*taken[-1:]}) & {member for _, member in patched}):
+    methods = {*map(str.encode, _methods(site))}
+    replaced = (given | {*taken[-1:]}) & {member for _, member in patched}
+    replaced |= methods & {member for owner, member in patched if owner in _TENSORS}
+    for word in sorted(replaced):
         return _no_longer(fix, f"the project puts something else in the place of torch's `{word.decode()}`")
     owners = {owner for edit in fix.edits for owner in _OWNERS.findall(edit.text)} | {*taken[-2:-1]}
-    for word in sorted(owners & {owner for owner, member in patched if not member}):
+    owners |= _TENSORS if methods else set()
+    for word in sorted({*map(_own_name, owners)} & {owner for owner, member in patched if not member}):
         return _no_longer(fix, f"the project puts things of its own into `{word.decode()}`")
     if any(event.startswith("warning:") for event in site.rule.confirmed_by) and site.module.source.holds(_WAITED):
         return _no_longer(fix, "this file may wait for the warning that the fix ends")
@@ -129,23 +146,31 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
         return _no_longer(fix, "this file gives names another meaning as it runs")
     for word in sorted((given | names_) & _replaced(project, site.module)):
         return _no_longer(fix, f"the project puts something else in the place of this file's `{word.decode()}`")
-    for method in _overridden(site, given):
+    for method in _overridden(site, methods | given if methods else set()):
         return _no_longer(fix, f"a subclass of Tensor in the project may have its own `{method}`")
     for name in sorted(_bound_by_others(site)):
         return _no_longer(fix, f"another function binds `{name}` anew")
     return fix
 
 
-def _overridden(site: Site, given: set[bytes]) -> Iterator[str]:
-    """The methods that a fix relies on, or puts in, which a file defines that has subclasses of Tensor."""
-    of_objects = site.name.startswith(".") or isinstance(site.target, ast.Subscript)
-    files = site.project.lineage("Tensor") if of_objects else frozenset[str]()
-    nodes = list(_parts(site)) if files else []
-    methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)} | {word.decode() for word in given}
+def _overridden(site: Site, methods: set[bytes]) -> Iterator[str]:
+    """The methods of a place of tensors which a file defines that has subclasses of Tensor."""
+    files = site.project.lineage("Tensor") if methods else frozenset[str]()
+    if files:
+        yield from (
+            one for one in map(bytes.decode, sorted(methods)) if not files.isdisjoint(site.project.definers(one))
+        )
+
+
+def _methods(site: Site) -> set[str]:
+    """The methods that a place calls of tensors, operators included."""
+    if not site.name.startswith(".") and not isinstance(site.target, ast.Subscript):
+        return set()
+    nodes = list(_parts(site))
+    methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     methods |= {"__getitem__", "__setitem__"} if any(isinstance(node, ast.Subscript) for node in nodes) else set()
     used = {OPERATORS[type(node.op)] for node in nodes if isinstance(node, ast.BinOp)}
-    methods |= {f"__{side}{operator}__" for operator in used for side in ("", "r")}
-    yield from (one for one in sorted(methods) if not files.isdisjoint(site.project.definers(one)))
+    return methods | {f"__{side}{operator}__" for operator in used for side in ("", "r")}
 
 
 def _bound_by_others(site: Site) -> set[str]:
@@ -168,7 +193,7 @@ def _patched_in_torch(project: Project) -> frozenset[tuple[bytes, bytes]]:
         for owner, member in _patched(project):
             parts = owner.split(b".")
             if not _HOMES.isdisjoint(parts):
-                yield parts[-1], member
+                yield _own_name(parts[-1]), member
         for pairs in project.said("puts under aliases", _puts_under_aliases).values():
             yield from _told(pairs)
 
@@ -177,21 +202,31 @@ def _patched_in_torch(project: Project) -> frozenset[tuple[bytes, bytes]]:
 
 def _put_under_aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """What a file puts into modules of torch that it calls by names of its own: `th.tensor = tensor`."""
-    called = {name for way in _CALLED for name in re.findall(way, data)} | set(_assigned(data))
-    for name in sorted(called - {b"F", b"nn", b"torch"}):
-        for way in (_TARGET, *_AT_RUN_TIME):
+    called = {(one["name"], _last(one["module"])) for way in _CALLED for one in re.finditer(way, data)}
+    for name, module in sorted(called | {*_assigned(data)}):
+        if name in _ROOTS:
+            continue
+        for way in _OF_ALIAS:
             for owner, member in _found(way % {b"root": name}, data):
-                # Other files call it `torch`.
-                yield (b"torch" if owner == name else owner.rpartition(b".")[2]), member
+                yield (module if owner == name else _last(owner)), member
 
 
-def _assigned(data: bytes) -> Iterator[bytes]:
-    """The names to which a file assigns modules of torch: `t = torch`, `t = import_module("torch")`."""
+def _assigned(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The names to which a file assigns modules of torch, `t = torch`, `t = import_module("torch")`, each with what the module is called."""
     for way in _MODULES:
         for found in re.finditer(way, data):
             name = _ASSIGNED.search(data[max(found.start() - _FAR, 0) : found.start()])
             if name is not None:
-                yield name[1]
+                yield name[1], _last(found[1])
+
+
+def _last(dotted: bytes) -> bytes:
+    return dotted.rpartition(b".")[2]
+
+
+def _own_name(module: bytes) -> bytes:
+    """What torch itself calls a module."""
+    return b"functional" if module == b"F" else module
 
 
 def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
