@@ -52,6 +52,14 @@ def surely_off(code: str) -> bool:
         "from tqdm import tqdm\nwith torch.no_grad():\n    with tqdm(x) as bar:\n        here",
         "@torch.no_grad()\ndef f():\n    here",
         "@torch.inference_mode\ndef f():\n    with torch.autocast('cpu'):\n        here",
+        "def f():\n    with torch.no_grad():\n        here\n    yield 3",
+        "@torch.no_grad()\ndef f():\n    yield here",  # torch enters it anew where the generator goes on
+        "async def f():\n    with torch.no_grad():\n        here\n    await g()",
+        "with torch.no_grad():\n    x = lambda: 3\n    here",
+        "with torch.no_grad():\n    torch.set_grad_enabled(False)\n    here",
+        "with torch.no_grad():\n    with torch.set_grad_enabled(True):\n        pass\n    here",
+        "torch.set_grad_enabled(True)\nwith torch.no_grad():\n    x = torch.exp(here)",
+        "def g():\n    with torch.set_grad_enabled(on):\n        pass\nwith torch.no_grad():\n    g()\n    here",
     ],
 )
 def test_surely_off_by_what_is_entered_there(code: str) -> None:
@@ -73,6 +81,18 @@ def test_surely_off_by_what_is_entered_there(code: str) -> None:
         "@torch.no_grad()\ndef f():\n    with torch.set_grad_enabled(training):\n        here",
         "def on():\n    return torch.enable_grad()\n@torch.no_grad()\ndef f():\n    with on():\n        here",
         "@torch.no_grad()\ndef f(self):\n    with self.mode():\n        here",
+        "with torch.no_grad():\n    f = lambda: [here for _ in y]",
+        "def f():\n    with torch.no_grad():\n        for i in x:\n            yield here",
+        "def f():\n    with torch.no_grad():\n        yield from g()\n        here",
+        "async def f():\n    with torch.no_grad():\n        await g()\n        here",
+        "async def f():\n    with torch.no_grad():\n        async for i in x:\n            here",
+        "@torch.no_grad()\nasync def f():\n    here",
+        "with torch.no_grad():\n    torch.set_grad_enabled(training)\n    here",
+        "with torch.no_grad():\n    if training:\n        torch.set_grad_enabled(True)\n    here",
+        "with torch.no_grad():\n    mode = torch.autograd.set_grad_enabled(True)\n    here",
+        "@torch.no_grad()\ndef f():\n    torch._C._set_grad_enabled(True)\n    here",
+        "def g(on):\n    torch.set_grad_enabled(on)\nwith torch.no_grad():\n    g(True)\n    here",
+        "def g():\n    h()\ndef h():\n    torch.set_grad_enabled(True)\n@torch.no_grad()\ndef f():\n    g()\n    here",
     ],
 )
 def test_not_surely_off(code: str) -> None:

@@ -60,6 +60,13 @@ _OFF = frozenset(
 _SET = frozenset(("torch.set_grad_enabled", "torch.autograd.set_grad_enabled"))
 _SWITCHES = Words(b"set_grad_enabled", b"__enter__")
 """What switches autograd for the statements that follow."""
+_TURNS_ON = (
+    rb"(?m)^[ \t]*(?:(?:if|elif|else)\b[^\n]*:[ \t]*|\w+[ \t]*=[ \t]*)?(?:[\w.]+\.)?_?set_grad_enabled\("
+    rb"(?!\s*(?:mode\s*=\s*)?False\s*\))|enable_grad\(\)\.__enter__"
+)
+"""A statement that may switch autograd on for those that follow."""
+_HANDS_OVER = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+"""Where other code may run, in the grad mode that a function has entered or its own, before the function goes on."""
 _ON = frozenset(("torch.enable_grad", "torch.autograd.enable_grad"))
 _FRAMEWORK_EVAL = EVALUATION_STEPS | {"on_validation_epoch_end", "evaluation_step"}
 _PUBLISHED = rb"\b(?:from_pretrained|load_state_dict_from_url|hf_hub_download|model_zoo(?=\.\w| import\b))\b"
@@ -177,7 +184,7 @@ class Context:
 
     def surely_off(self, function: Function, node: ast.AST) -> bool:
         """Whether autograd is off at the place whatever way the program takes: `torch.no_grad()` is entered there, or decorates."""
-        if any(isinstance(one, ast.GeneratorExp) for one in function.flow.ancestors(node)):
+        if any(isinstance(one, ast.GeneratorExp | ast.Lambda) for one in function.flow.ancestors(node)):
             return False  # it may run elsewhere
         if self._is_in_thread(function, node):
             return False
@@ -187,10 +194,34 @@ class Context:
         for where, context in entered:
             name = self.project.resolve(where, callee(context))
             if name in _OFF:
-                return not isinstance(context, ast.Call) or not (context.args or context.keywords)
+                given = isinstance(context, ast.Call) and (context.args or context.keywords)
+                return not given and self._stays_off(function, context)
             if name is None or "grad" in name or self.project.definition(name, where.module) is not None:
                 return False
         return False
+
+    def _stays_off(self, function: Function, context: ast.expr) -> bool:
+        """Whether nothing hands over to other code inside of what a function enters, or decorates it, nor may switch autograd on."""
+        flow = function.flow
+        entered = flow.parents.get(flow.parents.get(context, context))  # nothing of a decorator
+        if entered is None and isinstance(function.node, ast.AsyncFunctionDef):
+            return False  # what is decorated only makes the coroutine
+        located = (one for one in flow.nodes if isinstance(one, ast.stmt | ast.expr))
+        inside = [one for one in located if entered is None or contains(entered, one)]
+        if entered is not None and any(isinstance(one, _HANDS_OVER) for one in inside):
+            return False
+        if not self.project.any_holds(_TURNS_ON, word=b"enable"):
+            return True
+        return not any(self._may_turn_on(function, one) for one in inside if isinstance(one, ast.Call))
+
+    def _may_turn_on(self, function: Function, call: ast.Call) -> bool:
+        """Whether a call may switch autograd on behind it, in a project that does so somewhere."""
+        if isinstance(function.flow.parents.get(call), ast.withitem):
+            return False  # that is switched off again behind it
+        given = _mode_argument(call)
+        if (names.last(call.func) or "").endswith(("set_grad_enabled", "__enter__")):
+            return not is_constant(given, False)
+        return bool(families.may_run(self.project, function, call))
 
     def function_off(self, function: Function) -> bool:
         """Whether the whole function runs with autograd off."""
