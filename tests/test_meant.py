@@ -441,6 +441,39 @@ def test_a_stub_of_the_private_api_itself() -> None:
     assert ["safe"] == [kind for kind, _ in offered("TL909", {"a.py": stub["a.py"]})]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class A(torch.nn.Parameter):\n    def merge(self): pass\n    clone = merge\n",
+        "from torch.nn import Parameter as P\nclass A(P):\n    def clone(self): pass\n",
+        "class A(nn.Buffer):\n    clone: object = merge\n",
+        "from c import Tagging\nclass A(Tagging, torch.Tensor): pass\n",
+        "from c import Tagging as T\nclass A(torch.Tensor): pass\nclass B(A, T): pass\n",
+        "A = type('A', (torch.Tensor,), {'clone': merge})\n",
+    ],
+)
+def test_methods_that_a_subclass_of_tensor_has_otherwise(code: str) -> None:
+    mixin = "class Tagging:\n    def clone(self): pass\n"
+    note = "a subclass of Tensor in the project may have its own `clone`"
+
+    assert [("unsafe", note)] == offered("TL713", {"a.py": CLONED, "b.py": f"import torch\n{code}", "c.py": mixin})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class A(torch.Tensor):\n    other = 3\n    def f(self):\n        clone = 3\nclass B:\n    clone = 3\n",
+        "class A(torch.nn.Parameter): pass\nclass B:\n    def clone(self): pass\n",
+        "from c import Tagging\nclass A(torch.Tensor): pass\nclass B(Tagging): pass\n",
+        "A = type('A', (torch.nn.Module,), {'clone': merge})\nx = type(y), torch.Tensor, {'clone': 3}\n",
+    ],
+)
+def test_methods_that_other_classes_have(code: str) -> None:
+    mixin = "class Tagging:\n    def clone(self): pass\n"
+
+    assert [("safe", "")] == offered("TL713", {"a.py": CLONED, "b.py": f"import torch\n{code}", "c.py": mixin})
+
+
 def test_what_a_test_puts_into_torch_by_way_of_another_file() -> None:
     found = fixes({"a.py": f"import torch\n{PLACE}", "c.py": "mock.patch('a.torch.LongTensor')\n"})
 

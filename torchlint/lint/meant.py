@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from ..facts import names
 from ..facts.lookup import lookup
-from ..facts.module import Module
+from ..facts.module import Class, Module
 from ..facts.nodes import OPERATORS
 from ..program.finders import fact_of_files
 from ..program.project import Project
@@ -105,6 +106,9 @@ _OWNER = regex(rb"[A-Za-z_][\w.]*$")
 _FAR = 100
 """No dotted name is longer."""
 _WORD = regex(rb"[A-Za-z_]\w*")
+_MADE = rb"\btype\(\s*[\"'][^)]*\bTensor\b"
+"""A subclass of Tensor that no statement makes: `type("Mask", (torch.Tensor,), {"clone": ...})`."""
+_KEY = regex(rb"[\"'](\w+)[\"']\s*:")
 _WAITED = regex(
     rb"\b(?:warns|deprecated_call|assertWarns\w*)\(|\bcatch_warnings\([^)\n]*\brecord\b"
     rb"|\b(?:simplefilter|filterwarnings)\(\s*[\"']error[\"']"
@@ -154,12 +158,34 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
 
 
 def _overridden(site: Site, methods: set[bytes]) -> Iterator[str]:
-    """The methods of a place of tensors which a file defines that has subclasses of Tensor."""
-    files = site.project.lineage("Tensor") if methods else frozenset[str]()
-    if files:
-        yield from (
-            one for one in map(bytes.decode, sorted(methods)) if not files.isdisjoint(site.project.definers(one))
-        )
+    """The methods of a place of tensors which a subclass of Tensor may have of its own, or its file defines."""
+    if not methods:
+        return
+    project = site.project
+    files = project.lineage("Tensor")
+    own = project.ask(("methods of tensors",), lambda: frozenset(_own_methods(project)), frozenset[str]())
+    for one in map(bytes.decode, sorted(methods)):
+        if one in own or (files and not files.isdisjoint(project.definers(one))):
+            yield one
+
+
+def _own_methods(project: Project) -> Iterator[str]:
+    """What classes of the project that inherit from a tensor define or assign, in themselves or in bases of the project."""
+    paths = frozenset[str]().union(*map(project.lineage, ("Tensor", "Parameter", "Buffer")))
+    for module in project.modules(sorted(paths)):
+        for klass in module.classes:
+            family = [*project.ancestry(klass)]
+            if any(map(partial(_inherits_tensor, project), family)):
+                yield from (name for one in family for name in (*one.methods, *one.assigned))
+    for path in sorted(project.holders(_MADE, word=b"type(")):
+        source = project.source(path)
+        yield from (name.decode() for name in _KEY.findall(source.data if source is not None else b""))
+
+
+def _inherits_tensor(project: Project, klass: Class) -> bool:
+    """Whether a base of a class is the tensor of torch, or a subclass that torch has."""
+    resolved = (project.resolve(klass.parent, base) or names.last(base) or "" for base in klass.bases)
+    return any(name.rpartition(".")[2] in ("Tensor", "Parameter", "Buffer") for name in resolved)
 
 
 def _methods(site: Site) -> set[str]:
