@@ -5,7 +5,7 @@ import ast
 from torchlint.facts import copies, names
 from torchlint.facts.arguments import is_device
 from torchlint.rule import Edit, Finding, Fix, Site
-from torchlint.rule.rewrite import PERHAPS, Place, arguments, operand, place_of, spelled
+from torchlint.rule.rewrite import PERHAPS, Place, arguments, older_torch, operand, place_of, spelled
 
 _FLOATING = frozenset(
     f"torch.{name}" for name in ("float16", "half", "bfloat16", "float32", "float", "float64", "double")
@@ -18,6 +18,8 @@ _OTHER_STRIDES = "the layout in memory of what is joined may be another one"
 _EXPANDED = "where what is copied was expanded, the sum may have another layout in memory"
 _ONE_PLACE = "what sorts a tensor of no dimensions gives one place, and `x[place]` is a view"
 _KEPT = "where autograd is on after all, it keeps the result as it is for the backward pass"
+_COPIES = (1, 0)
+"""The torch whose `.to()` takes `copy=`."""
 _GRAPHS = rb"\bgrad_fn\b|\bnext_functions\b|\bmake_dot\b"
 """How a program looks at the graph of a tensor."""
 _READ_LATER = "the host may write to the tensor while the copy reads it"
@@ -90,7 +92,7 @@ def _copied_once(site: Site, found: copies.Doubled) -> Fix | None:
     else:
         given = f'"{method}"'
     code = f"{operand(site, found.tensor, Place.RECEIVER, found.whole)}.to({given}, copy=True)"
-    note = _copied_otherwise(site, found)
+    note = older_torch(site, _COPIES) or _copied_otherwise(site, found)
     edits = (site.tree.replace(site.cst(found.whole), code), *imports)
     return Fix("Copy once", edits, "unsafe" if note else "safe", note)
 

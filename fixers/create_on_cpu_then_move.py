@@ -26,6 +26,8 @@ _EYES = frozenset(
     )
 )
 """The dtypes that every `torch.eye` makes a matrix of."""
+_DEVICES = (0, 4)
+"""The torch whose factories take `device=`."""
 _BFLOAT_EYES = (2, 3)
 """The first version of torch whose `eye` makes one of `bfloat16` on the host, too."""
 _VIEWS = frozenset(("unsqueeze", "view", "reshape", "t", "transpose", "permute"))
@@ -65,7 +67,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     moved = cut(site, move)
     if added is None or moved is None:
         return None
-    note = _risk(site, name, factory, "dtype" in given) or _risk_between(site, name, factory)
+    note = (
+        older_torch(site, _DEVICES)
+        or _risk(site, name, factory, "dtype" in given)
+        or _risk_between(site, name, factory)
+    )
     if not note and name == "eye" and kind not in _EYES and (older := older_torch(site, _BFLOAT_EYES)):
         note = f"where it is one of bfloat16 on the host, {older}"
     if not note and _goes_to_tensor(site):

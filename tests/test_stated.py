@@ -84,7 +84,9 @@ def project(tmp_path: Path) -> Path:
         ("requirements.txt", "numpy; python_version < '3.8'\n"),
         ("Dockerfile", "FROM python:3.12-slim\nRUN pip install torch\n"),
         ("Dockerfile", "FROM python:3\nFROM $IMAGE\nFROM mypython:3.7\nFROM other/python:3.7\nCOPY python:3.7 /\n"),
-        ("Dockerfile", "FROM pytorch/pytorch:1.9.0-cuda11.1-cudnn8-devel\nRUN pip install torch==1.9.0\n"),
+        ("Dockerfile", "FROM pytorch/pytorch:latest\nFROM other/pytorch:1.9.0\n# FROM pytorch/pytorch:1.9.0\n"),
+        ("pixi.toml", "[dependencies]\npytorch = '*'\ntorchvision = '0.9.*'\n[feature.x]\npytorch = '1.9'\n"),
+        ("meta.yaml", "requirements:\n  run:\n    - pytorch\n    - pytorch-cuda 11.8\n"),
         ("docker/Dockerfile", "FROM python:3.7\n"),
     ],
 )
@@ -116,6 +118,12 @@ def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, te
         ("conda_env.yml", "dependencies:\n  - pytorch>=2.4,<2.9\n"),
         ("linux_cuda10.yaml", "dependencies:\n  - pytorch>=2.4,<2.9\n"),
         ("pytorch24.yml", "dependencies:\n  - pytorch>=2.4,<2.9\n"),
+        ("reqs.txt", "torch>=2.4,<2.9\n"),
+        ("pixi.toml", "[dependencies]\npytorch = '>=2.4,<2.9'\n"),
+        ("pixi.toml", "[pypi-dependencies]\ntorch = { version = '>=2.4,<2.9', index = 'https://x' }\n"),
+        ("pixi.toml", "[feature.a.dependencies]\npytorch = '2.4.*'\n[feature.b.dependencies]\npytorch = '2.8.*'\n"),
+        ("meta.yaml", "requirements:\n  run:\n    - python\n    - pytorch >=2.4,<2.9\n"),
+        ("conda-recipe/meta.yaml", "requirements:\n  run:\n    - pytorch >=2.4,<2.9\n"),
         ("cog.yaml", "build:\n  python_version: '3.8'\n  python_packages:\n    - \"torch>=2.4,<2.9\"\n"),
     ],
 )
@@ -492,6 +500,34 @@ def test_the_torch_that_a_pinned_companion_is_made_for(
     assert project_torch(project) == (Range.stated(expected) if expected else None)
 
 
+@pytest.mark.parametrize(
+    "image",
+    [
+        "FROM pytorch/pytorch:1.9.0-cuda11.1-cudnn8-devel\nRUN pip install torch==1.9.0\n",
+        "ARG PYTORCH=1.9.0\nFROM docker.io/pytorch/pytorch:${PYTORCH}-cuda11.1-cudnn8-devel AS base\n",
+        "FROM pytorch/pytorch:2.1.0\nFROM pytorch/pytorch:1.9.1\n",
+    ],
+)
+def test_the_image_of_a_dockerfile_says_the_oldest_torch_where_nothing_is_asked_for(project: Path, image: str) -> None:
+    (project / "Dockerfile").write_text(image)
+
+    assert Range(low=(1, 9)) == project_torch(project)
+
+    (project / "README.md").write_text("pip install torch==1.11.0\n")
+
+    assert Range((1, 9), (1, 12)) == project_torch(project)
+
+    (project / "requirements.txt").write_text("torch>=2.0\n")
+
+    assert Range(low=(2, 0)) == project_torch(project)
+
+
+def test_a_recipe_of_conda_pins_without_a_sign(project: Path) -> None:
+    (project / "meta.yaml").write_text("requirements:\n  run:\n    - pytorch 1.8\n    - pytorch 1.8.* *cuda*\n")
+
+    assert Range((1, 8), (1, 9)) == project_torch(project)
+
+
 def test_an_environment_in_a_folder_counts_where_nothing_else_says_any(project: Path) -> None:
     for folder in ("scripts", "setup", "configs"):
         (project / folder).mkdir()
@@ -677,6 +713,9 @@ def test_a_package_that_can_not_be_parsed_says_nothing(project: Path) -> None:
 
 OLD = "import torch\nimport torch.distributed\ntorch.distributed._all_gather_base(out, x)\n"
 GRID = "import torch\nx, y = torch.meshgrid(a, b)\n"
+MODEL = "import torch\n\nclass M(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n        return "
+COPIED = f"{MODEL}x.clone().float()\n"
+MOVED = f"{MODEL}x * torch.ones(3).cuda()\n"
 LONG_THERE = "import torch\ntorch.nn.init.xavier_uniform(w)\n"
 
 
@@ -700,6 +739,10 @@ LONG_THERE = "import torch\ntorch.nn.init.xavier_uniform(w)\n"
         (GRID, "", None, ("safe", "")),
         (GRID, "torch>=1.8\n", None, ("unsafe", "it needs torch 1.10, and the project allows older ones")),
         (GRID, "torch>=1.10\n", None, ("safe", "")),
+        (COPIED, "", None, ("safe", "")),
+        (COPIED, "torch==0.4.1\n", None, ("unsafe", "it needs torch 1.0, and the project allows older ones")),
+        (MOVED, "torch==0.4.1\n", None, ("safe", "")),
+        (MOVED, "torch==0.3.1\n", None, ("unsafe", "it needs torch 0.4, and the project allows older ones")),
         (
             OLD.replace("torch.distributed._", "if torch.__version__ >= '2.13':\n    torch.distributed._"),
             "",
@@ -718,12 +761,14 @@ def test_a_rename_is_safe_where_each_torch_that_may_run_it_has_the_name(
 ) -> None:
     monkeypatch.chdir(project)
     (project / "requirements.txt").write_text(requirements)
-    codes = frozenset(("TL902", "TL903"))
+    codes = frozenset(("TL405", "TL713", "TL902", "TL903"))
     wanted = Range.stated(target) if target is not None else None
 
-    (finding,) = lint({"a.py": text.encode()}, Settings(codes=codes, fixable=codes, target_torch=wanted)).findings
+    (finding,) = lint(
+        {"a.py": text.encode()}, Settings(codes=codes, fixable=codes, target_torch=wanted, preview=True)
+    ).findings
 
     assert finding.fix is not None
     assert expected == (finding.fix.applicability, finding.fix.note)
-    if text is not GRID:
+    if text in (OLD, LONG_THERE):
         assert (" from torch 2.13 on" in finding.message) == (expected[0] == "unsafe")

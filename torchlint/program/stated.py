@@ -72,6 +72,7 @@ _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 _CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
 _PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
 _IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?(?:library/)?python:(\d+\.\d+)")
+_TORCH_IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?pytorch/pytorch:(\d+\.\d+)")
 _ARGUMENT = regex(r"ARG\s+(\w+)=[\"']?([^\s\"']+)")
 
 
@@ -146,8 +147,11 @@ def _said_in(directory: Path) -> Said:
     by_others = _of_all(_ranges(_read("t", [(path, _others) for path, read in files if read in _PINNING])))
     if by_others not in (None, Range()) and all(one is not None and one.intersects(by_others) for one in asked):
         asked.append(by_others)
+    image = _of_all(_ranges(_read("torch", [file for file in files if file[1] is _dockerfile])))
     prose = [(path, _as_it_is) for path, read in files if read is _told and not asked]
     told = _ranges(_told("\n".join(_read("torch", prose))))
+    if image not in (None, Range()) and all(one is not None and one.intersects(image) for one in told) and not asked:
+        told.append(image)
     by_python = on_python(_python(files))
     if by_python != Range() and all(one is not None and one.intersects(by_python) for one in (*asked, *told)):
         (asked or told).append(by_python)
@@ -401,12 +405,21 @@ def _as_it_is(text: str) -> Iterator[str]:
 
 
 def _dockerfile_python(text: str) -> Iterator[str]:
-    """`FROM python:3.8-slim`, with what arguments are where nobody gives any (`ARG VERSION=3.8`)."""
+    """`FROM python:3.8-slim`."""
+    yield from (f"=={match[1]}.*" for match in map(_IMAGE.match, _filled(text)) if match)
+
+
+def _dockerfile(text: str) -> Iterator[str]:
+    """The oldest torch of `FROM pytorch/pytorch:1.6.0-cuda10.1-cudnn7-runtime`: what an image has says no torch is too new elsewhere."""
+    found = [Range.stated(f">={match[1]}") for match in map(_TORCH_IMAGE.match, _filled(text)) if match]
+    yield from [str(min(found, key=lambda one: one.low))] if found else ()
+
+
+def _filled(text: str) -> Iterator[str]:
+    """The lines of a Dockerfile, with what arguments are where nobody gives any: `ARG VERSION=3.8`."""
     given = dict(_ARGUMENT.findall(text))
     for line in text.splitlines():
-        filled = re.sub(r"\$\{?(\w+)\}?", lambda argument: given.get(argument[1], argument[0]), line.strip())
-        if match := _IMAGE.match(filled):
-            yield f"=={match[1]}.*"
+        yield re.sub(r"\$\{?(\w+)\}?", lambda argument: given.get(argument[1], argument[0]), line.strip())
 
 
 def _setup_cfg(text: str) -> Iterator[str]:
@@ -466,6 +479,21 @@ def _pipfile(text: str) -> Iterator[str]:
         yield version
 
 
+def _pixi(text: str) -> Iterator[str]:
+    """What a `pixi.toml` asks for, of conda or of PyPI; of several features any may be the one."""
+    table = _parsed(text)
+    features = [one for one in _table(table, "feature").values() if isinstance(one, dict)]
+    yield from _pixi_pins(table)
+    yield from _either(pin for feature in features for pin in _pixi_pins(feature))
+
+
+def _pixi_pins(table: dict[str, Any]) -> Iterator[str]:
+    tables = (_table(table, "dependencies"), _table(table, "pypi-dependencies"))
+    pins = (one[name] for one in tables for name in ("pytorch", "torch") if name in one)
+    versions = (pin.get("version") if isinstance(pin, dict) else pin for pin in pins)
+    yield from (version for version in versions if isinstance(version, str) and version != "*")
+
+
 def _pipfile_python(text: str) -> Iterator[str]:
     version = _table(_parsed(text), "requires").get("python_version")
     if isinstance(version, str):
@@ -493,7 +521,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _nothing(text: str) -> Iterator[str]:
-    """What a file says that is not read for this: requirements say nothing of Python, an image nothing of torch that holds elsewhere."""
+    """What a file says that is not read for this: requirements say nothing of Python."""
     yield from ()
 
 
@@ -507,30 +535,31 @@ def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
 
 _READERS: dict[str, Reader] = {
     r"pyproject\.toml": _pyproject,
-    r"requirements?[^/]*\.txt": _requirements,
+    r"req(?:s|uirements?)[^/]*\.txt": _requirements,
     r"requirements/[^/]*\.txt": _requirements,
     r"setup\.cfg": _setup_cfg,
     r"setup\.py": _setup_py,
     r"Pipfile": _pipfile,
+    r"pixi\.toml": _pixi,
     r"(?:uv|poetry|pdm)\.lock": of_lock,
     r"Pipfile\.lock": of_pipenv,
-    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu|torch)[^/]*\.ya?ml|(?:requirements?|cog)\.ya?ml": _environment,
+    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu|torch)[^/]*\.ya?ml|(?:(?:conda[-.])?recipe/)?meta\.ya?ml|(?:requirements?|cog)\.ya?ml": _environment,
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
     r"(?i:(?:README|(?:docs?/|readme/)?(?:install(?:ation)?|get(?:ting)?[-_]?started)|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
-    r"Dockerfile": _nothing,
+    r"Dockerfile": _dockerfile,
 }
 _PINNING = (_requirements, _environment)
 """What reads files that may pin packages made for one torch."""
 _LOCKS: set[Reader] = {of_lock, of_pipenv}
-_INSTALLING = {_installed, _told, _environment_aside}
+_INSTALLING = {_installed, _told, _environment_aside, _dockerfile}
 _PYTHON_READERS: dict[Reader, Reader] = {
     _pyproject: _pyproject_python,
     _setup_cfg: _setup_cfg_python,
     _setup_py: _setup_py_python,
     _pipfile: _pipfile_python,
     _environment: _environment_python,
-    _nothing: _dockerfile_python,
+    _dockerfile: _dockerfile_python,
 }
 """What reads the Pythons in the file that the first reads torch in."""
 _ENVIRONMENTS = (_environment_python, _dockerfile_python, _pipfile_python)

@@ -35,15 +35,28 @@ _ON_INSTALLING = ("install", "get_started", "get-started", "getstarted", "gettin
 """How the name of a page on installing begins."""
 _MANIFESTS = (
     *_ON_INSTALLING,
-    *"pyproject.toml requirement constraints setup env dockerfile readme training tutorial usage __init__.py".split(),
-    *"pipfile uv.lock poetry.lock pdm.lock".split(),
+    *"pyproject.toml requirement req constraints setup env dockerfile readme training tutorial usage __init__.py".split(),
+    *"pipfile pixi.toml uv.lock poetry.lock pdm.lock".split(),
 )
 _ENVIRONMENTS = (".yml", ".yaml")
 _IMPORTED = (".py", ".pyi", ".pyx", ".so", ".pyd")
 _COMPILED = "__pycache__"
 _PAGES = frozenset(("doc", "docs", "readme"))
 """The folders that a page on installing may lie in."""
-_ASIDE = frozenset(("conda", "env", "envs", "environment", "environments", "scripts", "setup"))
+_ASIDE = frozenset(
+    (
+        "conda",
+        "conda-recipe",
+        "conda.recipe",
+        "env",
+        "envs",
+        "environment",
+        "environments",
+        "recipe",
+        "scripts",
+        "setup",
+    )
+)
 """The folders that an environment may lie in."""
 SIZE = 16
 """Bytes of a digest."""
