@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from torchlint.facts import names
 from torchlint.facts.aliases import Batch
+from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant, keyword_of
 from torchlint.facts.sending import told_to_wait
 from torchlint.facts.told import Cast
@@ -56,11 +58,20 @@ def _may_refuse(site: Site) -> bool:
     project = site.project
 
     def found() -> bool:
-        modules = filter(None, map(project.module, project.definers(method)))
-        methods = (one for module in modules for one in module.functions if one.name == method and one.is_method)
+        modules = [*filter(None, map(project.module, project.definers(method)))]
+        methods = [one for module in modules for one in module.functions if one.name == method and one.is_method]
+        aliased = project.modules(sorted(project.holders(rb"(?m)^[ \t]+%s = [A-Za-z_]\w*\s*$" % method.encode())))
+        methods += [one for module in aliased for klass in module.classes for one in _called_so(klass, method)]
         return any(_refuses(one.node.args) for one in methods if not isinstance(one.node, ast.Module))
 
     return project.ask(("refuses non_blocking", method), found, False)
+
+
+def _called_so(klass: Class, name: str) -> Iterator[Function]:
+    """The method that a class has by another name as well: `to = move`."""
+    given = klass.assigned.get(name)
+    if given is not None and isinstance(given.value, ast.Name) and given.value.id in klass.methods:
+        yield klass.methods[given.value.id]
 
 
 def _is_collated_elsewhere(site: Site) -> bool:

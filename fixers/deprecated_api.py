@@ -132,9 +132,11 @@ def _is_tensor(site: Site) -> bool:
 
 
 def _acts(site: Site, node: ast.expr) -> bool:
-    """Whether something is called, by an attribute that a function of the project may stand behind, too."""
+    """Whether something is called, by an attribute that a function of the project may stand behind, or a key that it makes up, too."""
     return any(
-        isinstance(part, _ACTS) or (isinstance(part, ast.Attribute) and bool(site.project.definers(part.attr)))
+        isinstance(part, _ACTS)
+        or (isinstance(part, ast.Attribute) and bool(site.project.definers(part.attr)))
+        or (isinstance(part, ast.Subscript) and bool(site.project.definers("__missing__")))
         for part in ast.walk(node)
     )
 

@@ -78,6 +78,7 @@ def test_an_import_that_no_text_uses_is_changed(tmp_path: Path, other: str) -> N
         "SAVERS = {GradScaler: save}\n",
         "@save.register(GradScaler)\ndef _(x): pass\n",
         "@beartype\ndef f(x: GradScaler): pass\n",
+        "@show.register\ndef _(x: GradScaler): pass\n",
         "from pydantic import BaseModel\nclass A(BaseModel):\n    scaler: 'Optional[GradScaler]'\n",
     ],
 )
@@ -96,6 +97,7 @@ def test_an_object_whose_class_is_asked_for_stays(tmp_path: Path, other: str) ->
         "scalers = (GradScaler(), torch.cuda.amp.GradScaler())\n",
         "from pydantic import BaseModel\nclass A(BaseModel):\n    scale: float\n",
         "def f(x: 'GradScaler'): pass\n",
+        "@MODELS.register()\ndef f(x: GradScaler): pass\n",
         "kind = torch.cuda.amp.GradScaler\n",
     ],
 )

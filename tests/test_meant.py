@@ -497,6 +497,17 @@ def test_what_is_kept_follows_what_another_file_puts_into_torch(
     assert [True, True, False, True] == [is_safe(patch) for patch in patches]
 
 
+@pytest.mark.parametrize("path", ["torch.py", "torch/__init__.py", "src/torch/__init__.py"])
+def test_a_project_that_has_a_torch_of_its_own(path: str) -> None:
+    assert [None] == fixes({"a.py": f"import torch\n{PLACE}", path: "class Tensor: pass\n"})
+
+
+def test_a_project_that_has_torch_itself_or_a_file_called_so_elsewhere() -> None:
+    own = {"torch/__init__.py": "", "torch/_tensor.py": "class Tensor: pass\n"}
+    assert ["safe"] == kinds({"a.py": f"import torch\n{PLACE}", **own})
+    assert ["safe"] == kinds({"a.py": f"import torch\n{PLACE}", "utils/torch.py": "x = 3\n"})
+
+
 AUTOCAST = "with autocast(enabled=False):\n    pass\n"
 FROM_TORCH = "from torch.cuda.amp import autocast\n"
 
@@ -583,3 +594,14 @@ def test_a_file_that_does_not_wait_for_warnings(more: str) -> None:
 def test_a_file_that_waits_for_warnings(more: str) -> None:
     assert ["unsafe"] == of_meshes(f"import torch\n{more}{MESHES}")
     assert ["safe"] == kinds({"a.py": f"import torch\n{more}{PLACE}"})  # it warns of nothing
+
+
+def test_another_file_that_waits_for_the_warnings_of_a_file() -> None:
+    waits = "import pytest\ndef test():\n    with pytest.warns(UserWarning):\n        "
+
+    assert [("unsafe", "a file that uses this one may wait for the warning that the fix ends")] == offered(
+        "TL903", {"a.py": f"import torch\ndef f(a, b):\n    {MESHES}", "test_a.py": f"import a\n{waits}a.f(1, 2)\n"}
+    )
+    assert [("safe", "")] == offered(
+        "TL903", {"a.py": f"import torch\ndef f(a, b):\n    {MESHES}", "test_b.py": f"import b\n{waits}b.f(1, 2)\n"}
+    )

@@ -12,7 +12,11 @@ from .flow import Flow
 from .nodes import string
 
 _ASK = frozenset(("isinstance", "issubclass", "register"))
-_CHECKERS = regex(rb"\b(?:beartype|typechecked|jaxtyped|pydantic|get_type_hints|validate_call|validate_arguments)\b")
+_CHECKERS = regex(
+    rb"\b(?:beartype|typechecked|jaxtyped|pydantic|get_type_hints|validate_call|validate_arguments)\b"
+    rb"|@[\w.]+\.register[ \t]*\r?\n[ \t]*(?:async )?def\b"
+)
+"""What reads annotations as a program runs: libraries that check them, and `@show.register` of a `singledispatch`."""
 _NAMES = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
 OLD = frozenset((*(f"torch.cuda.amp.{name}" for name in _NAMES), "torch.cpu.amp.autocast", "torch.cpu.amp.GradScaler"))
 NATIVE = Words(b"autocast", b"GradScaler")

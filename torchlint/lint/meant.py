@@ -105,6 +105,8 @@ _RENAMES = regex(
 _OWNER = regex(rb"[A-Za-z_][\w.]*$")
 _FAR = 100
 """No dotted name is longer."""
+_OWN_TORCH = r"(?:src/)?torch(?:\.py|/__init__\.py)$"
+_TORCH_ITSELF = r"(?:src/)?torch/_tensor\.py$"
 _WORD = regex(rb"[A-Za-z_]\w*")
 _MADE = rb"\btype\(\s*[\"'][^)]*\bTensor\b"
 """A subclass of Tensor that no statement makes: `type("Mask", (torch.Tensor,), {"clone": ...})`."""
@@ -120,9 +122,16 @@ _OWNERS = regex(rb"(\w+)\.\w")
 
 def is_meant(site: Site) -> bool:
     """Whether the names at a place that imports bind mean these imports, whatever way the program took there."""
+    if _has_own_torch(site.project):
+        return False
     if any(_may_be_another(site, node, origin) for node, origin in _imported(site)):
         return False
     return not any(_is_shimmed(site.project, site.module, name) for name in _borrowed(site))
+
+
+def _has_own_torch(project: Project) -> bool:
+    """Whether what files import as torch is a stand-in of the project: a module or package at its top, which is not torch itself."""
+    return project.any_holds(b"", _OWN_TORCH) and not project.any_holds(b"", _TORCH_ITSELF)
 
 
 def told_of_patches(site: Site, fix: Fix) -> Fix:
@@ -143,8 +152,11 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     owners |= _TENSORS if methods else set()
     for word in sorted({*map(_own_name, owners)} & {owner for owner, member in patched if not member}):
         return _no_longer(fix, f"the project puts things of its own into `{word.decode()}`")
-    if any(event.startswith("warning:") for event in site.rule.confirmed_by) and site.module.source.holds(_WAITED):
-        return _no_longer(fix, "this file may wait for the warning that the fix ends")
+    if any(event.startswith("warning:") for event in site.rule.confirmed_by):
+        if site.module.source.holds(_WAITED):
+            return _no_longer(fix, "this file may wait for the warning that the fix ends")
+        if any(project.holds(path, _WAITED) for path in project.importers(site.module.path)):
+            return _no_longer(fix, "a file that uses this one may wait for the warning that the fix ends")
     names_ = {node.id.encode() for node, _ in _imported(site)}
     if names_ and site.module.source.holds(_RENAMES):
         return _no_longer(fix, "this file gives names another meaning as it runs")
