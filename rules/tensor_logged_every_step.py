@@ -104,7 +104,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
 def _warns(site: Site) -> bool:
     """Whether a condition in front of the place is a read of its own: what it warns of is rare."""
-    tests = [guard.test for guard in site.flow.guards(site.target) if not _is_special_case(guard)]
+    guards = [guard for guard in site.flow.guards(site.target) if not _is_special_case(guard)]
+    tests = [guard.test for guard in guards if not _is_of_step(site, guard)] if guards else []
     calls = (part for test in tests for part in ast.walk(test) if isinstance(part, ast.Call))
     return any(True for test in tests for _ in reads.tested(site, test)) or any(
         reads.scalar_read(site, call) is not None for call in calls
@@ -116,6 +117,15 @@ def _is_special_case(guard: Guard) -> bool:
     left = guard.node.body[-1] if guard.block is None and isinstance(guard.node, ast.If) else None
     leaves = isinstance(left, ast.Raise | ast.Break) or (isinstance(left, ast.Return) and left.value is not None)
     return leaves and not guard.true
+
+
+def _is_of_step(site: Site, guard: Guard) -> bool:
+    """`if labels.sum() == 0: continue` in front of `loss.backward()`: what stands behind a condition as the backward pass does is the ordinary way."""
+    return any(
+        other.node is guard.node and other.true is guard.true
+        for call in site.flow.calls_named("backward")
+        for other in site.flow.guards(call)
+    )
 
 
 def _is_told(site: Site, one: ast.expr) -> bool:
