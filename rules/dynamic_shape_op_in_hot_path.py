@@ -87,14 +87,17 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     if isinstance(site.target, ast.Subscript):
         yield from _masked(site, site.target)
         return
-    if site.role in ("test", "benchmark") or not site.may_have_accelerator or not has_dynamic_shape(site, site.call):
+    if site.role in ("test", "benchmark") or not site.may_have_accelerator:
+        return
+    of_mask = site.name == ".nonzero()" and _takes_places(site)
+    if not of_mask and not has_dynamic_shape(site, site.call):
         return
     method = site.name.startswith(".")
     func = site.call.func
     operand = func.value if method and isinstance(func, ast.Attribute) else next(iter(site.call.args), None)
-    if operand is None or not (_of_tensor(site, operand) if method else _of_argument(site, operand)):
+    if operand is None or not (of_mask or (_of_tensor(site, operand) if method else _of_argument(site, operand))):
         return
-    if site.in_compiled or not site.accelerator or not waits(site, site.call):
+    if site.in_compiled or not site.accelerator or not (of_mask or waits(site, site.call)):
         return
     if site.rare or not frequency.repeated(site) or _packs(site):
         return
@@ -117,6 +120,12 @@ def _of_tensor(site: Site, node: ast.expr) -> bool:
         return True
     sure = site.in_forward or (site.name == ".nonzero()" and syntax.gives_places(site.flow, site.call))
     return reads.is_on_device(site, node, LIKELY if sure else PROVEN)
+
+
+def _takes_places(site: Site) -> bool:
+    """Whether `nonzero()` of a mask of what nobody knows is used as a tensor, in a step or a forward: `(labels >= 0).nonzero().reshape(-1)`."""
+    func = site.call.func
+    return isinstance(func, ast.Attribute) and syntax.gives_places(site.flow, site.call) and _is_mask(site, func.value)
 
 
 def _of_argument(site: Site, node: ast.expr) -> bool:
