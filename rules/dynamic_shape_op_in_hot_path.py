@@ -12,10 +12,13 @@ from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.rule.lazy import regex
 from torchlint.torch_api.dynamic import DYNAMIC
+from torchlint.torch_api.operators import operator
 
 _DRAWS = regex(r"^_?(?:draw|plot|visuali[sz]e|annotate)(?:_|$)")
 _EPOCHS = frozenset(("epoch", "ep", "run", "fold", "trial"))
 """What loops count that train a model anew, or all of it: what is done beside is done seldom."""
+_TENSORS = frozenset(("tensor", "tensors", "tuple", "int64"))
+"""What functions give that calculate with what they are given."""
 _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
 
 
@@ -163,8 +166,20 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
         return
     # What is no tensor for certain may have a bool as its index, but not in a step or a forward, nor beside a mask that is one.
     certainty = LIKELY if frequency.in_forward(site) or site.hot is not None else PROVEN
-    if reads.is_on_device(site, node.value, certainty) or any(reads.is_on_device(site, mask, PROVEN) for mask in masks):
+    on_device = reads.is_on_device(site, node.value, certainty)
+    on_device = on_device or any(reads.is_on_device(site, mask, PROVEN) for mask in masks)
+    if on_device or (certainty is LIKELY and _is_given_to_torch(site, node)):
         yield _finding(site, site.short(node))
+
+
+def _is_given_to_torch(site: Site, node: ast.Subscript) -> bool:
+    """Whether a function of torch is given first what a mask reads of what nobody knows: `torch.max(radii[visible], new)` takes nothing but tensors."""
+    call = site.flow.parents.get(node)
+    if not isinstance(call, ast.Call) or call.args[:1] != [node] or not _of_argument(site, node.value):
+        return False
+    name = site.resolve(call.func) or ""
+    row = operator(name) if name.startswith("torch.") else None
+    return row is not None and not row.device and row.returns.kind in _TENSORS
 
 
 def _is_looped(site: Site, masks: list[ast.expr]) -> bool:
