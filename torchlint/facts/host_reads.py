@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
@@ -382,10 +382,41 @@ def _is_loss_of(node: ast.Subscript) -> bool:
 
 
 def _result(place: Place, node: ast.expr) -> ast.expr | None:
-    """`psnr.item()` of what a call gave that nobody knows, and that was handed tensors, where that runs on each iteration."""
+    """`psnr.item()` of what a call gave that nobody knows, and that was handed tensors, or of a term of the loss, where that runs on each iteration."""
     if place.value(node) or severity(place) is None or not _near_accelerator(place):
         return None
-    return node if Origins(place.function.bindings.reach, place.value, place.resolve).made(node) else None
+    return node if _is_made_of_tensors(place, node) or _is_given_such(place, node) else None
+
+
+def _is_made_of_tensors(place: Place, node: ast.expr) -> bool:
+    """Whether something unknown is what a call made of tensors, or a term of a loss that the function runs backward."""
+    if isinstance(node, ast.Name) and node.id in run_backward(place.function):
+        return True
+    return Origins(place.function.bindings.reach, place.value, place.resolve).made(node)
+
+
+def _is_given_such(place: Place, node: ast.expr) -> bool:
+    """Whether all calls give a parameter of the place's function such a thing, or a tensor of the device: `report(writer, l1, loss)`."""
+    function = place.function
+    if not isinstance(node, ast.Name) or node.id not in function.positions or function.bindings.reach.get(node):
+        return False
+    return place.once(("given such", function, node.id), lambda: _all_give_such(place, node.id))
+
+
+def _all_give_such(place: Place, name: str) -> bool:
+    sites = place.project.own_sites(place.function)
+    return bool(sites) and all(site.given is None and _gives_such(place, site, name) for site in sites)
+
+
+def _gives_such(place: Place, site: Any, name: str) -> bool:
+    given = place.function.argument(site.call, name)
+    if given is None:
+        return False
+    there = place.at(site.function, site.call)
+    value = there.value(given)
+    if value:
+        return device_tensor(there, given, LIKELY) is not None
+    return value.device == "accelerator" or _is_made_of_tensors(there, given)
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:

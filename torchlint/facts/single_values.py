@@ -10,15 +10,15 @@ from .module import Function
 
 
 def run_backward(function: Function) -> frozenset[str]:
-    """The names of which a function says `loss.backward()`, and those that it adds up to them."""
+    """The names of which a function says `loss.backward()`, and those that it calculates them from by sums and products."""
     return kept(function, "run backward", lambda: _run_backward(function))
 
 
 def _run_backward(function: Function) -> frozenset[str]:
     calls = [call.func for call in function.flow.calls_named("backward") if not call.args and not call.keywords]
     owners = [func.value for func in calls if isinstance(func, ast.Attribute)]
-    found = {owner.id for owner in owners if isinstance(owner, ast.Name)}
-    todo = [*found]
+    found = {term for owner in owners for term in _terms(_unscaled(owner))}
+    todo = sorted(found)
     while todo:
         name = todo.pop()
         made = (function.flow.parents.get(store) for store in function.flow.stores.get(name, ()))
@@ -29,13 +29,19 @@ def _run_backward(function: Function) -> frozenset[str]:
     return frozenset(found)
 
 
+def _unscaled(owner: ast.expr) -> ast.expr:
+    """`loss` of `scaler.scale(loss)`, and anything else as it is."""
+    match owner:
+        case ast.Call(func=ast.Attribute(attr="scale"), args=[given]):
+            return given
+    return owner
+
+
 def _terms(node: ast.expr) -> Iterator[str]:
-    """The names that a sum adds, each as it is or multiplied by a number: `a` and `b` of `a + 0.5 * b`."""
+    """The names in the sums and products that make a single value: `a` and `b` of `a / 2 + (1 - w) * b`, since others would give one of several values."""
     match node:
         case ast.Name(id=name):
             yield name
-        case ast.BinOp(op=ast.Add(), left=left, right=right):
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), left=left, right=right):
             yield from _terms(left)
             yield from _terms(right)
-        case ast.BinOp(op=ast.Mult(), left=ast.Constant(), right=ast.Name(id=name)):
-            yield name
