@@ -54,11 +54,11 @@ def is_of_sum(place: Place, part: ast.Name | ast.Subscript, loop: Loop) -> bool:
     summed = place.once(("summed by key", loop), lambda: frozenset(_summed(place, loop)))
     if not summed or not place.value(part).grad:
         return False
-    held = part.value if isinstance(part, ast.Subscript) else _gone_through(place, part)
+    held = part.value if isinstance(part, ast.Subscript) else gone_through(place, part)
     return isinstance(held, ast.Name) and held.id in summed
 
 
-def _gone_through(place: Place, name: ast.Name) -> ast.expr | None:
+def gone_through(place: Place, name: ast.Name) -> ast.expr | None:
     """The dictionary whose values a loop or a comprehension binds a name to: `terms` of `for key, term in terms.items()`."""
     bound = place.function.bindings.reach.get(name)
     of_pair = isinstance(bound, Part) and bound.at == 1
@@ -99,7 +99,7 @@ def _summed_in(place: Place, node: ast.expr) -> Iterator[str]:
             func=ast.Name(id="sum"),
             args=[ast.GeneratorExp(elt=term, generators=[each]) | ast.ListComp(elt=term, generators=[each])],
         ) if not each.ifs:
-            through = (_gone_through(place, part) for part in ast.walk(term) if isinstance(part, ast.Name))
+            through = (gone_through(place, part) for part in ast.walk(term) if isinstance(part, ast.Name))
             yield from (held.id for held in through if isinstance(held, ast.Name))
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..system.regex import regex
 from ..torch_api.operators import operator
 from . import arguments, common_names, given_numbers, names, runs, syntax
+from .backward_passes import gone_through
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import severity
@@ -390,9 +391,36 @@ def _result(place: Place, node: ast.expr) -> ast.expr | None:
 
 def _is_made_of_tensors(place: Place, node: ast.expr) -> bool:
     """Whether something unknown is what a call made of tensors, or a term of a loss that the function runs backward."""
-    if isinstance(node, ast.Name) and node.id in run_backward(place.function):
+    if isinstance(node, ast.Name) and (node.id in run_backward(place.function) or _is_of_losses(place, node)):
         return True
     return Origins(place.function.bindings.reach, place.value, place.resolve).made(node)
+
+
+def _is_of_losses(place: Place, name: ast.Name) -> bool:
+    """Whether a loop binds a name to what a dictionary holds that the function sums up to a loss: `value` of `for key, value in terms.items()`."""
+    held = gone_through(place, name)
+    if not isinstance(held, ast.Name):
+        return False
+    return held.id in place.once(("summed to losses", place.function), lambda: frozenset(_summed_to_losses(place)))
+
+
+def _summed_to_losses(place: Place) -> Iterator[str]:
+    """The dictionaries whose values, or those of some keys, are summed up to a loss: `loss = sum(v for k, v in terms.items() if "loss" in k)`."""
+    for call in place.flow.calls_named("sum"):
+        target = syntax.target(place.flow, call)
+        if not isinstance(target, ast.Name) or not (
+            _LOSS.search(target.id) or target.id in run_backward(place.function)
+        ):
+            continue
+        match call:
+            case ast.Call(func=ast.Name(), args=[ast.Call(func=ast.Attribute(attr="values", value=ast.Name(id=held)))]):
+                yield held
+            case ast.Call(
+                func=ast.Name(), args=[ast.GeneratorExp(elt=ast.Name() as term) | ast.ListComp(elt=ast.Name() as term)]
+            ):
+                terms = gone_through(place, term)
+                if isinstance(terms, ast.Name):
+                    yield terms.id
 
 
 def _is_given_such(place: Place, node: ast.expr) -> bool:
