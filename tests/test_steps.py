@@ -726,6 +726,51 @@ def test_overrides() -> None:
     )
 
 
+LOOP = (
+    "class Base:\n    def fit(self):\n        for x in loader:\n            self.after_step(x)  # hot\n"
+    f"{indented(STEP, 2)}        self.after_epoch()\n"
+    "    def after_step(self, x):\n        pass  # hot\n    def after_epoch(self):\n        pass\n"
+)
+
+
+def test_methods_that_super_finds_in_mixins() -> None:
+    mixins = (
+        "class A:\n    def after_step(self, x):\n        super().after_step(x)  # hot\n        y = x  # hot\n"
+        "    def after_epoch(self):\n        super().after_epoch()\n"
+        "class B:\n    def after_step(self, x):\n        y = x  # hot\n        super(B, self).after_step(x)  # hot\n"
+        "class Hidden:\n    def after_step(self, x):\n        y = x\n"
+        "class Alone:\n    def after_step(self, x):\n        super().after_step(x)\n        y = x\n"
+    )
+    check_one(f"{LOOP}{mixins}class Ours(A, B, Base, Hidden):\n    pass\n")
+    check_one(f"{LOOP}{mixins}class Heir(B, Base):\n    pass\nclass Ours(A, Heir, Hidden):\n    pass\n")
+    check({"a.py": LOOP, "b.py": mixins, "c.py": "from a import Base\nfrom b import *\nclass Ours(A, B, Base): pass\n"})
+
+
+def test_mixins_that_seldom_call_what_is_behind_them() -> None:
+    check_one(
+        f"{LOOP}class Now:\n    def after_step(self, x):\n        self.n += 1  # hot\n"
+        "        if self.n % 100 == 0:\n            super().after_step(x)\n"
+        "class Shows:\n    def after_step(self, x):\n        y = x\nclass Ours(Now, Shows, Base):\n    pass\n"
+    )
+
+
+def test_mixins_of_other_classes_stand_in_for_no_method() -> None:
+    other = "class Shows:\n    def after_step(self, x):\n        y = x\nclass Other:\n    pass\n"
+    check_one(f"{LOOP}{other}class Ours(Shows, Other):\n    pass\n")
+    check_one(f"{LOOP}{other}class Ours(Base, Shows):\n    pass\n")
+    check_one(f"{LOOP}{other}class Heir(Base):\n    pass\nclass Ours(Shows, Other):\n    heir = Heir()\n")
+
+
+def test_classes_of_one_base_that_another_is_made_of() -> None:
+    """`super()` in one of them finds the next in objects of that class, and their base behind both."""
+    check_one(
+        f"{LOOP}class A(Base):\n    def after_step(self, x):\n        super().after_step(x)  # hot\n"
+        "    def after_epoch(self):\n        super().after_epoch()\n"
+        "class B(Base):\n    def after_step(self, x):\n        y = x  # hot\n    def after_epoch(self):\n        y = x\n"
+        "class Both(A, B):\n    pass\n"
+    )
+
+
 def test_an_object_of_a_known_class_runs_no_override() -> None:
     check_one(
         "class Base:\n    def pick(self, x):\n        return x  # hot\nclass A(Base):\n    def pick(self, x):\n        return super().pick(x)\n"

@@ -52,9 +52,10 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
             others = (
                 other for method in methods for other in overrides(project, method, own_class(function, call, method))
             )
+            others = itertools.chain(others, mixins.run_by(project, function, call))
             found.update(dict.fromkeys(other for other in others if other.takes(call)))
     elif (above := supers.run_by(project, function, call)) is not None:
-        return [above]
+        return list(dict.fromkeys((above, *mixins.run_by(project, function, call))))
     elif isinstance(call.func, ast.Attribute):
         if call.func.attr == "propagate" and function.cls is not None:
             found.update(dict.fromkeys(filter(passes_messages, function.cls.methods.values())))

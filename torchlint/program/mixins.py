@@ -1,14 +1,15 @@
-"""What methods call of their own object that its class has from another base: `self.show()` behind `class Trainer(Shows, Steps)`."""
+"""What methods call of their own object that its class has from another base: `self.show()`, `super().show()` behind `class Trainer(Shows, Steps)`."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ..facts import names, syntax
 from ..facts.module import BASES_OF_PYTHON, Class, Function, Module
 from ..query.question import Asking, question
+from . import supers
 from .calling import CallSite
 from .texts import MAX_SITES
 
@@ -26,17 +27,53 @@ class Code(Asking, Protocol):
     def heirs(self, name: str) -> list[tuple[str, str]]: ...
     def method(self, klass: Class, name: str) -> Function | None: ...
     def module(self, path: str) -> Module | None: ...
+    def subclasses(self, klass: Class) -> list[Class]: ...
 
 
 def run_by(code: Code, function: Function, call: ast.Call) -> list[Function]:
-    """The methods that `self.show()` may run of classes beside its own; nothing where its own class or a base of it may have one."""
-    klass, name = function.cls, syntax.own_attribute(function, call.func)
-    if klass is None or name is None or not code.definers(name) or code.method(klass, name) is not None:
+    """The methods that `self.show()` may run of classes beside its own, also in place of its own, and those that `super().show()` may run."""
+    klass, func = function.cls, call.func
+    if klass is None or not isinstance(func, ast.Attribute) or not code.definers(func.attr):
         return []
-    if not _is_known(code, klass):
-        return []
-    found = (code.method(heir, name) for heir in joining(code, klass))
+    if syntax.own_attribute(function, func) is not None:
+        is_open = code.method(klass, func.attr) is not None or _is_known(code, klass)
+        return _of_joined(code, klass, func.attr) if is_open else []
+    return _above(code, klass, func.attr) if supers.is_own(func.value, klass) and func.attr != "__init__" else []
+
+
+@question("in joined classes", [])
+def _of_joined(code: Code, klass: Class, name: str) -> list[Function]:
+    """The methods of a name that objects have of classes made of a class and others."""
+    return _first((_order(code, heir) for heir in joined(code, klass)), name)
+
+
+@question("above in joined classes", [])
+def _above(code: Code, klass: Class, name: str) -> list[Function]:
+    """The methods of a name that `super()` finds in a class, in objects of classes made of it and others."""
+    orders = (_order(code, heir) for heir in joined(code, klass))
+    return _first((order[order.index(klass) + 1 :] for order in orders), name)
+
+
+def _first(orders: Iterable[list[Class]], name: str) -> list[Function]:
+    """The method of a name that comes first in each order of classes."""
+    found = (next((one.methods[name] for one in order if name in one.methods), None) for order in orders)
     return list(dict.fromkeys(method for method in found if method is not None))
+
+
+def _order(code: Code, klass: Class) -> list[Class]:
+    """The classes in which Python looks for a method of an object, one after the other: a base behind all that inherit from it."""
+    found: dict[Class, None] = {}
+    _put(code, klass, found, set())
+    return list(reversed(found))
+
+
+def _put(code: Code, klass: Class, found: dict[Class, None], seen: set[Class]) -> None:
+    """Put a class behind all that it inherits from, the last bases first."""
+    if klass not in seen:
+        seen.add(klass)
+        for base in reversed(code.bases(klass)):
+            _put(code, base, found, seen)
+        found[klass] = None
 
 
 @question("called beside", [])
@@ -57,8 +94,8 @@ def calls(code: Code, method: Function) -> list[CallSite]:
 def _beside(code: Code, klass: Class) -> dict[Class, None]:
     """The classes that others are made of together with a class."""
     made_of = {*code.ancestry(klass)}
-    joined = (one for heir in joining(code, klass) for one in code.ancestry(heir) if one is not heir)
-    return dict.fromkeys(one for one in joined if one not in made_of)
+    others = (one for heir in joined(code, klass) for one in code.ancestry(heir) if one is not heir)
+    return dict.fromkeys(one for one in others if one not in made_of)
 
 
 @question("joining", [])
@@ -72,6 +109,14 @@ def joining(code: Code, klass: Class) -> list[Class]:
             if heir.name == name and len(heir.bases) > 1 and klass in code.bases(heir):
                 found[heir] = None
     return list(found)
+
+
+@question("joined", [])
+def joined(code: Code, klass: Class) -> list[Class]:
+    """The classes with several bases, of which a class or an heir of it is one; none where there are too many heirs."""
+    if not 0 < len(code.heirs(klass.name)) <= MOST:
+        return []
+    return list(dict.fromkeys(heir for one in (klass, *code.subclasses(klass)) for heir in joining(code, one)))
 
 
 def _is_known(code: Code, klass: Class) -> bool:

@@ -28,7 +28,7 @@ def run_by(code: Code, function: Function, call: ast.Call) -> Function | None:
     func, klass = call.func, function.cls
     if klass is None or not isinstance(func, ast.Attribute) or func.attr == "__init__":
         return None
-    if not _is_own_super(func.value, klass):
+    if not is_own(func.value, klass):
         return None
     above = itertools.islice(code.ancestry(klass), 1, None)
     return next((one.methods[func.attr] for one in above if func.attr in one.methods), None)
@@ -53,6 +53,6 @@ def calls(code: Code, method: Function) -> list[CallSite]:
     ]
 
 
-def _is_own_super(node: ast.expr, klass: Class) -> bool:
-    """`super()`, `super(Net, self)` in a method of `Net`."""
+def is_own(node: ast.expr, klass: Class) -> bool:
+    """Whether an expression is what a class inherits from: `super()`, `super(Net, self)` in a method of `Net`."""
     return is_super(node) and isinstance(node, ast.Call) and (not node.args or names.last(node.args[0]) == klass.name)
