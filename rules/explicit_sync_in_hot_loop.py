@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import clocks, frequency, names, serving, syntax, timers
+from torchlint.facts import clocks, frequency, names, serving, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.arguments import device_of
 from torchlint.facts.common_names import TRAINING_ARGUMENTS
@@ -111,21 +111,18 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     served = level is None and serving.is_handler(site.function) and not site.rare
     each = level is None and not served and site.name in _CACHES and _behind_model(site)
     waits = site.name in _WAITS | {".synchronize()"}
-    step = _decorated_step(site) if level is None and waits else None
-    if served or each or step is not None:
+    if served or each:
         level = "info"
     if level is None or site.role in ("benchmark", "test") or site.in_compiled or not site.accelerator:
         return
     if waits and (_after_another_library(site) or _awaits_copy(site)):
         return
     if waits and _timed(site):
-        if _times_each_step(site, step or site):
+        if _times_each_step(site):
             to_time = clocks.is_read_next(site.flow, site.target) or clocks.ends_measurement(site.flow, site.target)
             why = ", to time it: events can be read some steps later" if to_time else ", and no clock is read next"
             message = f"`{site.short()}` waits for the device on every training step{why}"
-            yield site.finding(message, severity="info", related=(step or site).why_hot())
-        return
-    if step is not None:
+            yield site.finding(message, severity="info", related=site.why_hot())
         return
     read = waits and _read_next(site)
     if read and site.name == ".synchronize()":
@@ -277,19 +274,10 @@ def _timed(site: Site) -> bool:
     return any(clocks.is_read_near(one.function.flow, one.call) for one in site.project.calls_of(site.function))
 
 
-def _decorated_step(site: Site) -> Site | None:
-    """The begin of a function that runs on each step, which a decorator puts the place around: `@timed` on `def train_step(batch):`."""
-    decorator = _decorator(site.function)
-    if decorator is None:
-        return None
-    starts = (site.at(one, one.node.body[0]) for one in timers.decorated(site, decorator))
-    return next((start for start in starts if start.hot is not None), None)
-
-
-def _times_each_step(site: Site, step: Site) -> bool:
+def _times_each_step(site: Site) -> bool:
     """Whether a training loop itself takes the time of each step, or a timer of the project around what it does there, and nobody
-    has to ask for it: `if device.type == "cuda":` asks for no more. `step` is the place that tells how often it runs."""
-    if step.hot is None:
+    has to ask for it: `if device.type == "cuda":` asks for no more."""
+    if site.hot is None:
         return False
     loop = site.loop()
     if loop is None and not _is_of_timer(site):

@@ -771,6 +771,79 @@ def test_classes_of_one_base_that_another_is_made_of() -> None:
     )
 
 
+AROUND = "def {name}(fn):\n    @functools.wraps(fn)\n    def run(*args):\n{body}    return run\n"
+
+
+def around(name: str, body: str) -> str:
+    return AROUND.format(name=name, body=indented(body, 2))
+
+
+def test_what_decorators_run_around_a_function() -> None:
+    traced = around("traced", "out = fn(*args)  # hot\nkept.append(out)  # hot\nreturn out  # hot\n")
+    named = (
+        "def timed(name):\n    def decorate(fn):\n        def run(*args):\n            x = 1  # hot\n"
+        "            return fn(*args)  # hot\n        return functools.update_wrapper(run, fn)\n    return decorate\n"
+    )
+    used = "@traced\n@timed('a')\ndef show(x):\n    y = x  # hot\n"
+    loop = f"for x in loader:\n    show(x)  # hot\n{STEP}"
+    check_one(f"{traced}{named}{used}{loop}")
+    check({"wraps.py": f"import functools\n{traced}{named}", "a.py": f"from wraps import traced, timed\n{used}{loop}"})
+    other = around("other", "x = 1\nreturn fn(*args)\n")
+    check_one(f"{other}@other\ndef once(x):\n    return x\ndef show(x):\n    y = x  # hot\nonce(1)\n{loop}")
+    check_one(
+        f"{traced}class D:\n    @traced\n    def train_step(self, batch):\n        x = 1  # hot\n"
+        f"{other}class E:\n    @other\n    def train_epoch(self, loader):\n        for x in loader:\n            y = x  # hot\n{indented(STEP, 2)}"
+    )
+
+
+def test_a_decorator_that_may_give_the_function_itself_runs_nothing_around_it() -> None:
+    check_one(
+        "def traced(fn):\n    if not TRACES:\n        return fn\n    def run(*args):\n        x = 1\n        return fn(*args)\n    return run\n"
+        f"@traced\ndef show(x):\n    y = x  # hot\nfor x in loader:\n    show(x)  # hot\n{STEP}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "mark"),
+    [
+        ("if calls[0] % 100:\n    return None  # hot\nreturn fn(*args)\n", ""),
+        ("run.calls += 1  # hot\nif run.calls % 100 == 0:\n    return fn(*args)\n", ""),
+        ("if time.time() - run.last < 10:\n    return\nrun.last = time.time()\nreturn fn(*args)\n", ""),
+        ("if run.done:\n    return\nrun.done = True\nreturn fn(*args)\n", ""),
+        ("if args not in found:\n    found[args] = fn(*args)\nreturn found[args]  # hot\n", "  # hot"),
+        ("if DEBUG:\n    return fn(*args)\n", ""),
+        ("if DEBUG:\n    return fn(*args)\nreturn fn(*args)  # hot\n", "  # hot"),
+        ("if get_rank() != 0:\n    return  # hot\nreturn fn(*args)  # hot\n", "  # hot"),
+        ("if args[0] is None:\n    return  # hot\nreturn fn(*args)  # hot\n", "  # hot"),
+        (
+            "for trial in range(3):\n    try:\n        return fn(*args)  # hot\n    except RuntimeError:\n        x = 1\n",
+            "  # hot",
+        ),
+        (
+            "trial = 0  # hot\nwhile trial < 3:\n    try:\n        return fn(*args)  # hot\n    except RuntimeError:\n        trial += 1\n",
+            "  # hot",
+        ),
+    ],
+)
+def test_a_decorator_that_seldom_calls_the_function(body: str, mark: str) -> None:
+    check_one(
+        f"{around('traced', body)}@traced\ndef show(x):\n    other(x){mark}\ndef other(x):\n    y = x{mark}\n"
+        f"for x in loader:\n    show(x)  # hot\n{STEP}"
+    )
+
+
+def test_a_decorator_for_each_hundredth_call() -> None:
+    every = (
+        "def every(n):\n    def decorate(fn):\n        def run(*args):\n            run.calls += 1  # hot\n"
+        "            if run.calls % n == 0:\n                return fn(*args)\n        return run\n    return decorate\n"
+        "def inner(fn):\n    def run(*args):\n        x = 1\n        return fn(*args)\n    return run\n"
+    )
+    loop = f"for x in loader:\n    show(x)  # hot\n    tell(x)  # hot\n{STEP}"
+    check_one(
+        f"{every}@every(100)\n@inner\ndef show(x):\n    y = x\n@every(n=1)\ndef tell(x):\n    y = x  # hot\n{loop}"
+    )
+
+
 def test_an_object_of_a_known_class_runs_no_override() -> None:
     check_one(
         "class Base:\n    def pick(self, x):\n        return x  # hot\nclass A(Base):\n    def pick(self, x):\n        return super().pick(x)\n"

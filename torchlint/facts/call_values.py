@@ -585,6 +585,8 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
         known = [_result_of(values, method, node, args) for method in methods if method is not None]
         if len(known) == len(methods) and (value := join_all(known)):
             return value
+    if not callee and isinstance(function, ast.Name) and (value := values.world.wrapped(values.function, function.id)):
+        return value
     # `models[0](x)`, `self.losses[phase](outputs, targets)`: one of several, which have the name together.
     several = isinstance(function, ast.Subscript)
     name = names.last(function.value if isinstance(function, ast.Subscript) else function)

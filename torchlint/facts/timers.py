@@ -40,7 +40,7 @@ def _timed(place: Place, end: ast.Call) -> Iterator[Timed]:
             for site in place.callers(function):
                 yield from _behind_with(site.function, site.call)
     elif (inner := _wrapped(place, end)) is not None:
-        for function in decorated(place, inner):
+        for function in _decorated(place, inner):
             yield Timed(function, function.header_line, _end(function), function.flow.calls)
     elif function.cls is not None and (starting := _starting(place, function.cls, end)) is not None:
         before = [one for one in function.flow.calls if one is not end and one.lineno <= end.lineno]
@@ -87,7 +87,7 @@ def _wrapped(place: Place, end: ast.Call) -> Function | None:
     return None if _may_wait(place, [one for one in calls if one is not given[0]]) else around
 
 
-def decorated(place: Place, decorator: Function) -> Iterator[Function]:
+def _decorated(place: Place, decorator: Function) -> Iterator[Function]:
     """The functions that a decorator goes around: under `@timed`, and under `@timed("name")` of a function that gives one."""
     factory = decorator.parent
     whole = factory if factory is not None and not isinstance(factory.node, ast.Module) else None

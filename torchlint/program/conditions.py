@@ -18,6 +18,7 @@ from .loops import counted_by
 from .project import Project
 from .step_calls import are_whole, is_whole, own_calls, parts_of_step, updates
 from .texts import MAX_SITES
+from .wrappers import Wrapper, wrappers
 
 MOST_STORES = 8
 """A name that is assigned more often is not asked why it is set."""
@@ -70,6 +71,42 @@ def guarded(
             return "cold"
         found = meaning or found
     return found
+
+
+def running(project: Project, function: Function) -> list[Function]:
+    """A function, with what its decorators have run around it; the last of these alone where that seldom calls the function: `@every(100)`."""
+    found: list[Function] = []
+    for wrapper in wrappers(project, function) if function.decorators else ():
+        found.append(wrapper.function)
+        if _is_throttling(project, wrapper):
+            return found
+    return [*found, function]
+
+
+def is_throttled(project: Project, function: Function) -> bool:
+    """Whether a decorator seldom lets a call of a function through."""
+    return bool(function.decorators) and running(project, function)[-1] is not function
+
+
+def _is_throttling(project: Project, wrapper: Wrapper) -> bool:
+    """Whether a wrapper seldom calls what it goes around; `@every(1)` calls it each time."""
+    made = wrapper.decorator
+    if isinstance(made, ast.Call) and any(map(_is_one, (*made.args, *(one.value for one in made.keywords)))):
+        return False
+    return all(_is_seldom_passed_on(project, wrapper.function, call) for call in wrapper.calls)
+
+
+def _is_seldom_passed_on(project: Project, wrapper: Function, call: ast.Call) -> bool:
+    """Whether a wrapper seldom comes to a call; one whose result it keeps it makes again for what else it is given."""
+    if wrapper.flow.loops(call):
+        return False
+    is_kept = isinstance(wrapper.flow.parents.get(call), ast.Assign)
+    meaning = guarded(project, wrapper, call, None)
+    return meaning == "throttled" or (meaning == "cold" and not is_kept)
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1
 
 
 def in_training(project: Project, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:

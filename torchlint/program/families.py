@@ -52,8 +52,8 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
             others = (
                 other for method in methods for other in overrides(project, method, own_class(function, call, method))
             )
-            others = itertools.chain(others, mixins.run_by(project, function, call))
-            found.update(dict.fromkeys(other for other in others if other.takes(call)))
+            beside = mixins.run_by(project, function, call)
+            found.update(dict.fromkeys(other for other in (*others, *beside) if other.takes(call)))
     elif (above := supers.run_by(project, function, call)) is not None:
         return list(dict.fromkeys((above, *mixins.run_by(project, function, call))))
     elif isinstance(call.func, ast.Attribute):

@@ -35,7 +35,7 @@ from ..facts.values import (
 )
 from ..query.question import question
 from ..settings.home import Home
-from . import applied, attributes, handed, hooks, mixins, objects, of_object, results, supers
+from . import applied, attributes, handed, hooks, mixins, objects, of_object, results, supers, wrappers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions, knows_heirs
 from .definitions import GENERIC, Definitions
@@ -136,6 +136,10 @@ class Project(Definitions):
         if isinstance(function.node, ast.AsyncFunctionDef | ast.Module) or function.is_abstract:
             return UNKNOWN
         return results.given(self.evaluator_given(function, {name: constant(value) for name, value in literals}), given)
+
+    def wrapped(self, wrapper: Function, name: str) -> Value:
+        """What a wrapper of a decorator is given by what it goes around, which it calls by a name."""
+        return wrappers.result(self, wrapper, name)
 
     def _made_real(self, method: Function) -> list[Function]:
         """What subclasses define in place of an abstract method; nothing where there are too many."""

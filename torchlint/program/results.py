@@ -15,6 +15,11 @@ def given(values: Evaluator, flags: Choice) -> Value:
     """What a call of the function whose values these are gives."""
     if values.function.decorators and decorated.gives_other(values):
         return UNKNOWN
+    return of_itself(values, flags)
+
+
+def of_itself(values: Evaluator, flags: Choice) -> Value:
+    """The same without what its decorators make of it."""
     yielded = values.yielded()
     if yielded:
         return List(element=join_all(yielded))

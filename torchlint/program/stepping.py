@@ -19,7 +19,7 @@ from ..query.question import question
 from ..system.regex import regex
 from . import families, handed, hooks, made_with
 from .calling import CallSite
-from .conditions import in_training, is_thinned_beside, property_of
+from .conditions import in_training, is_thinned_beside, property_of, running
 from .frameworks import added_for_iterations, runs_on_steps
 from .loops import brings_batches, is_once_in, makes_what_it_runs, only_iterates, over_runs
 from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of, told_place
@@ -111,6 +111,8 @@ def own_steps(subject: Subject, path: str) -> Own:
         else [],
         framework=[one for one in own.framework if one not in seldom],
     )
+    around = (one for place in own.framework for one in running(project, function_at(project, place)))
+    own = own._replace(framework=list(dict.fromkeys(map(place_of, around))))
     for klass in module.classes if module is not None and own.framework else ():
         own.framework.extend(map(place_of, updates(project, klass)))
     own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())
@@ -189,6 +191,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
         fired = families.fired(project, call, targets)
         targets = [one for one in (*targets, *fired) if not keeps_results(one)]
+        targets = [one for target in targets for one in running(project, target)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
         if weight in guards.RARE or _is_of_dummies(names.last(call.func)):

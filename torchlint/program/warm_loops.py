@@ -19,7 +19,7 @@ from ..query.question import question
 from ..system.regex import regex
 from . import families, handed
 from .batches import sends, sent_batch, takes, with_parts
-from .conditions import guarded
+from .conditions import guarded, is_throttled
 from .frameworks import runs_on_batches
 from .host_given import is_all_on_host
 from .loops import brings_batches, brings_samples, counts_up, makes_what_it_runs, over_all_modules
@@ -142,7 +142,11 @@ class WarmLoops:
             bool(loops) and self.holds_warm_loop(function) and not any(self.is_warm(function, one) for one in loops)
         )
         found = self._find_caller(function, beside, not loops, alternatives.asked_of_callers(function, node))
-        if found is None or guarded(self.project, function, node, None) in guards.RARE:
+        if (
+            found is None
+            or guarded(self.project, function, node, None) in guards.RARE
+            or is_throttled(self.project, function)
+        ):
             return None
         beside_more = self._generates(function) or any(True for _ in self.steps.loops_of(function))
         return found if loops or not beside_more else None

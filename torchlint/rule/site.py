@@ -358,8 +358,8 @@ class Site:
 
     @property
     def rare(self) -> bool:
-        """Whether its function keeps the place from most calls: a throttle, a flag for debugging, a way to an exception."""
-        return self.guarded(self.target, None) in RARE
+        """Whether its function, or a decorator of that, keeps the place from most calls: a throttle, a flag for debugging, a way to an exception."""
+        return self.guarded(self.target, None) in RARE or conditions.is_throttled(self.project, self.function)
 
     @property
     def once_a_run(self) -> bool:
