@@ -844,6 +844,58 @@ def test_a_decorator_for_each_hundredth_call() -> None:
     )
 
 
+FIELDS = (
+    "from dataclasses import dataclass, field\n"
+    "@dataclass\nclass Log:\n    every: int = 1\n    stats: bool = False\n    images: bool = True\n"
+    "@dataclass\nclass Config:\n    lr: float = 1e-3\n    slow: bool = False\n    log: Log = field(default_factory=Log)\n"
+)
+ASKS = "    if cfg.log.stats:\n        x = 1{stats}\n    if cfg.slow:\n        x = 1{slow}\n    if cfg.log.images:\n        x = 1  # hot\n"
+
+
+def fit(stats: str = "", slow: str = "") -> str:
+    return f"for x in loader:\n{ASKS.format(stats=stats, slow=slow)}{STEP}"
+
+
+def test_fields_of_dataclasses_that_no_call_gives() -> None:
+    check({"config.py": FIELDS, "train.py": f"from config import Config\ncfg = Config(lr=0.1)\n{fit()}"})
+    given = "from config import Config, Log\ncfg = Config(0.1, True, log=Log(stats=True))\n"
+    check({"config.py": FIELDS, "train.py": given + fit("  # hot", "  # hot")})
+    check(
+        {
+            "config.py": FIELDS,
+            "train.py": f"from config import Config\ncfg = Config()\n{fit()}",
+            "tests/test_it.py": "from config import Config\ndef test_it():\n    run(Config(slow=True))\n",
+        }
+    )
+    own = (
+        "class Trainer:\n    def __init__(self, cfg: Config):\n        self.cfg = cfg\n    def fit(self):\n        for x in loader:\n"
+        f"            if self.cfg.slow:\n                x = 1\n{indented(STEP, 2)}Trainer(Config()).fit()\n"
+    )
+    check_one(FIELDS + own)
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [
+        "cfg = Config(**read('a.json'), log=Log(**read('b.json')))\n",
+        "cfg = tyro.cli(Config)\n",
+        "cfg = made(Config)\n",
+        "cfg = Config()\ncfg.log.stats = cfg.slow = True\n",
+        "cfg = Config()\nfor k, v in given.items():\n    setattr(cfg, k, v)\n",
+        "cfg = Config()\ncfg.__dict__.update(given)\n",
+        "cfg = dataclasses.replace(Config(), **given)\n",
+        "@draccus.wrap()\ndef main(cfg: Config):\n    pass\ncfg = Config()\n",
+        "class Ours(Config):\n    slow = True\nclass OurLog(Log):\n    stats = True\ncfg = Ours()\nother = Config()\n",
+    ],
+)
+def test_fields_of_dataclasses_that_something_else_fills(filled: str) -> None:
+    check_one(f"{FIELDS}{filled}{fit('  # hot', '  # hot')}")
+
+
+def test_dataclasses_that_nobody_makes() -> None:
+    check_one(f"{FIELDS}def main(cfg: Config):\n{indented(fit('  # hot', '  # hot'))}")
+
+
 def test_an_object_of_a_known_class_runs_no_override() -> None:
     check_one(
         "class Base:\n    def pick(self, x):\n        return x  # hot\nclass A(Base):\n    def pick(self, x):\n        return super().pick(x)\n"

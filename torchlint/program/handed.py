@@ -80,7 +80,7 @@ def _by_others(
     If `whole`, those alone that give all that it takes, not what is left of it by `partial`, nor `map(a, rows)`.
     """
     sites: dict[Function, list[tuple[CallSite, CallSite]]] = {}
-    for place, taken in _taken(module, name):
+    for place, taken in named(module, name):
         given = code.run_by(code.value(place, taken))
         for where, use in uses(code, place, taken, whole, each=True) if given else ():
             call = where.flow.parents.get(use)
@@ -172,7 +172,7 @@ def generators(code: Code, function: Function, iterable: ast.expr) -> list[Funct
     return [one for one in methods if one is not None and one.giving_loops]
 
 
-def _taken(module: Module, name: str) -> Iterator[Use]:
+def named(module: Module, name: str) -> Iterator[Use]:
     """Where a file names a function without calling it."""
     for place, lines in module.functions_at(module.lines_holding(name)).items():
         is_own = place is not module.body and place.binds(name) and name not in place.nested
@@ -193,10 +193,10 @@ def is_given_on(code: Code, module: Module, name: str, is_own: bool) -> bool:
     """
     paths = [module.path, *(() if is_own else code.named_by(module, name))]
     modules = filter(None, (code.module_for_name(path, name) for path in paths if _is_taken(code, path, name)))
-    return any(_gives_on(place, node) for one in modules for place, node in _taken(one, name))
+    return any(gives_on(place, node) for one in modules for place, node in named(one, name))
 
 
-def _gives_on(function: Function, node: ast.expr) -> bool:
+def gives_on(function: Function, node: ast.expr) -> bool:
     parent = function.flow.parents.get(node)
     if isinstance(parent, ast.Tuple):
         parent = function.flow.parents.get(parent)  # `isinstance(layer, (Block, Other))`

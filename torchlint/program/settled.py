@@ -12,7 +12,7 @@ from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..facts.uses import assigned
 from ..query.question import question
-from . import objects
+from . import fields, objects
 from .calling import CallSite
 from .constructions import knows_heirs
 from .project import Project
@@ -251,11 +251,37 @@ def _constants(project: Project, function: Function, node: ast.expr, kind: type[
     elif (made_by := _made_by(project, function, node)) is not None:
         asked = made_by
     else:
-        return None
+        return _of_field(project, function, node, kind) if isinstance(node, ast.Attribute) else None
     default = asked[0].defaults.get(asked[1])
     told = isinstance(_constant(default), kind)
     # A switch without a default is there to be set; a word may be handed on.
     return (_given(project, *asked) or None) if told or (default is None and kind is str) else None
+
+
+def _of_field(project: Project, function: Function, node: ast.Attribute, kind: type[Constant]) -> Constants | None:
+    """What a field of a dataclass may be: `cfg.log.scalars` of `Config()`."""
+    if not project.any_holds(b"@(?:dataclasses\\.)?dataclass", word=b"dataclass"):
+        return None
+    owner = project.value(function, node.value)
+    klass = owner.class_ if owner.kind == "instance" else None
+    if klass is None or not isinstance(_constant(fields.default(klass, node.attr)), kind):
+        return None
+    return _given_to_field(project, klass, node.attr)
+
+
+@question("given to field", None)
+def _given_to_field(project: Project, klass: Class, name: str) -> Constants | None:
+    """The constants that all calls of a dataclass outside of tests give for a field; None where one may give another thing."""
+    default = _constant(fields.default(klass, name))
+    sites = fields.makers(project, klass, name)
+    found: set[Constant] = {default}
+    for site in sites or ():
+        given = fields.argument(klass, site.call, name)
+        handed = _handed_on(project, site.function, given) if given is not None else frozenset((default,))
+        if handed is None or spreads(site.call):
+            return None
+        found |= handed
+    return frozenset(found) if sites is not None else None
 
 
 @question("given constants", None)
