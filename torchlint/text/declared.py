@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from sys import intern
 
 from ..system.regex import regex
-from ..system.stamp import as_bytes
 from .source import Source
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
@@ -21,6 +20,11 @@ _CLASS_NAME = regex(rb"\bclass[ \t]+(\w+)")
 _BEHIND = regex(rb"\.([\w\x80-\xff]+)\(")
 _GIVEN = rb"(?:[\"']|[ \t]*:[ \t]*[\w.|\[\], ]+?)?[ \t]*[=:][ \t]*(?:\w+\.)*(\w+)\("
 _MADE = regex(rb"\b(\w+)" + _GIVEN)
+_TOGETHER = regex(rb"[ \t]*[\w.]+(?:[ \t]*,[ \t]*[\w.]+)+[ \t]+=[ \t]+(?:\w+\.)*\w+\(")
+"""A line that gives several names something at once: `net, ema = Model(), Average()`; not the rest of a call, `x, net=Model(), y)`."""
+_STRINGS = regex(rb"\"[^\"\n]*\"|'[^'\n]*'")
+_BETWEEN = regex(rb"[][(){},]")
+_CALL = regex(rb"[ \t]*(?:\w+\.)*(\w+)\(")
 _TO_CALL = regex(rb"[=:][ \t]*(?:\w+\.)*\w+\(.*")
 _AS = regex(rb"as(?<=[\s\\]as)[\s\\]")
 _RENAME = regex(rb"\b(\w+)[\s\\]+as[\s\\]+(\w+)")
@@ -115,17 +119,17 @@ def called_in(source: Source) -> list[str]:
 
 
 def made_as_pattern(called: bytes) -> bytes:
-    """Where a name is given what a call gives: `net = Model()`, `net: Model = Model()`, `run(net=Model())`, `{"net": Model()}`.
+    """Where a name may be given what a call gives: `net = Model()`, `net: Model = Model()`, `run(net=Model())`, `{"net": Model()}`, `net, ema = Model(), Average()`.
 
     It begins with the name, which is many times quicker to look for.
     """
-    return rb"%s(?<!\w%s)" % (called, called) + _GIVEN
+    return rb"%s(?<!\w%s)(?:[ \t]*,[ \t]*[\w.]+)*" % (called, called) + _GIVEN
 
 
 def made_for(source: Source, called: str) -> list[str]:
     """What a file calls for what it gives a name: `Model` of `net = models.Model()`."""
-    pattern = re.compile(made_as_pattern(as_bytes(called)))
-    return _texts(source.in_parts(("made as", called), lambda data: frozenset(pattern.findall(data))))
+    pairs = map(str.split, source.fact("made", made_in))
+    return [klass for name, klass in pairs if name == called]
 
 
 def made_in(source: Source) -> list[str]:
@@ -135,8 +139,33 @@ def made_in(source: Source) -> list[str]:
 
 def _made(data: bytes) -> frozenset[bytes]:
     """`net Model` for each `net = models.Model()`; looked for in the lines with such a sign alone, which are few."""
-    lines = (data[data.rfind(b"\n", 0, one.start()) + 1 : one.end()] for one in _TO_CALL.finditer(data))
-    return frozenset(map(b" ".join, _MADE.findall(b"\n".join(lines))))
+    lines = [data[data.rfind(b"\n", 0, one.start()) + 1 : one.end()] for one in _TO_CALL.finditer(data)]
+    together = {line: pairs for line in lines if _TOGETHER.match(line) and (pairs := _one_by_one(line))}
+    plain = b"\n".join(line for line in lines if line not in together)
+    return frozenset(map(b" ".join, _MADE.findall(plain))).union(*together.values())
+
+
+def _one_by_one(line: bytes) -> list[bytes]:
+    """`net Model` and `ema Average` for `net, ema = Model(), Average()`; nothing where the line is not one value for each name."""
+    targets, _, given = _STRINGS.sub(b"", line).partition(b"=")
+    named, values = targets.split(b","), list(_apart(given.partition(b"#")[0]))
+    pairs = zip(named, values, strict=True) if len(named) == len(values) else ()
+    return [
+        b" ".join((name.strip().rpartition(b".")[2], made[1])) for name, value in pairs if (made := _CALL.match(value))
+    ]
+
+
+def _apart(values: bytes) -> Iterator[bytes]:
+    """What commas keep apart that stand in no brackets."""
+    start = depth = 0
+    for found in _BETWEEN.finditer(values):
+        sign = found[0]
+        depth += (sign in b"([{") - (sign in b")]}")
+        if sign == b"," and not depth:
+            yield values[start : found.start()]
+            start = found.end()
+    if not depth:
+        yield values[start:]
 
 
 def _texts(parts: Iterable[tuple[int, frozenset[bytes]]]) -> list[str]:
