@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Iterator
 
 from ..system.regex import regex
-from . import common_names, names
+from . import common_names, names, syntax
 from .collected import is_checkpoint
 from .consumers import BINDS, GOES_THROUGH, adds_up, takes
 from .module import Function
-from .nodes import assigned_in, root_of
+from .nodes import assigned_in, keyword_of, names_in, root_of
 from .place import Place
 from .sending import goes_to_device
 from .uses import readers
@@ -70,7 +71,9 @@ def host_needs(place: Place, node: ast.expr) -> bool:
     if _is_number(place, node) and not _is_written_at_once(place, node):
         words = _NEEDS_HOST - _WRITES - _SHOWS
     taken = place.consumed_by(words, node) and _may_take(place, node, words)
-    return taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place)
+    if taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place):
+        return True
+    return _is_drawn_by(place)
 
 
 def _called_of_others(place: Place, words: frozenset[str]) -> set[str]:
@@ -229,6 +232,51 @@ def _shows_given(place: Place, function: Function, taker: ast.Call, value: ast.C
     given = [name for name in function.positions if function.argument(taker, name) is value]
     loads = (load for name in given for load in function.flow.loads.get(name, ()))
     return any(place.at(function, load).consumed_by(_WRITES | _SHOWS, load) for load in loads)
+
+
+def _is_drawn_by(place: Place) -> bool:
+    """Whether the value is written into an array of an object that draws samples by it: `buffer.priority[index] = error.cpu().numpy()`."""
+    made = place.statement
+    if not isinstance(made, ast.Assign):
+        return False
+    target, statements = made.targets[0], [made]
+    if isinstance(target, ast.Name):
+        reads = map(place.flow.statement, place.flow.loads.get(target.id, ()))
+        statements = [one for one in reads if isinstance(one, ast.Assign)]
+    written = (one.targets[0] for one in statements)
+    return any(_draws_by(place, one.value) for one in written if isinstance(one, ast.Subscript))
+
+
+def _draws_by(place: Place, array: ast.expr) -> bool:
+    """Whether an expression is an array that its object has, and reads where it draws by weights."""
+    if not isinstance(array, ast.Attribute) or place.value(array).kind != "ndarray":
+        return False
+    klass = place.value(array.value).class_
+    ancestry = place.project.ancestry(klass) if klass is not None else ()
+    methods = dict.fromkeys(method for one in ancestry for method, _ in syntax.own_uses(one, array.attr))
+    return any(_draws_from(method, array.attr) for method in methods)
+
+
+def _draws_from(method: Function, name: str) -> bool:
+    """Whether a method draws on the host by `self.name`: `np.random.choice(n, size, p=p)`, `random.choices(rows, weights=p)`."""
+    weights = (
+        keyword_of(call, given)
+        for drawing, given in (("choice", "p"), ("choices", "weights"))
+        for call in method.flow.calls_named(drawing)
+    )
+    return any(_reads_own(method, part, name) for one in weights if one is not None for part in _made_of(method, one))
+
+
+def _made_of(method: Function, node: ast.expr) -> Iterator[ast.expr]:
+    """An expression, and what the names in it are given."""
+    yield node
+    for name in sorted(names_in(node)):
+        stores = method.flow.stores.get(name, ())
+        yield from filter(None, (syntax.given_to_target(method.flow, store) for store in stores))
+
+
+def _reads_own(method: Function, node: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.expr) and syntax.own_attribute(method, part) == name for part in ast.walk(node))
 
 
 def _steps_environment(function: Function) -> bool:
