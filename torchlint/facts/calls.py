@@ -21,6 +21,7 @@ from .values import (
     DEVICE,
     INTEGER,
     LIKELY,
+    NONE,
     NUMBER,
     ON_ACCELERATOR,
     TENSOR,
@@ -34,6 +35,7 @@ from .values import (
     Scaler,
     Scheduler,
     Tensor,
+    Tuple,
     Value,
     join_all,
     replace,
@@ -48,6 +50,7 @@ _SERVICES = frozenset(
 """Modules of torch that calculate no tensors."""
 _CONTEXTS = frozenset("autocast detect_anomaly profile record_function no_grad set_grad_enabled inference_mode".split())
 
+_PACKERS = frozenset(("pack_padded_sequence", "pack_sequence"))
 _WHOLE_VIEWS = frozenset("view view_as unsqueeze squeeze unflatten transpose swapaxes permute movedim t".split())
 """Methods that give all of a tensor's memory, as it lies there: pinned where the tensor is."""
 _SHAPES = frozenset(("reshape", "flatten"))
@@ -126,6 +129,8 @@ def _tensor_class(node: ast.Call, args: Arguments) -> Value:
 
 def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Value:
     name = ".".join(parts)
+    if last in _PACKERS:
+        return _packed(args.first if last == "pack_padded_sequence" else args.first.element or UNKNOWN, args)
     if "functional" in parts or "utils" in parts:
         return operation(operator(name), node, args)
     if "init" in parts:
@@ -147,6 +152,16 @@ def _nn_call(parts: list[str], last: str, node: ast.Call, args: Arguments) -> Va
         device = device_of(args.keywords.get("device"))
         return ModuleValue(class_name=name, made_by=node, device=device)
     return UNKNOWN
+
+
+def _packed(given: Value, args: Arguments) -> Value:
+    """A packed sequence, by the name of its fields: all but its sizes are where its tensors are; what was sorted before keeps no order."""
+    asked = args.keywords.get("enforce_sorted", BOOL)
+    order = replace(tensor(given.device), integer=True) if asked.const is False else NONE
+    sizes = replace(tensor("cpu"), integer=True)
+    data = tensor(given.device, grad=given.grad)
+    fields: dict[str, Value] = {"data": data, "batch_sizes": sizes, "sorted_indices": order, "unsorted_indices": order}
+    return Tuple(items=tuple(fields.values()), entries=fields)
 
 
 def _container(name: str, node: ast.Call, args: Arguments) -> Value:

@@ -103,8 +103,10 @@ class Origins:
         """Whether an argument is a tensor that was moved or calculated, or made so by a call itself."""
         node = node.value if isinstance(node, ast.Starred) else node
         value = self.value(node)
+        if value.kind == "tuple" and value.entries is not None:  # a packed sequence, of which the sizes are on the host
+            return any(map(_is_there, value.entries.values()))
         if value.kind == "tensor":
-            return not value.on_cpu and not value.from_loader
+            return _is_there(value)
         return not value and (self._is_sent(node) or self.made(node, steps))
 
     def _is_sent(self, node: ast.expr) -> bool:
@@ -121,6 +123,10 @@ class Origins:
     def _is_on_host(self, node: ast.expr) -> bool:
         value = self.value(node)
         return value.kind == "ndarray" or value.on_cpu
+
+
+def _is_there(value: Value) -> bool:
+    return value.kind == "tensor" and not value.on_cpu and not value.from_loader
 
 
 def _is_constant(binding: Binding) -> bool:

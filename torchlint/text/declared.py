@@ -128,8 +128,14 @@ def made_as_pattern(called: bytes) -> bytes:
 
 def made_for(source: Source, called: str) -> list[str]:
     """What a file calls for what it gives a name: `Model` of `net = models.Model()`."""
-    pairs = map(str.split, source.fact("made", made_in))
-    return [klass for name, klass in pairs if name == called]
+    return source.fact("made by name", _made_by_name).get(called, [])
+
+
+def _made_by_name(source: Source) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, made in map(str.split, source.fact("made", made_in)):
+        found.setdefault(name, []).append(made)
+    return found
 
 
 def made_in(source: Source) -> list[str]:
