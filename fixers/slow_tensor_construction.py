@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.facts.nodes import elements
+from torchlint.facts.nodes import elements, spreads
 from torchlint.facts.told import Construction
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.lazy import regex
@@ -14,6 +14,8 @@ _FRESH = frozenset(
     for name in """zeros ones empty full eye arange linspace array stack concatenate vstack hstack zeros_like
     ones_like full_like where repeat tile""".split()
 )
+_OWN_MEMORY = {"numpy.array": 2, "numpy.concatenate": 2, "numpy.stack": 2}
+"""How many positional arguments leave the result memory of its own: the next one is `out`, or `copy` of an old NumPy."""
 _OUT = regex(rb"\bout ?=(?!=)|[\"']out[\"'] ?:")
 _PUT = rb"\b(?:np|numpy)\.%(name)s[ \t]*=(?!=)|[\"']numpy\.%(name)s[\"']|\b(?:np|numpy), ?[\"']%(name)s[\"']"
 """How a program puts a function of its own in the place of NumPy's: `np.zeros = ...`, `patch.object(np, "zeros")`."""
@@ -77,15 +79,18 @@ def _holds_nothing(site: Site, made: ast.Call) -> bool:
     return sized and any(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
 
 
-def _asks_for_copy(made: ast.Call) -> bool:
-    """`np.array(x, copy=False)` may be x itself."""
-    return any(keyword.arg in ("copy", "out", None) for keyword in made.keywords)
+def _may_be_given(name: str, made: ast.Call) -> bool:
+    """Whether the call may give memory that it is given: `np.array(x, copy=False)`, `np.stack(rows, 0, buffer)`."""
+    most = _OWN_MEMORY.get(name, len(made.args))
+    return spreads(made) or len(made.args) > most or any(keyword.arg in ("copy", "out") for keyword in made.keywords)
 
 
 def _is_array(site: Site, made: ast.Call) -> bool:
     """Whether a call of NumPy makes an array of its own: `np.where(condition)` gives a tuple of them."""
     name = site.resolve(made.func)
-    return name in _FRESH and not _asks_for_copy(made) and (name != "numpy.where" or len(made.args) == 3)
+    if name not in _FRESH or _may_be_given(name, made):
+        return False
+    return name != "numpy.where" or len(made.args) == 3
 
 
 def _span(site: Site, node: ast.expr) -> tuple[int, int]:
