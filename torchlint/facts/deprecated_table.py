@@ -144,7 +144,7 @@ _ENTRIES = (
         positional=3,
     ),
     Entry("torch.backends.cuda.sdp_kernel", "`torch.nn.attention.sdpa_kernel`, which takes a list of backends"),
-    _renamed("torch.library.impl_abstract", "torch.library.register_fake", refused=frozenset(("qualname",))),
+    _renamed("torch.library.impl_abstract", "torch.library.register_fake", refused=frozenset(("qualname", "func"))),
     Entry("torch.testing.assert_allclose", "`torch.testing.assert_close`, whose tolerances differ"),
     _renamed("torch.cuda.memory_cached", "torch.cuda.memory_reserved"),
     _renamed("torch.cuda.max_memory_cached", "torch.cuda.max_memory_reserved"),
