@@ -2,9 +2,14 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts import syntax
 from torchlint.facts.compiler_table import PUBLIC
+from torchlint.facts.deprecated_table import Entry
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.rewrite import older_torch, substituted
+
+_GIVEN = rb"\b%s\s*=(?!=)|[\"']%s[\"']"
+"""How a call is given an argument by its name."""
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -12,8 +17,17 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     edits = substituted(site, entry)
     if edits is None:
         return None
-    note = older_torch(site, entry.renamed_in) or ("" if _decorates(site) else entry.risk)
+    note = older_torch(site, entry.renamed_in) or ("" if _decorates(site) else entry.risk or _given_later(site, entry))
     return Fix(f"Use `{entry.rename}`", edits, "unsafe" if note else "safe", note)
+
+
+def _given_later(site: Site, entry: Entry) -> str:
+    """What a call by another name may give that the public function refuses; "" where no file of the project names it."""
+    assert isinstance(site.target, ast.expr)
+    if syntax.called(site.flow, site.target) is not None:
+        return ""
+    given = (one for one in sorted(entry.refused) if site.analysis.context.switched_on(_GIVEN % ((one.encode(),) * 2)))
+    return next((f"the public function takes no `{one}`" for one in given), "")
 
 
 def _decorates(site: Site) -> bool:
