@@ -59,13 +59,7 @@ def _risk(site: Site, member: str) -> str:
 
 def _is_asked_for(site: Site, member: str) -> bool:
     """Whether any file of the project asks whether an object is of the old class."""
-    project = site.project
-
-    def found() -> bool:
-        sources = map(project.source, sorted(project.holders(amp.may_ask_for(member))))
-        return any(source is not None and amp.asks_for(source, member) for source in sources)
-
-    return project.ask(("asked for", member), found, False)
+    return site.project.ask(("asked for", member), lambda: amp.is_asked_for(site.project, member), False)
 
 
 def _is_kept(site: Site) -> bool:

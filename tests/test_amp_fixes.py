@@ -105,3 +105,75 @@ def test_an_object_whose_class_nobody_asks_for_is_made_anew(tmp_path: Path, othe
     assert 'kept = GradScaler("cuda")' in fixed(
         tmp_path, IMPORTS + USE, b=f"import torch\nfrom torch.cuda.amp import GradScaler\n{other}"
     )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "from torch.cuda.amp import GradScaler as Scaler\nisinstance(x, Scaler)\n",
+        "from torch.cuda.amp.grad_scaler import GradScaler as Scaler\nkinds.append(Scaler)\n",
+        "from torch.cuda import amp\nSAVERS[amp.GradScaler] = save\n",
+        "import torch.cuda.amp as mixed\nshow(mixed.GradScaler)\n",
+        "def f(x, kind):\n    return isinstance(x, kind)\nf(x, kind=torch.cuda.amp.GradScaler)\n",
+        "from torch.cuda.amp import *\nkinds.append(GradScaler)\n",
+        "Scaler = torch.cuda.amp.GradScaler\ndef f(x):\n    return isinstance(x, Scaler)\n",
+        "Scaler = torch.cuda.amp.GradScaler if on else None\nOther = Scaler\nkinds.append(Other)\n",
+        "def f(x):\n    kind = torch.cuda.amp.GradScaler\n    return isinstance(x, kind)\n",
+        "class A:\n    kind = torch.cuda.amp.GradScaler\n    def f(self, x):\n        return isinstance(x, self.kind)\n",
+        "class A:\n    def __init__(self):\n        self.kind = torch.cuda.amp.GradScaler\n        show(self.kind)\n",
+        "def f():\n    global kind\n    kind = torch.cuda.amp.GradScaler\ndef g(x):\n    return isinstance(x, kind)\n",
+        "SAVERS[torch.cuda.amp.GradScaler] = save\n",
+        "KINDS = {'scaler': torch.cuda.amp.GradScaler}\n",
+        "torch.cuda.amp.GradScaler.step = stepped\n",
+    ],
+)
+def test_an_object_whose_class_is_asked_for_by_another_name_stays(tmp_path: Path, other: str) -> None:
+    assert "    kept = GradScaler()\n" in fixed(tmp_path, IMPORTS + USE, b=f"import torch\n{other}")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "from torch.cuda.amp import GradScaler as Scaler\nscaler = Scaler(enabled=False)\n",
+        "from torch.cuda.amp import GradScaler as Scaler\ndef f(x: Scaler) -> Scaler: pass\n",
+        "from torch.amp import GradScaler as Scaler\nkinds.append(Scaler)\n",
+        "train(model, torch.cuda.amp.GradScaler(enabled=on))\n",
+        "made = partial(torch.cuda.amp.GradScaler, enabled=on)\n",
+        "made = (torch.cuda.amp.GradScaler if on else Idle)()\n",
+        "Scaler = torch.cuda.amp.GradScaler if on else None\nif Scaler is not None:\n    scaler = Scaler()\n",
+        "Scaler = torch.cuda.amp.GradScaler\nif on and Scaler:\n    scaler = Scaler()\n",
+        "def f():\n    kind = torch.cuda.amp.GradScaler\n    return kind()\ndef g(x, kind):\n    return isinstance(x, kind)\n",
+        "class A:\n    def __init__(self):\n        self.amp = torch.cuda.amp.GradScaler\n        self.scaler = self.amp()\n",
+        "if args.GradScaler:\n    show(args.GradScaler)\n",
+        "def f(make=None):\n    return make()\nScaler = torch.cuda.amp.GradScaler\nf(make=Scaler)\n",
+        "def f():\n    return torch.cuda.amp.GradScaler if on else Idle\n",
+    ],
+)
+def test_an_object_whose_class_is_only_called_by_another_name_is_made_anew(tmp_path: Path, other: str) -> None:
+    assert 'kept = GradScaler("cuda")' in fixed(tmp_path, IMPORTS + USE, b=f"import torch\n{other}")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("from torch.cuda.amp import GradScaler as Scaler\n", "from b import Scaler\nisinstance(x, Scaler)\n"),
+        ("from torch.cuda.amp import GradScaler\n", "from .b import GradScaler as Scaler\nisinstance(x, Scaler)\n"),
+        ("Scaler = torch.cuda.amp.GradScaler\n", "import b\nisinstance(x, b.Scaler)\n"),
+    ],
+)
+def test_an_object_whose_class_is_asked_for_by_the_name_of_another_file_stays(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    assert "    kept = GradScaler()\n" in fixed(tmp_path, IMPORTS + USE, b=f"import torch\n{first}", c=second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("from torch.cuda.amp import GradScaler as Scaler\n", "from b import Scaler\nscaler = Scaler()\n"),
+        ("from torch.cuda.amp import GradScaler as Scaler\n", "from torch.own import Scaler\nisinstance(x, Scaler)\n"),
+        ("def f():\n    kind = torch.cuda.amp.GradScaler\n    kind()\n", "from d import kind\nisinstance(x, kind)\n"),
+    ],
+)
+def test_an_object_whose_class_another_file_only_calls_is_made_anew(tmp_path: Path, first: str, second: str) -> None:
+    assert 'kept = GradScaler("cuda")' in fixed(tmp_path, IMPORTS + USE, b=f"import torch\n{first}", c=second)

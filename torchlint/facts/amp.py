@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Protocol
 
 from ..system.regex import regex
 from ..text.source import Source, SourceError, Words
 from . import names
 from .flow import Flow
+from .kept_class import Kept
 from .nodes import string
 
 _ASK = frozenset(("isinstance", "issubclass", "register"))
@@ -77,15 +79,44 @@ def called_later(flow: Flow, node: ast.expr) -> bool:
     return any(isinstance(call.func, ast.Name) for call in flow.calls_named(kept))
 
 
-def may_ask_for(member: str) -> bytes:
-    """What a file holds that asks for a class: its name where nothing is made of it, or a pattern."""
-    return rb"\b%s\b(?!\()|\bcase\b.*\b%s\(" % (member.encode(), member.encode())
+class Code(Protocol):
+    """What is asked of the project."""
+
+    def source(self, path: str) -> Source | None: ...
+    def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]: ...
 
 
-def asks_for(source: Source, member: str) -> bool:
+def is_asked_for(code: Code, member: str) -> bool:
+    """Whether any file of the project asks whether an object is of an old class, by whatever name it has the class."""
+    sources = _holding(code, member)
+    shared = {member}.union(*(_names_of(source, member) for source in sources))
+    others = (source for name in sorted(shared - {member}) for source in _holding(code, name))
+    return any(_asks_for(source, member, shared) for source in (*sources, *others))
+
+
+def _holding(code: Code, name: str) -> list[Source]:
+    found = map(code.source, sorted(code.holders(_may_ask_for(name))))
+    return [source for source in found if source is not None]
+
+
+def _may_ask_for(name: str) -> bytes:
+    """What a file holds that asks for a class: a name of it where nothing is made of it, or a pattern."""
+    return rb"\b%s\b(?!\()|\bcase\b.*\b%s\(" % (name.encode(), name.encode())
+
+
+def _names_of(source: Source, member: str) -> set[str]:
+    """The names under which other files may have an old class from a file."""
+    try:
+        return Kept(list(ast.walk(source.parse())), _dotted(member)).names()
+    except SourceError:
+        return set()
+
+
+def _asks_for(source: Source, member: str, shared: Collection[str]) -> bool:
     """Whether a file may ask if something is of a class: `isinstance(x, GradScaler)`, `type(x) is GradScaler`, `{GradScaler: ...}`.
 
-    An annotation asks nothing, but where a library checks what annotations say.
+    Whatever has the old class, by any name (`shared` are those that files of the project have), and does more than call it, may ask. An annotation asks nothing, but where a
+    library checks what annotations say.
     """
     try:
         tree = source.parse()
@@ -95,7 +126,13 @@ def asks_for(source: Source, member: str) -> bool:
     annotations = {part for node in nodes for one in _annotations(node) for part in ast.walk(one)}
     if source.holds(_CHECKERS) and any(_says(node, member) for node in annotations):
         return True
-    return any(_says(asked, member) for node in nodes if node not in annotations for asked in _asked_by(node))
+    if any(_says(asked, member) for node in nodes if node not in annotations for asked in _asked_by(node)):
+        return True
+    return Kept(nodes, _dotted(member), shared).is_given_on(annotations)
+
+
+def _dotted(member: str) -> frozenset[str]:
+    return frozenset(f"{module}.{member}" for module, members in MEMBERS.items() if member in members)
 
 
 def _says(node: ast.AST, member: str) -> bool:
