@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .batches import batch_held
-from .values import PROVEN, UNKNOWN, Tensor, Unknown, Value, replace
+from .values import PROVEN, TUPLE, UNKNOWN, Tensor, Unknown, Value, replace
 
 
 def kept(value: Value, asked: Value) -> Value:
@@ -15,6 +15,8 @@ def kept(value: Value, asked: Value) -> Value:
         return held
     if value.only_tested and asked.kind == "tensor":
         return value  # the test says no more of where it lives
+    if value.kind == "list" and asked == TUPLE:
+        return replace(asked, element=value.element, other_kinds=value.other_kinds)  # a sequence, of whatever type
     if value.kind != asked.kind or (asked.class_ is not None and value.class_ is not asked.class_):
         return asked or value
     known = replace(value, certainty=PROVEN, other_kinds=frozenset())

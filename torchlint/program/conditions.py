@@ -318,7 +318,7 @@ def _is_no_tensor(project: Project, function: Function, guard: Guard) -> bool:
         return False
     if not isinstance(test, ast.Call) or not all(names.last(one) == "Tensor" for one in test.args[1:]):
         return False
-    given = tested.id not in function.flow.stores and hooks.given(project, function, tested.id).kind == "list"
+    given = tested.id not in function.flow.stores and hooks.given(project, function, tested.id).kind == "tuple"
     return given or given_numbers.is_number(project, function, tested)
 
 

@@ -10,17 +10,17 @@ from ..facts import names
 from ..facts.flow import Loop, contains
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import argument_of, names_in, receiver_of, root_of
-from ..facts.values import LIKELY_TENSOR, TENSOR, UNKNOWN, Value, sequence
+from ..facts.values import LIKELY_TENSOR, TENSOR, UNKNOWN, Tuple, Value
 from ..query.question import Asking, question
 from ..system.regex import regex
 from .calling import CallSite, calls_named
 
 _GIVEN: Mapping[str, Mapping[int, Value]] = {
-    "register_forward_hook": {1: sequence(LIKELY_TENSOR), 2: LIKELY_TENSOR},
-    "register_forward_pre_hook": {1: sequence(LIKELY_TENSOR)},
-    "register_full_backward_hook": {1: sequence(TENSOR), 2: sequence(TENSOR)},
-    "register_full_backward_pre_hook": {1: sequence(TENSOR)},
-    "register_backward_hook": {1: sequence(TENSOR), 2: sequence(TENSOR)},
+    "register_forward_hook": {1: Tuple(element=LIKELY_TENSOR), 2: LIKELY_TENSOR},
+    "register_forward_pre_hook": {1: Tuple(element=LIKELY_TENSOR)},
+    "register_full_backward_hook": {1: Tuple(element=TENSOR), 2: Tuple(element=TENSOR)},
+    "register_full_backward_pre_hook": {1: Tuple(element=TENSOR)},
+    "register_backward_hook": {1: Tuple(element=TENSOR), 2: Tuple(element=TENSOR)},
     "register_hook": {0: TENSOR},
 }
 """What registers hooks, with what these are given, by position."""
@@ -42,11 +42,12 @@ class Code(Asking, Protocol):
 
 
 class Registered(NamedTuple):
-    """A hook, the call that registers it, and how many of its parameters `partial` gives."""
+    """A hook, the call that registers it, in its function, and how many of the hook's parameters `partial` gives."""
 
     hook: Function
     call: ast.Call
     given: int
+    function: Function
 
 
 def run_with(code: Code, function: Function, loop: Loop | None) -> list[Function]:
@@ -64,7 +65,7 @@ def run_with(code: Code, function: Function, loop: Loop | None) -> list[Function
         found.update(_by_calls(code, init, init.flow.calls, frozenset((init.own_name,))))
     if loop is not None:
         calls = [call for call in function.flow.calls if loop not in function.flow.loops(call)]
-        found.update(_by_calls(code, function, calls, _read_in(function, loop)))
+        found.update(_by_calls(code, function, calls, _read_in(function, loop), loop))
         sites = code.own_sites(function)
         for site in sites if len(sites) <= _MOST_CALLERS and klass is None else ():
             passed = frozenset[str]().union(*map(names_in, (site.given or site.call).args))
@@ -73,9 +74,26 @@ def run_with(code: Code, function: Function, loop: Loop | None) -> list[Function
     return [one for one in found if one is not function]
 
 
+def loops_running(code: Code, hook: Function) -> Iterator[tuple[Function, Loop]]:
+    """The loops that run a hook of modules: those behind the call that registers it, in its function, on what they use."""
+    one = _hooks_of(code, hook.module).get(hook) if hook.module.source.holds(_PATTERN) else None
+    if one is None or not names.last(one.call.func).startswith("register_forward"):
+        return
+    function, since = one.function, one.call.end_lineno or one.call.lineno
+    used = _roots(function, [receiver_of(one.call)])
+    for loop in function.own_loops:
+        removed = isinstance(function.flow.parents.get(one.call), ast.withitem) or _removes(function, loop, since)
+        if loop.lineno > since and not removed and not used.isdisjoint(_read_in(function, loop)):
+            yield function, loop
+
+
 def registered(code: Code, function: Function) -> list[Registered]:
     """The hooks that a function registers, and does not take back itself."""
-    if not function.module.source.holds(_PATTERN) or function.flow.calls_named("remove"):
+    return [] if _removes(function) else _registered_in(code, function)
+
+
+def _registered_in(code: Code, function: Function) -> list[Registered]:
+    if not function.module.source.holds(_PATTERN):
         return []
     return [
         one
@@ -121,19 +139,27 @@ def _registered(code: Code, function: Function, call: ast.Call) -> Iterator[Regi
     partly = isinstance(hook, ast.Call) and names.last(hook.func) == "partial"
     before = len(hook.args) - 1 if isinstance(hook, ast.Call) and partly else 0
     for one in code.run_by(code.value(function, hook)) if hook is not None else ():
-        yield Registered(one, call, before)
+        yield Registered(one, call, before, function)
 
 
-def _by_calls(code: Code, function: Function, calls: Iterable[ast.Call], used: frozenset[str]) -> dict[Function, None]:
-    """The hooks that calls in a function register on what has some names: themselves, or in what they run."""
-    flow = function.flow
+def _removes(function: Function, loop: Loop | None = None, since: int = 0) -> bool:
+    """Whether a function takes hooks back, `handle.remove()`: below a line, and not behind a loop."""
+    end = (loop.end_lineno or loop.lineno) if loop is not None else None
+    calls = (call for call in function.flow.calls_named("remove") if not call.args)
+    return any(since < call.lineno and (end is None or call.lineno <= end) for call in calls)
+
+
+def _by_calls(
+    code: Code, function: Function, calls: Iterable[ast.Call], used: frozenset[str], loop: Loop | None = None
+) -> dict[Function, None]:
+    """The hooks that calls in a function register on what has some names, until a loop is over: themselves, or in what they run."""
     found: dict[Function, None] = {}
-    if flow.calls_named("remove"):
+    if _removes(function, loop):
         return found
     for call in calls:
         if names.last(call.func) in _GIVEN:
             if not _roots(function, [receiver_of(call)]).isdisjoint(used):
-                found.update((one.hook, None) for one in registered(code, function) if one.call is call)
+                found.update((one.hook, None) for one in _registered_in(code, function) if one.call is call)
             continue
         given = [receiver_of(call), *call.args, *(one.value for one in call.keywords)]
         if used.isdisjoint(_roots(function, given)):
@@ -167,8 +193,12 @@ def _root(node: ast.expr) -> ast.Name | None:
 
 
 def _made(function: Function, name: ast.Name) -> ast.expr | None:
-    """What a name is assigned, or what the loop goes through that binds it; None where neither alone does."""
+    """What a name is assigned, or what the loop or comprehension goes through that binds it; None where none alone does."""
     stores = function.flow.stores.get(name.id, ())
+    around = function.flow.comprehension(name)
+    for one in around.generators if around is not None else ():
+        if name.id in names_in(one.target):
+            return one.iter
     for loop in function.flow.loops(name):
         if isinstance(loop, ast.For) and any(contains(loop.target, store) for store in stores):
             return loop.iter

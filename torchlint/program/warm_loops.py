@@ -17,7 +17,7 @@ from ..facts.module import Function
 from ..facts.nodes import names_in, receiver_of
 from ..query.question import question
 from ..system.regex import regex
-from . import families, handed
+from . import families, handed, hooks
 from .batches import sends, sent_batch, takes, with_parts
 from .conditions import guarded, is_throttled
 from .frameworks import runs_on_batches
@@ -244,6 +244,9 @@ class WarmLoops:
                     return (site.function, around), ()
                 if guarded(self.project, site.function, site.call, None) not in guards.RARE:
                     further[site.function] = None
+        for place, loop in hooks.loops_running(self.project, function):
+            if self.is_warm(place, loop) and not self.project.is_tested(place):
+                return (place, loop), ()
         return None, list(further)
 
     @question("warm", False)
