@@ -57,12 +57,14 @@ def by_default(project: _Project, module: Module, attribute: str) -> object:
 def unless_given(project: _Project, module: Module, node: ast.expr) -> object:
     """What `args.check` of a file is where nobody gives the option, the only one of its name, and no line of the program sets it.
 
-    None where that is open.
+    None where that is open. `self.check = args.check` keeps it, and sets nothing.
     """
     if not isinstance(node, ast.Attribute) or len(_definers(project, node.attr)) != 1:
         return None
     default, name = by_default(project, module, node.attr), node.attr.encode()
-    return None if default is None or project.any_holds(rb"\.%s *=(?!=)" % name, word=name) else default
+    is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
+    sets = rb"%s\.%s *=(?!=)" % (b"" if is_own else b"(?<!self)", name)
+    return None if default is None or project.any_holds(sets, word=name) else default
 
 
 def _definers(project: _Project, attribute: str) -> frozenset[str]:

@@ -11,6 +11,7 @@ from ..facts.flow import Guard, Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import names_in, without_not
 from ..facts.syntax import required
+from ..facts.values import Number, Value
 from ..query.question import question
 from . import hooks, passed, settled
 from .calling import CallSite
@@ -51,7 +52,7 @@ def guarded(
             return "cold"
         if _counts(guard.test, inside, own=loop is not None):
             continue
-        meaning = guards.meaning(guard, flow, lambda n: project.value(function, n))
+        meaning = guards.meaning(guard, flow, lambda n: _value(project, function, n))
         if meaning in guards.RARE and settled.is_on(project, function, guard.test, guard.true):
             meaning = ""  # an option that all calls leave on, or turn on: `if verbose > 0:`
         meaning = meaning or _elsewhere(project, function, guard)
@@ -107,6 +108,29 @@ def _is_seldom_passed_on(project: Project, wrapper: Function, call: ast.Call) ->
 
 def _is_one(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 1
+
+
+def _value(project: Project, function: Function, node: ast.expr) -> Value:
+    """What a part of a condition is; of a period, `step % self.every`, what it is unless somebody gives another."""
+    value = project.value(function, node)
+    around = function.flow.parents.get(node) if isinstance(node, ast.Name | ast.Attribute) else None
+    if not isinstance(around, ast.BinOp) or around.right is not node or not isinstance(around.op, ast.Mod):
+        return value
+    if value.const is not None or _is_compared(function, node):
+        return value
+    period = settled.period(project, function, node)
+    return value if period is None else Number(const=period, integer=True)
+
+
+def _is_compared(function: Function, node: ast.expr) -> bool:
+    """Whether a condition around a place compares the same thing, which may leave out what it is by default: `if args.every > 1:`."""
+    return any(
+        syntax.same(side, node)
+        for guard in function.flow.guards(node)
+        for part in ast.walk(guard.test)
+        if isinstance(part, ast.Compare)
+        for side in (part.left, *part.comparators)
+    )
 
 
 def in_training(project: Project, function: Function, node: ast.AST, loop: Loop | None) -> guards.Meaning:

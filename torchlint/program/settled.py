@@ -7,7 +7,9 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..facts import layers, nodes, syntax
+from ..facts import layers, names, nodes, syntax
+from ..facts.argparse_defaults import unless_given
+from ..facts.common_names import OPTIONS_NAME
 from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..facts.uses import assigned
@@ -50,6 +52,19 @@ def is_on(project: Project, function: Function, test: ast.expr, true: bool) -> b
     if found is None:
         found = nodes.truth(test, lambda part: _by_default(project, function, part))
     return found is true
+
+
+def period(project: Project, function: Function, node: ast.expr) -> int | None:
+    """What an option of the command line is unless somebody gives it, a parameter by all calls, or an attribute that keeps one: `self.every = args.every`."""
+    kept = _kept_by_constructor(project, function, node)
+    function, node = kept if kept is not None else (function, node)
+    if isinstance(node, ast.Attribute):
+        named = OPTIONS_NAME.search(names.last(node.value)) is not None
+        default = unless_given(project, function.module, node) if named else None
+        return default if type(default) is int else None
+    given = _constants(project, function, node, Number) if isinstance(node, ast.Name) else None
+    found = [int(one.value) for one in given or () if isinstance(one, Number) and float(one.value).is_integer()]
+    return max(found) if given and len(found) == len(given) else None
 
 
 def _by_default(project: Project, function: Function, test: ast.expr) -> bool | None:
@@ -340,6 +355,14 @@ def _constant(node: ast.expr | None) -> str | bool | Number | None:
 
 def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Function, str] | None:
     """The constructor that alone sets an attribute of the method's own object, and the parameter that it sets it to."""
+    init, kept = _kept_by_constructor(project, function, node) or (None, None)
+    if init is None or not isinstance(kept, ast.Name):
+        return None
+    return (init, kept.id) if kept.id not in init.flow.stores else None
+
+
+def _kept_by_constructor(project: Project, function: Function, node: ast.expr) -> tuple[Function, ast.expr] | None:
+    """The constructor that alone sets an attribute of the method's own object, and what it sets it to."""
     klass = function.cls
     if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)) or klass is None:
         return None
@@ -352,9 +375,7 @@ def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Func
     if [method for method, _ in project.attribute_stores(init.cls, node.attr)] != [init]:
         return None
     kept = _stored_once(project, init.cls, node.attr)
-    if not isinstance(kept, ast.Name) or [kept] != list(_stored(init, node.attr)):
-        return None
-    return (init, kept.id) if kept.id not in init.flow.stores else None
+    return (init, kept) if kept is not None and [kept] == list(_stored(init, node.attr)) else None
 
 
 def _constructor(project: Project, klass: Class) -> Function | None:
