@@ -54,6 +54,8 @@ _COMPARED_NAME = [
     regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?([a-z_]\w*) [<>=!]=? -?[\d.]" % (word, word)) for word in _ASKING
 ]
 """`if t == 0`"""
+_DRAWN = regex(rb"torch\.(?:rand|bernoulli)\(")
+"""`if torch.rand(1, device=p.device) > p`"""
 _BUFFERS = [
     *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in (b"int", b"float", b"bool")),
     *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in (b"if", b"while", b"assert")),
@@ -99,7 +101,7 @@ _SUM = regex(rb"[\w.]{1,60}(?: [-+*/%]{1,2} [\w.]{1,60}){1,8}(?=[ \t\r]*$)")
 _NAMES = 3
 """Through how many names such a mask, or an element in such a sum, is followed."""
 _ELEMENT = regex(
-    rb"\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\](?: [-+*/%]{1,2} [\w.]{1,60})?[ \t\r]*$"
+    rb"torch\.(?:rand|bernoulli)\(|\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\](?: [-+*/%]{1,2} [\w.]{1,60})?[ \t\r]*$"
 )
 _TO_HOST = regex(rb"to_?(?:np|numpy|array|host|cpu)\((?!\))")
 """`to_np(model(x))`: a helper that takes a tensor to the host by its name"""
@@ -154,7 +156,8 @@ class _Part:
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
         self.compared_names = [(match.start(1), match[1]) for one in _COMPARED_NAME for match in one.finditer(data)]
         self.attributes = [(match.start(1), match[1]) for some in _BUFFERS for match in some.finditer(data)]
-        self.tested = [match.start() for match in _REDUCED.finditer(data) if self._is_tested(match.start())]
+        reads = (match.start() for found in (_REDUCED, _DRAWN) for match in found.finditer(data))
+        self.tested = [start for start in reads if self._is_tested(start)]
         self.to_host = [match.start() for match in _TO_HOST.finditer(data)]
         self.options = [_opened(data, match.start()) for match in _OPTION.finditer(data)]
         self.typed = [match.start() for match in _TYPE.finditer(data)]
