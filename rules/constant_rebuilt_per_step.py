@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import frequency
+from torchlint.facts.nodes import elements, names_in
 from torchlint.rule import Finding, Site, rule
 
 _SHAPES = frozenset(("shape", "size", "device", "dtype", "config", "numel", "dim", "ndim", "training"))
@@ -27,7 +28,7 @@ def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds in the `forward` of a module what depends on numbers, options and shapes alone: masks such as
+    Finds in the `forward` of a module, and in methods of it that this calls, what depends on numbers, options and shapes alone: masks such as
     `torch.tril(torch.ones(n, n))`, `torch.tensor([...])` of numbers, and frequencies such as
     `base ** (torch.arange(0, dim, 2) / dim)`.
 
@@ -68,7 +69,7 @@ def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer
     """
-    if not site.in_forward or site.in_compiled or site.role == "test":
+    if not (site.in_forward or _is_of_module(site)) or site.in_compiled or site.role == "test":
         return
     if site.name == "torch.tensor()":
         built: ast.expr | None = site.call if _numbers(site) else None
@@ -79,8 +80,36 @@ def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
         given = site.argument("input", 0)
         filled = isinstance(given, ast.Call) and site.resolve(given.func) in _FILLED
         built, what = (site.call if filled else None), "is built anew"
-    if built is not None and _constant(site, built, set()):
-        yield site.finding(f"`{site.short(built)}` {what} {frequency.in_passes(site)}", at=built)
+    if built is None or not _constant(site, built, set()):
+        return
+    own = not site.in_forward
+    if own and (site.rare or _is_kept(site) or not _is_always_called(site) or not frequency.in_forward(site)):
+        return
+    yield site.finding(f"`{site.short(built)}` {what} {frequency.in_passes(site)}", at=built)
+
+
+def _is_of_module(site: Site) -> bool:
+    """Whether the place stands in a method of a module, which a `forward` may call."""
+    klass = site.function.cls
+    return klass is not None and site.function.name != "__init__" and site.project.is_module(klass)
+
+
+def _is_always_called(site: Site) -> bool:
+    """Whether another method of the module calls the place's method on no condition, and does not keep what it gives."""
+    calls = [one for one in site.callers(site.function) if one.function.cls is not None]
+    places = [site.at(one.function, one.call) for one in calls]
+    return any(not any(one.flow.guards(one.target)) for one in places) and not any(map(_is_kept, places))
+
+
+def _is_kept(place: Site) -> bool:
+    """Whether a method keeps what it builds, or calls, for later calls: `self.mask = torch.tril(...)`, `masks[n] = mask`."""
+    targets = place.statement.targets if isinstance(place.statement, ast.Assign) else []
+    named = {target.id for target in targets if isinstance(target, ast.Name)}
+    stores = (
+        one for one in place.flow.nodes if isinstance(one, ast.Assign) and not named.isdisjoint(names_in(one.value))
+    )
+    kept = [*targets, *(target for one in stores for target in one.targets)]
+    return any(isinstance(part, ast.Attribute | ast.Subscript) for target in kept for part in elements(target))
 
 
 def _numbers(site: Site) -> bool:
