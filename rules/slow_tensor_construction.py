@@ -119,12 +119,15 @@ def _is_list_of_arrays(given: ast.expr, value: Value) -> bool:
 
 
 def _is_list_of_tensors(site: Site, given: ast.expr) -> bool:
-    if not (site.hot or site.warm or site.in_forward or site.loop()):
-        return False
     items = _items(site, given)
-    if isinstance(given, ast.List | ast.Tuple) and any(_is_read(site, item) for item in items):
-        return True
-    return bool(items) and all(_is_tensor(site, item) for item in items)
+    if not items:
+        return False
+    if not all(_is_tensor(site, item) for item in items):
+        written = isinstance(given, ast.List | ast.Tuple)
+        if not written or not any(_is_read(site, item) for item in items):
+            return False
+    # Whether a loop elsewhere calls the function takes longest to tell.
+    return bool(site.hot or site.warm or site.in_forward or site.loop() or site.warm_caller)
 
 
 def _is_read(site: Site, item: ast.expr) -> bool:
