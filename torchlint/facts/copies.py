@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
+from .arguments import is_device
 from .bindings import Assigned
 from .flow import Flow
 from .nodes import indices, number
@@ -43,6 +44,10 @@ _PLACES_OF = frozenset(("nonzero", "argsort"))
 _NOISE = ("torch.rand", "torch.randn")
 """What is sorted to get a random order."""
 _SAME_PLACES = frozenset("to cuda cpu long detach".split())
+_SAME_DTYPE = ("non_blocking", "copy", "memory_format")
+"""The arguments of `.to()` that give neither a device nor a dtype."""
+_ROWS = ("list", "tuple", "ndarray", "size")
+"""Of what `torch.LongTensor` makes at least one dimension."""
 _STEPS = 4
 """Through how many names and methods an index is followed."""
 WRITERS = {"zero_": "torch.zeros_like", "fill_": "torch.full_like"}
@@ -225,24 +230,54 @@ def may_be_expanded(place: Place, node: ast.expr, steps: int = _STEPS) -> bool:
     return bool(place.project.any_holds(_EXPANDS))
 
 
-def _is_places(place: Place, node: ast.expr, steps: int, surely: bool) -> bool:
+def _is_places(place: Place, node: ast.expr, steps: int, surely: bool, numbers: bool = False) -> bool:
+    """Whether an index is one of places, or a mask that is not cast to `numbers`: such a one of no dimensions is a single place."""
     value = place.value(node)
     if not value.is_tensor or value.other_kinds or not steps:
         return False
-    if value.boolean:
+    mask = value.boolean and not numbers
+    if mask and not surely:
         return True
-    if isinstance(node, ast.Call):
-        func = node.func
-        if isinstance(func, ast.Attribute) and place.value(func.value).is_tensor:
-            if func.attr in _SAME_PLACES:
-                return _is_places(place, func.value, steps - 1, surely)
-            name, known = func.attr, _PLACES_OF
-        else:
-            home, _, name = place.value(func).class_name.rpartition(".")
-            known = _PLACES if home == "torch" else frozenset()
-        return name in known and (not surely or name != "argsort" or _sorts_rows(place, node))
-    binding = place.function.bindings.reach.get(node)
-    return isinstance(binding, Assigned) and _is_places(place, binding.node, steps - 1, surely)
+    if isinstance(binding := place.function.bindings.reach.get(node), Assigned):
+        return _is_places(place, binding.node, steps - 1, surely, numbers)
+    if not isinstance(node, ast.Call):
+        return mask
+    func = node.func
+    if isinstance(func, ast.Attribute) and place.value(func.value).is_tensor:
+        if func.attr in _SAME_PLACES:
+            given = _casts_to(place, node) if func.attr == "to" else []
+            if mask and any(one.class_name == "torch.bool" for one in given):
+                return True
+            numbers = not mask or not all(is_device(one) for one in given)
+            return _is_places(place, func.value, steps - 1, surely, numbers)
+        name, known = func.attr, _PLACES_OF
+    else:
+        home, _, name = place.value(func).class_name.rpartition(".")
+        known = _PLACES if home == "torch" else frozenset()
+    if name not in known:
+        return mask
+    if surely and name == "LongTensor":
+        return all(_is_row(place, one, steps - 1) for one in node.args)
+    return not surely or name != "argsort" or _sorts_rows(place, node)
+
+
+def _casts_to(place: Place, call: ast.Call) -> list[Value]:
+    """What a call of `.to()` gives as a device or a dtype."""
+    named = (keyword.value for keyword in call.keywords if keyword.arg not in _SAME_DTYPE)
+    return [place.value(one) for one in (*call.args, *named)]
+
+
+def _is_row(place: Place, node: ast.expr, steps: int) -> bool:
+    """Whether `torch.LongTensor` surely gives a dimension to this: only a tensor of none has none there."""
+    if isinstance(node, ast.List | ast.Tuple | ast.ListComp):
+        return True
+    value = place.value(node)
+    if value.is_tensor:
+        return _is_places(place, node, steps, surely=True, numbers=True)
+    if steps and isinstance(binding := place.function.bindings.reach.get(node), Assigned):
+        return _is_row(place, binding.node, steps - 1)
+    known = value.kind == "number" or (isinstance(node, ast.Call) and value.kind in _ROWS)
+    return known and not value.other_kinds
 
 
 def _sorts_rows(place: Place, call: ast.Call) -> bool:
