@@ -14,9 +14,10 @@ _CAST_ELSEWHERE = "a number that an integer dtype can't hold may become another 
 _OTHER_CLASS = "what an operator of another class gives may be something that this class keeps"
 _OTHER_GRAPH = "what looks at the graph finds another operation in it"
 _OTHER_LAYOUT = "a tensor in the layout of MKL-DNN can't be copied so"
-_OTHER_STRIDES = "the layout in memory of what is joined may be another one"
+_OTHER_STRIDES = "the layout in memory of what is joined or rolled may be another one"
 _EXPANDED = "where what is copied was expanded, the sum may have another layout in memory"
 _ONE_PLACE = "an index of no dimensions is one place, and `x[place]` is a view"
+_VIEW = "autograd may take what `matmul` gives for a view, and refuse to write to it in place"
 _KEPT = "where autograd is on after all, it keeps the result as it is for the backward pass"
 _COPIES = (1, 0)
 """The torch whose `.to()` takes `copy=`."""
@@ -64,19 +65,17 @@ def _left_out(site: Site, told: copies.Needless) -> str:
     """What a program may do otherwise without a clone of what it has just made, or only adds; "" where that is nothing."""
     if not all(site.surely_tensor(one) for one in (told.made, told.beside) if one is not None):
         return _OTHER_CLASS
-    if told.again in copies.JOINS:
+    if told.again in copies.RELAID:
         return _OTHER_STRIDES
     if told.beside is not None and copies.may_be_expanded(site, told.made):
         return _EXPANDED
-    picks = told.beside is None and not told.again and isinstance(told.made, ast.Subscript)
+    stays = told.beside is None and not told.again
+    if stays and copies.may_be_view(told.made, site.resolve, site.value):
+        return _VIEW
+    picks = stays and isinstance(told.made, ast.Subscript)
     if picks and not copies.is_gathered(site, told.made, surely=True):
         return _ONE_PLACE
-    alone = (
-        told.beside is not None
-        or bool(told.again)
-        or picks
-        or copies.fresh(told.made, site.resolve, site.value, grad_off=site.grad_surely_off)
-    )
+    alone = not stays or picks or copies.fresh(told.made, site.resolve, site.value, grad_off=site.grad_surely_off)
     return _seen(site) if alone else _KEPT
 
 

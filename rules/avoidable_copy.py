@@ -99,11 +99,13 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Puts both into one call, which gives the same values, and takes the second `contiguous()` away.
     It is unsafe where the dtype is not known to be a floating one: a number that an integer can't hold becomes another
     one on the host than on the device, and the cast may happen on either.
-    A clone of a new tensor, and one that is only added, turned or joined, is left out; where it is joined that
+    A clone of a new tensor, and one that is only added, turned or joined, is left out; where it is joined or rolled that
     is unsafe, as the layout in memory of the whole may be another one. So may that of a sum be where what is copied was
-    expanded (`x.expand(8, -1)`): where that may be, in a project that expands anything, it is unsafe. What is picked by `x.argsort()`
+    expanded (`x.expand(8, -1)`): where that may be, in a project that expands anything, it is unsafe. In any sum a
+    dimension of one element may have another stride (`y + x.clone()`). What is picked by `x.argsort()`
     is a view where x has no dimensions, so that this is unsafe, too, unless the call names a dimension as `dim=1` does.
     So may what `torch.LongTensor` of a tensor picks be, or a mask that a move may cast (`mask.to(kind)`): unsafe, too.
+    What `matmul` and `@` give may be a view to autograd, which refuses some writes in place to it: unsafe without its clone.
     Of what autograd would keep that is safe behind `torch.no_grad()` itself, in the
     same function; where only callers or a condition switch autograd off, it is unsafe.
     All of it is unsafe where something else than a tensor may come on another way: what callers give without an

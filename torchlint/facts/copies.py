@@ -61,6 +61,8 @@ JOINS = frozenset("cat concat concatenate stack hstack vstack dstack".split())
 """Operations that write several tensors into one."""
 _TURNS = frozenset("flip fliplr flipud roll rot90".split())
 """Operations that write what they are given anew, in another order, and of which autograd keeps no operand."""
+RELAID = JOINS | {"roll"}
+"""Operations whose result may lie otherwise in memory where what they are given does."""
 _EXPANDS = (
     rb"\.expand(?:_as)?\b|\b(?:broadcast_to|broadcast_tensors|as_strided|empty_strided|meshgrid|unfold|vmap|einops)\b"
     rb"|\bautograd(?:\.grad|\.Function|\.functional| import)\b|\bregister_\w*hook\b"
@@ -201,6 +203,13 @@ def fresh(node: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value], 
         return False
     name = _operation(node.func, resolve, value)
     return name in _FRESH or (name in _SAVED and grad_off)
+
+
+def may_be_view(node: ast.expr, resolve: Resolve, value: Callable[[ast.expr], Value]) -> bool:
+    """Whether autograd may take a new tensor for a view of another one: `matmul` folds dimensions, and unfolds them again."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult)
+    return isinstance(node, ast.Call) and _operation(node.func, resolve, value) == "matmul"
 
 
 def is_gathered(place: Place, node: ast.expr, *, surely: bool = False) -> bool:
