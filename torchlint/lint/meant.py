@@ -59,7 +59,9 @@ _SETS = rb"attr(?:__)?\((?<!getattr\()(?<!hasattr\()\s*"
 _MOCKS = rb"patch(?:\.object)?\(\s*"
 _MEMBER = rb"[\"']?([\w.]+)(?:\.|,\s*[\"'])(\w+)[\"']"
 _MEMBER_OF = rb"(%(root)s(?:\.\w+)*),\s*[\"'](\w+)[\"']"
-_OF_ALIAS = (_TARGET, *_AT_RUN_TIME, _SETS + _MEMBER_OF, _MOCKS + _MEMBER_OF)
+_OF_OBJECTS = (_SETS + _MEMBER_OF, _MOCKS + _MEMBER_OF)
+"""How a member of a module, or of the objects of a class, is set by its name."""
+_OF_ALIAS = (_TARGET, *_AT_RUN_TIME, *_OF_OBJECTS)
 """Ways to put something of one's own into a module that a file calls by a name of its own."""
 _PATCHES = (
     *(_TARGET % {b"root": root} for root in _ROOTS),
@@ -191,13 +193,22 @@ def _own_methods(project: Project) -> Iterator[str]:
                 yield from (name for one in family for name in (*one.methods, *one.assigned))
     for path in sorted(project.holders(_MADE, word=b"type(")):
         source = project.source(path)
-        yield from (name.decode() for name in _KEY.findall(source.data if source is not None else b""))
+        yield from (name.decode() for name in _made_with(source.data if source is not None else b""))
+
+
+def _made_with(data: bytes) -> Iterator[bytes]:
+    """What subclasses of Tensor have that no statement makes; all keys of a file where one is given another thing than a dictionary."""
+    for made in re.finditer(_MADE + rb"[^()]*\)?[ \t\n]*,?[ \t\n]*", data):
+        end = data.find(b"}", made.end())
+        written = data.startswith(b"{", made.end()) and end >= 0
+        yield from _KEY.findall(data, made.end(), end) if written else _KEY.findall(data)
 
 
 def _inherits_tensor(project: Project, klass: Class) -> bool:
-    """Whether a base of a class is the tensor of torch, or a subclass that torch has."""
+    """Whether a base of a class is the tensor of torch, or a subclass that torch has; not what the project itself calls so."""
     resolved = (project.resolve(klass.parent, base) or names.last(base) or "" for base in klass.bases)
-    return any(name.rpartition(".")[2] in ("Tensor", "Parameter", "Buffer") for name in resolved)
+    called = (name for name in resolved if name.rpartition(".")[2] in ("Tensor", "Parameter", "Buffer"))
+    return any(project.definition(name, klass.module) is None for name in called)
 
 
 def _methods(site: Site) -> set[str]:
@@ -246,7 +257,10 @@ def _put_under_aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
             continue
         for way in _OF_ALIAS:
             for owner, member in _found(way % {b"root": name}, data):
-                yield (module if owner == name else _last(owner)), member
+                last = module if owner == name else _last(owner)
+                if way in _OF_OBJECTS and last[:1].isupper() and last not in _HOMES | _TENSORS:
+                    continue  # a member of objects of that class: `patch.object(interfaces.CudaInterface, "device")`
+                yield last, member
 
 
 def _assigned(data: bytes) -> Iterator[tuple[bytes, bytes]]:
