@@ -104,10 +104,13 @@ def _is_always_called(site: Site) -> bool:
 def _is_kept(place: Site) -> bool:
     """Whether a method keeps what it builds, or calls, for later calls: `self.mask = torch.tril(...)`, `masks[n] = mask`."""
     targets = place.statement.targets if isinstance(place.statement, ast.Assign) else []
-    named = {target.id for target in targets if isinstance(target, ast.Name)}
+    named = {part.id for target in targets for part in elements(target) if isinstance(part, ast.Name)}
     stores = (
         one for one in place.flow.nodes if isinstance(one, ast.Assign) and not named.isdisjoint(names_in(one.value))
     )
+    registered = (argument for call in place.flow.calls_named("register_buffer") for argument in call.args)
+    if any(not named.isdisjoint(names_in(one)) for one in registered):
+        return True
     kept = [*targets, *(target for one in stores for target in one.targets)]
     return any(isinstance(part, ast.Attribute | ast.Subscript) for target in kept for part in elements(target))
 
@@ -121,7 +124,8 @@ def _numbers(site: Site) -> bool:
         return False
     if not isinstance(given, ast.List | ast.Tuple) or not given.elts:
         return False
-    return all(isinstance(element, ast.Constant | ast.UnaryOp) for element in given.elts)
+    signed = (element.operand if isinstance(element, ast.UnaryOp) else element for element in given.elts)
+    return all(isinstance(element, ast.Constant) for element in signed)
 
 
 def _power(site: Site) -> ast.expr | None:
