@@ -3346,3 +3346,13 @@ def test_backward_passes_of_a_benchmark() -> None:
     check({"parts.py": step, "run.py": runs.format("parts", hot)})
     trains = step.replace("    compare", "    optimizer.step()  # hot\n    compare", 1)
     check({"benchmarks/parts.py": trains, "run.py": runs.format("benchmarks.parts", hot)})
+
+
+def test_cases_of_a_benchmark() -> None:
+    """A benchmark that goes through what it measures runs a model for each; one that goes through data evaluates."""
+    runs = (
+        "import torch\n@torch.no_grad()\ndef compare(model, {0}):\n    for one in {0}:\n        out = model(one){1}\n"
+    )
+    check({"benchmarks/parts.py": runs.format("cases", "")})
+    check({"benchmarks/parts.py": runs.format("loader", "  # warm")})
+    check({"parts.py": runs.format("cases", "  # warm")})

@@ -15,6 +15,7 @@ from ..facts.flow import Comprehension, Loop
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function
 from ..facts.nodes import names_in, receiver_of
+from ..facts.roles import role_of
 from ..query.question import question
 from ..system.regex import regex
 from . import families, handed, hooks
@@ -45,6 +46,8 @@ _WARM_WORDS = frozenset(
     (b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step", b"volatile")
 )
 _WARM = regex(b"|".join(map(re.escape, sorted(_WARM_WORDS))))
+_DATA = regex(r"(?i)data|load|batch|sample|image|video|audio|query|queries|prompt|range\(")
+"""What a loop goes through that is data, or counts."""
 _NO_MODELS = frozenset(
     """append extend insert pop remove sort items keys values get setdefault join split strip startswith endswith format
     to reshape view unsqueeze squeeze transpose permute flatten expand repeat contiguous sum max min any all tolist item
@@ -234,7 +237,7 @@ class WarmLoops:
             if gives_other or tests or is_all_on_host(self.project, function, site):
                 continue
             for loop in site.function.flow.loops(site.call) if site.function.has_loops else ():
-                if self.is_warm(site.function, loop):
+                if self.is_warm(site.function, loop) and not self._goes_through_cases(function, loop):
                     if not self._is_seldom(site.function, site.call, loop):
                         return (site.function, loop), ()
                     break
@@ -260,6 +263,7 @@ class WarmLoops:
             and not runs.captures(function.flow, loop)
             and not runs.asks_user(function.flow, loop)
             and not makes_what_it_runs(self.project, function, loop)
+            and not self._goes_through_cases(function, loop)
             and not any(map(over_all_modules, (loop, *function.flow.loops(loop))))
             and not self._trains(function, loop)
             and (
@@ -270,6 +274,12 @@ class WarmLoops:
                 or self._sends_batches(function, loop)
             )
         )
+
+    def _goes_through_cases(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop of a function that measures, or that calls it, goes through something that is not called data: what it measures, and reads for that."""
+        if not isinstance(loop, ast.For) or _DATA.search(ast.unparse(loop.iter)):
+            return False
+        return role_of(function.module, self.project.home(function.module.path)) == "benchmark"
 
     def _comprehension_of(self, function: Function, node: ast.AST) -> Comprehension | None:
         """The comprehension that runs the place, and a model, for each batch: `[model(x).mean().item() for x in loader]`."""
