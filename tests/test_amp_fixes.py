@@ -125,6 +125,7 @@ def test_an_object_whose_class_nobody_asks_for_is_made_anew(tmp_path: Path, othe
         "SAVERS[torch.cuda.amp.GradScaler] = save\n",
         "KINDS = {'scaler': torch.cuda.amp.GradScaler}\n",
         "torch.cuda.amp.GradScaler.step = stepped\n",
+        "def f(x, *, kind=torch.cuda.amp.GradScaler):\n    return isinstance(x, kind)\n",
     ],
 )
 def test_an_object_whose_class_is_asked_for_by_another_name_stays(tmp_path: Path, other: str) -> None:
@@ -147,6 +148,8 @@ def test_an_object_whose_class_is_asked_for_by_another_name_stays(tmp_path: Path
         "if args.GradScaler:\n    show(args.GradScaler)\n",
         "def f(make=None):\n    return make()\nScaler = torch.cuda.amp.GradScaler\nf(make=Scaler)\n",
         "def f():\n    return torch.cuda.amp.GradScaler if on else Idle\n",
+        "class A:\n    def __init__(self, x, make=torch.cuda.amp.GradScaler):\n        self.make = make\n        self.made = self.make()\n",
+        "from torch.cuda.amp import GradScaler as Scaler\nprint(Scaler.__name__)\n",
     ],
 )
 def test_an_object_whose_class_is_only_called_by_another_name_is_made_anew(tmp_path: Path, other: str) -> None:

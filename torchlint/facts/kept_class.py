@@ -61,6 +61,9 @@ class Kept:
                     bound = [target]
                 case ast.keyword(arg=str() as name, value=value):
                     bound = [ast.Name(name)]  # a parameter of some function
+                case ast.arguments():
+                    yield from (ast.Name(name) for name, one in _defaults(node) if one in kept)
+                    continue
                 case _:
                     continue
             if any(part in kept for part in _choices(value)):
@@ -137,5 +140,18 @@ def _calling(node: ast.AST) -> Iterator[ast.expr]:
             yield value
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
             yield left
+        case ast.Attribute(value=value, attr="__name__" | "__qualname__"):
+            yield value
+        case ast.arguments():
+            yield from (default for _, default in _defaults(node))
         case ast.ClassDef(bases=bases):
             yield from bases
+
+
+def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters that have defaults, with these."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    count = len(arguments.defaults)
+    given = [*zip(positional[len(positional) - count :], arguments.defaults, strict=True)]
+    given += [(one, made) for one, made in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if made]
+    yield from ((one.arg, made) for one, made in given)

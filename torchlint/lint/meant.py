@@ -177,7 +177,7 @@ def _overridden(site: Site, methods: set[bytes]) -> Iterator[str]:
         return
     project = site.project
     files = project.lineage("Tensor")
-    own = project.ask(("methods of tensors",), lambda: frozenset(_own_methods(project)), frozenset[str]())
+    own = project.ask(("methods of tensors", ""), lambda: frozenset(_own_methods(project)), frozenset[str]())
     for one in map(bytes.decode, sorted(methods)):
         if one in own or (files and not files.isdisjoint(project.definers(one))):
             yield one

@@ -417,13 +417,13 @@ class Texts(Files):
         return found
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=512)
 def _longest_name(text: bytes) -> bytes:
     """The longest name, or part of one, in a text; the few names of a file are quicker to search than all of it."""
     return max(_NAMES.findall(text), key=len, default=b"")
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=512)
 def holding(pattern: re.Pattern[bytes], words: frozenset[bytes]) -> tuple[str, Callable[[Source], bool]]:
     """The fact that a file holds a pattern: its name, and how it is found."""
     sought = Words(*sorted(words), pattern=pattern) if words else quickest(pattern)
