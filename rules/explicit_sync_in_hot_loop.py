@@ -9,7 +9,7 @@ from torchlint.facts.arguments import device_of
 from torchlint.facts.common_names import TRAINING_ARGUMENTS
 from torchlint.facts.flow import Flow, is_elif
 from torchlint.facts.module import BASES_OF_PYTHON, Function
-from torchlint.facts.nodes import given_to, is_constant, keyword_of
+from torchlint.facts.nodes import given_to, is_constant, keyword_of, receiver_of
 from torchlint.facts.roles import is_main
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
@@ -115,7 +115,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
         level = "info"
     if level is None or site.role in ("benchmark", "test") or site.in_compiled or not site.accelerator:
         return
-    if waits and (_after_another_library(site) or _awaits_copy(site)):
+    if waits and (_after_another_library(site) or _awaits_copy(site) or _is_of_earlier(site)):
         return
     if waits and _timed(site):
         if _times_each_step(site):
@@ -238,6 +238,23 @@ def _awaits_copy(site: Site) -> bool:
         if isinstance(call.func, ast.Attribute) and _is_copy_to_host(site, call, call.func):
             return True
     return False
+
+
+def _is_of_earlier(site: Site) -> bool:
+    """Whether an event comes out of a list or a queue, where an earlier step has put it: `event = events.popleft()`, `buffer, event = slots[i]`."""
+    event = receiver_of(site.call) if site.name == ".synchronize()" else None
+    if not isinstance(event, ast.Name):
+        return False
+    if any(syntax.same(receiver_of(call), event) for call in site.flow.calls_named("record")):
+        return False
+    statements = [site.flow.statement(store) for store in site.flow.stores.get(event.id, ())]
+    return bool(statements) and all(isinstance(one, ast.Assign) and _takes_out(one.value) for one in statements)
+
+
+def _takes_out(node: ast.expr) -> bool:
+    """`events.popleft()`, `slots[i]`"""
+    taken = isinstance(node, ast.Call) and names.last(node.func) in ("pop", "popleft")
+    return taken or isinstance(node, ast.Subscript)
 
 
 def _is_copy_to_host(site: Site, call: ast.Call, method: ast.Attribute) -> bool:

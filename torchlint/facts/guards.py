@@ -49,7 +49,7 @@ _WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved backup backups interval freq frequency every
     verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
-    profile profiling validate validation check checks safe sanity summary disp monitor watch snapshot steps sample sampling""".split()
+    profile profiling profiler validate validation check checks safe sanity summary disp monitor watch snapshot steps sample sampling""".split()
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
@@ -701,6 +701,8 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"  # `if step in milestones`
     if isinstance(op, ast.In) and true and _throttle_word(right):
         return "throttled"
+    if _is_profiled(test, true):
+        return "throttled"
     if isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
         return ""
     # `if args.log_level > 1`, `if verbose >= 2`
@@ -925,6 +927,14 @@ def _mask(name: ast.Name, flow: Flow) -> ast.expr | None:
     if value is None or (flow.statement(value).end_lineno or 0) >= name.lineno:
         return None
     return value if isinstance(value, ast.Call | ast.BinOp | ast.UnaryOp) else None
+
+
+def _is_profiled(test: ast.Compare, true: bool) -> bool:
+    """Whether a program profiles where a comparison comes out so: `if profiler is not None:`, the `else` of `if self.profiler is NULL_PROFILER:`."""
+    nothing = test.comparators[0]
+    is_nothing = is_constant(nothing, None) or (isinstance(nothing, ast.Name) and nothing.id.isupper())
+    differs = isinstance(test.ops[0], ast.IsNot if true else ast.Is)
+    return differs and is_nothing and "profiler" in map(str.lower, _WORDS.findall(names.last(test.left)))
 
 
 def _named(test: ast.expr, true: bool) -> Meaning:
