@@ -77,29 +77,29 @@ def run_with(code: Code, function: Function, loop: Loop | None) -> list[Function
 def loops_running(code: Code, hook: Function) -> Iterator[tuple[Function, Loop]]:
     """The loops that run a hook of modules: those behind the call that registers it, in its function, on what they use."""
     one = _hooks_of(code, hook.module).get(hook) if hook.module.source.holds(_PATTERN) else None
-    if one is None or not names.last(one.call.func).startswith("register_forward"):
+    if (
+        one is None
+        or not names.last(one.call.func).startswith("register_forward")
+        or not _stays(one.function, one.call)
+    ):
         return
     function, since = one.function, one.call.end_lineno or one.call.lineno
     used = _roots(function, [receiver_of(one.call)])
     for loop in function.own_loops:
-        removed = isinstance(function.flow.parents.get(one.call), ast.withitem) or _removes(function, loop, since)
-        if loop.lineno > since and not removed and not used.isdisjoint(_read_in(function, loop)):
+        behind = loop.lineno > since and not _removes(function, loop, since)
+        if behind and not used.isdisjoint(_read_in(function, loop)):
             yield function, loop
 
 
 def registered(code: Code, function: Function) -> list[Registered]:
     """The hooks that a function registers, and does not take back itself."""
-    return [] if _removes(function) else _registered_in(code, function)
-
-
-def _registered_in(code: Code, function: Function) -> list[Registered]:
-    if not function.module.source.holds(_PATTERN):
+    if not function.module.source.holds(_PATTERN) or _removes(function):
         return []
     return [
         one
         for name in _GIVEN
         for call in function.flow.calls_named(name)
-        if not isinstance(function.flow.parents.get(call), ast.withitem)
+        if _stays(function, call)
         for one in _registered(code, function, call)
     ]
 
@@ -142,6 +142,11 @@ def _registered(code: Code, function: Function, call: ast.Call) -> Iterator[Regi
         yield Registered(one, call, before, function)
 
 
+def _stays(function: Function, call: ast.Call) -> bool:
+    """Whether what a call registers is there behind it: `with net.register_forward_hook(f):` takes it back."""
+    return not isinstance(function.flow.parents.get(call), ast.withitem)
+
+
 def _removes(function: Function, loop: Loop | None = None, since: int = 0) -> bool:
     """Whether a function takes hooks back, `handle.remove()`: below a line, and not behind a loop."""
     end = (loop.end_lineno or loop.lineno) if loop is not None else None
@@ -158,8 +163,8 @@ def _by_calls(
         return found
     for call in calls:
         if names.last(call.func) in _GIVEN:
-            if not _roots(function, [receiver_of(call)]).isdisjoint(used):
-                found.update((one.hook, None) for one in _registered_in(code, function) if one.call is call)
+            if _stays(function, call) and not _roots(function, [receiver_of(call)]).isdisjoint(used):
+                found.update(dict.fromkeys(by_call(code, function, call)))
             continue
         given = [receiver_of(call), *call.args, *(one.value for one in call.keywords)]
         if used.isdisjoint(_roots(function, given)):
