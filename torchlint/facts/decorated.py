@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ast
+from typing import Protocol
 
 from ..system.cached import kept
 from .evaluator import Evaluator
 from .flow import Flow
-from .module import Function
+from .module import Class, Function, Module
 from .nodes import callee, names_in
 from .syntax import given_to_target
+
+
+class Code(Protocol):
+    """What is asked of the project."""
+
+    def definition(self, name: str, near: Module) -> Function | Class | Module | None: ...
+    def resolve(self, function: Function, node: ast.expr) -> str | None: ...
 
 
 def gives_other(values: Evaluator) -> bool:
@@ -18,11 +26,17 @@ def gives_other(values: Evaluator) -> bool:
 
 
 def _gives_other(values: Evaluator, decorator: ast.expr) -> bool:
-    named, module = callee(decorator), values.function.module
-    own = module.top_functions.get(named.id) if isinstance(named, ast.Name) else None
-    name = values.world.resolve(module.body, named) if own is None else None
-    found = values.definition(name) if name is not None else own
-    return isinstance(found, Function) and kept(found, "gives other", lambda: _makes_other(found, frozenset()))
+    found = named(values.world, values.function.module, decorator)
+    return found is not None and kept(found, "gives other", lambda: _makes_other(found, frozenset()))
+
+
+def named(code: Code, module: Module, decorator: ast.expr) -> Function | None:
+    """The function of the project that a decorator in a file names: `traced` of `@traced`, `every` of `@every(100)`."""
+    called = callee(decorator)
+    own = module.top_functions.get(called.id) if isinstance(called, ast.Name) else None
+    name = code.resolve(module.body, called) if own is None else None
+    found = code.definition(name, module) if name is not None else own
+    return found if isinstance(found, Function) else None
 
 
 def _makes_other(decorator: Function, taken: frozenset[str]) -> bool:

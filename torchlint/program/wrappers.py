@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol, TypeVar
 
+from ..facts import decorated
 from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function, Module
-from ..facts.nodes import callee
 from ..facts.values import UNKNOWN, Value, join_all
 from ..query.question import Asking, question
 from . import results
@@ -56,13 +56,10 @@ def _wrapper(code: Code, function: Function, decorator: ast.expr) -> Wrapper | N
 
 def _taking(code: Code, function: Function, decorator: ast.expr) -> Function | None:
     """The function that is given the one that is decorated: `traced` of `@traced`, what `every` gives of `@every(100)`."""
-    named, module = callee(decorator), function.module
-    found = module.top_functions.get(named.id) if isinstance(named, ast.Name) else None
-    name = code.resolve(module.body, named) if found is None else None
-    definition = code.definition(name, module) if name is not None else found
-    if not isinstance(definition, Function) or definition.cls is not None:
+    found = decorated.named(code, function.module, decorator)
+    if found is None or found.cls is not None:
         return None
-    return _given_back(definition) if isinstance(decorator, ast.Call) else definition
+    return _given_back(found) if isinstance(decorator, ast.Call) else found
 
 
 def _given_back(function: Function) -> Function | None:
@@ -108,8 +105,8 @@ def _around(code: Code, wrapper: Function) -> Iterator[Function]:
     while outermost.parent is not None and outermost.parent is not wrapper.module.body:
         outermost = outermost.parent
     module, name = outermost.module, outermost.name
-    for path in dict.fromkeys((module.path, *code.named_by(module, name))):
+    for path in (module.path, *code.named_by(module, name)):
         user = code.module_for_name(path, name)
         for function in user.functions if user is not None else ():
-            if any(one.function is wrapper for one in wrappers(code, function)):
+            if function.decorators and any(one.function is wrapper for one in wrappers(code, function)):
                 yield function
