@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..facts.arguments import device_of
 from ..facts.module import Module
 from ..facts.values import Device
+from .calling import calls_named
 from .project import Project
 
 _SETS = rb"\bset_default_device\("
@@ -26,7 +27,5 @@ def is_accelerator(project: Project, module: Module) -> bool:
 def _set_in(project: Project, path: str) -> Iterator[Device]:
     """What the calls of a file make the default device."""
     module = project.module(path)
-    lines = module.lines_calling("set_default_device") if module is not None else []
-    for function in module.functions_at(lines) if module is not None else ():
-        for call in function.flow.calls_named("set_default_device"):
-            yield device_of(project.value(function, call.args[0])) if len(call.args) == 1 else ""
+    for function, call in calls_named(module, "set_default_device") if module is not None else ():
+        yield device_of(project.value(function, call.args[0])) if len(call.args) == 1 else ""

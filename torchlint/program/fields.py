@@ -60,7 +60,7 @@ def _sites(project: Project, klass: Class) -> Iterator[CallSite]:
 
 
 def _users(project: Project, klass: Class) -> Iterator[Module]:
-    paths = dict.fromkeys((klass.module.path, *project.named_by(klass.module, klass.name)))
+    paths = (klass.module.path, *project.named_by(klass.module, klass.name))
     yield from filter(None, (project.module_for_name(path, klass.name) for path in paths))
 
 

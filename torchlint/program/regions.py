@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -191,7 +192,9 @@ class Regions:
                         region = self._region(function.module, decorator, call.keywords, function)
                         if region is not None:
                             yield region
-        lines = module.source.told_lines(f"lines {self._trigger.pattern!r}", self._lines)
+        lines = module.source.told_lines(
+            f"lines {self._trigger.pattern!r}", functools.partial(_lines_of, self._trigger)
+        )
         for function, numbers in module.functions_at(lines).items():
             for node, _ in nodes_on(function, numbers, CALLS):
                 assert isinstance(node, ast.Call)
@@ -202,12 +205,6 @@ class Regions:
             yield from self._repeated(module)
         if module.source.holds(_TRAINER):
             yield from self._by_trainers(module)
-
-    def _lines(self, source: Source) -> list[int]:
-        """The lines that mention what may compile."""
-        trigger = self._trigger
-        found = source.in_parts(trigger, lambda data: [match.start() for match in trigger.finditer(data)])
-        return [bisect_right(source.lines, start + at) for start, offsets in found for at in offsets]
 
     def _repeated(self, module: Module) -> Iterator[Region]:
         """The forwards of the blocks that a class of the module declares to be compiled one by one."""
@@ -223,7 +220,8 @@ class Regions:
 
     def _by_trainers(self, module: Module) -> Iterator[Region]:
         """What a Trainer compiles that is given arguments which say so: `Trainer(model, TrainingArguments(torch_compile=True))`."""
-        for function in module.functions_at(module.source.told_lines("lines for trainers", _lines_for_trainers)):
+        lines = module.source.told_lines("lines for trainers", functools.partial(_lines_of, _TRAINER))
+        for function in module.functions_at(lines):
             for call in function.flow.calls:
                 asked = {one.arg: one.value for one in call.keywords if one.arg in _BY_TRAINER}
                 if not any(isinstance(one, ast.Constant) and one.value for one in asked.values()):
@@ -424,9 +422,10 @@ class Regions:
         return region if region is not None and self.reached(function, node) else None
 
 
-def _lines_for_trainers(source: Source) -> list[int]:
-    """The lines that may tell a Trainer to compile."""
-    return [bisect_right(source.lines, found.start()) for found in _TRAINER.finditer(source.data)]
+def _lines_of(pattern: re.Pattern[bytes], source: Source) -> list[int]:
+    """The lines on which a text holds a pattern."""
+    found = source.in_parts(pattern, lambda data: [match.start() for match in pattern.finditer(data)])
+    return [bisect_right(source.lines, start + at) for start, offsets in found for at in offsets]
 
 
 _TRUE_IN_TRACE = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
