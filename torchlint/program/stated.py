@@ -145,17 +145,19 @@ def _said_in(directory: Path) -> Said:
     files = manifests(str(directory))
     asked = _ranges(_statements(files))
     by_others = _of_all(_ranges(_read("t", [(path, _others) for path, read in files if read in _PINNING])))
-    if by_others not in (None, Range()) and all(one is not None and one.intersects(by_others) for one in asked):
-        asked.append(by_others)
-    image = _of_all(_ranges(_read("torch", [file for file in files if file[1] is _dockerfile])))
+    _narrow(asked, by_others)
     prose = [(path, _as_it_is) for path, read in files if read is _told and not asked]
     told = _ranges(_told("\n".join(_read("torch", prose))))
-    if image not in (None, Range()) and all(one is not None and one.intersects(image) for one in told) and not asked:
-        told.append(image)
-    by_python = on_python(_python(files))
-    if by_python != Range() and all(one is not None and one.intersects(by_python) for one in (*asked, *told)):
-        (asked or told).append(by_python)
+    images = [(path, read) for path, read in files if read is _dockerfile and not asked]
+    _narrow(told, _of_all(_ranges(_read("torch", images))))
+    _narrow(asked or told, on_python(_python(files)))
     return Said(asked, told, (directory / ".git").exists())
+
+
+def _narrow(ranges: list[Range | None], by: Range | None) -> None:
+    """Take in what else narrows some ranges, unless it contradicts one of them."""
+    if by not in (None, Range()) and all(one is not None and one.intersects(by) for one in ranges):
+        ranges.append(by)
 
 
 def _ranges(specifiers: Iterable[str]) -> list[Range | None]:
