@@ -186,8 +186,6 @@ class Context:
         """Whether autograd is off at the place whatever way the program takes: `torch.no_grad()` is entered there, or decorates."""
         if any(isinstance(one, ast.GeneratorExp | ast.Lambda) for one in function.flow.ancestors(node)):
             return False  # it may run elsewhere
-        if self._is_in_thread(function, node):
-            return False
         scope = function.parent or function.module.body
         entered = [(function, one) for one in function.flow.contexts(node)]
         entered += [(scope, one) for one in function.decorators]
@@ -219,7 +217,7 @@ class Context:
         if isinstance(function.flow.parents.get(call), ast.withitem):
             return False  # that is switched off again behind it
         given = _mode_argument(call)
-        if (names.last(call.func) or "").endswith(("set_grad_enabled", "__enter__")):
+        if names.last(call.func).endswith(("set_grad_enabled", "__enter__")):
             return not is_constant(given, False)
         return bool(families.may_run(self.project, function, call))
 

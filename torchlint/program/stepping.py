@@ -101,18 +101,19 @@ def own_steps(subject: Subject, path: str) -> Own:
     for function in _mentions(module) if module is not None else ():
         _look_at(project, function, loops, own)
     seldom = _seldom(project, list(dict.fromkeys(one.function for one in own.steppers)))
+    framework = (function_at(project, one) for one in own.framework if one not in seldom)
+    around = (one for function in framework for one in running(project, function))
+    measures = module is not None and _only_measures(project, module)
     own = own._replace(
         steppers=[
             one
             for one in own.steppers
-            if one.function not in seldom and not _is_of_dummies(function_at(project, one.function).name)
-        ]
-        if module is not None and not _only_measures(project, module)
-        else [],
-        framework=[one for one in own.framework if one not in seldom],
+            if not measures
+            and one.function not in seldom
+            and not _is_of_dummies(function_at(project, one.function).name)
+        ],
+        framework=list(dict.fromkeys(map(place_of, around))),
     )
-    around = (one for place in own.framework for one in running(project, function_at(project, place)))
-    own = own._replace(framework=list(dict.fromkeys(map(place_of, around))))
     for klass in module.classes if module is not None and own.framework else ():
         own.framework.extend(map(place_of, updates(project, klass)))
     own.loops.extend((loop, place_of(function), function.name) for loop, function in loops.items())

@@ -248,7 +248,7 @@ class WarmLoops:
                 if guarded(self.project, site.function, site.call, None) not in guards.RARE:
                     further[site.function] = None
         for place, loop in hooks.loops_running(self.project, function):
-            if self.is_warm(place, loop) and not self.project.is_tested(place):
+            if not self.project.is_tested(place) and self.is_warm(place, loop):
                 return (place, loop), ()
         return None, list(further)
 
