@@ -197,6 +197,7 @@ def is_given_on(code: Code, module: Module, name: str, is_own: bool) -> bool:
 
 
 def gives_on(function: Function, node: ast.expr) -> bool:
+    """Whether a place that names a function or class gives it on, as `is_given_on` tells."""
     parent = function.flow.parents.get(node)
     if isinstance(parent, ast.Tuple):
         parent = function.flow.parents.get(parent)  # `isinstance(layer, (Block, Other))`

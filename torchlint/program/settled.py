@@ -1,4 +1,4 @@
-"""Conditions on options that the program never changes: all of its calls give a parameter the same constant, or leave it alone."""
+"""Conditions on options that the program never changes: all of its calls give a parameter, or a field of a dataclass, the same constant, or leave it alone."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def _measured(project: Project, function: Function, test: ast.Compare, bound: fl
 
 
 def _constants(project: Project, function: Function, node: ast.expr, kind: type[Constant]) -> Constants | None:
-    """What a parameter, or an attribute that the constructor keeps one in, may be; None where it may be anything."""
+    """What a parameter may be, an attribute that the constructor keeps one in, or a field of a dataclass; None where it may be anything."""
     if isinstance(node, ast.Name):
         asked = function, node.id
     elif (made_by := _made_by(project, function, node)) is not None:
@@ -291,9 +291,11 @@ def _given_to_field(project: Project, klass: Class, name: str) -> Constants | No
     sites = fields.makers(project, klass, name)
     found: set[Constant] = {default}
     for site in sites or ():
+        if spreads(site.call):
+            return None
         given = fields.argument(klass, site.call, name)
         handed = _handed_on(project, site.function, given) if given is not None else frozenset((default,))
-        if handed is None or spreads(site.call):
+        if handed is None:
             return None
         found |= handed
     return frozenset(found) if sites is not None else None
