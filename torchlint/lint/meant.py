@@ -30,6 +30,8 @@ _ROOTS = (b"torch", b"functorch", b"nn", b"F", b"Tensor")
 """What most files call them that something is put into."""
 _TENSORS = frozenset((b"Tensor", b"TensorBase", b"_TensorBase", b"Parameter"))
 """The classes whose methods tensors have."""
+_BASES = ("Tensor", "Parameter", "Buffer")
+"""The classes that a project makes tensors of its own of."""
 _TARGET = (
     # At the beginning of a statement: `torch.X = ...`, `torch.X: T = ...`, `torch.X, y = ...`.
     rb"(%(root)s\.(?:(?:(?<=[\r\n;\t]%(root)s\.)|(?<=[;\r\n \t] %(root)s\.)|(?<=[\r\n][(\[]%(root)s\.)|(?<=[ \t]{2}[(\[]%(root)s\.))"
@@ -48,24 +50,28 @@ _WRITTEN = (
     rb"|\.(?:update|setdefault|pop|popitem|clear|__setitem__|__delitem__)\()"
 )
 """What changes the dictionary before it, or hands it to who does: `patch.dict(torch.__dict__, ...)`."""
+_IN_DICTIONARY = rb"(%(root)s(?<!\w%(root)s)(?:\.\w+)*)\.__(?:(?:set|del)attr__\(|dict__[\"']?" + _WRITTEN + rb")"
+"""How members are bound by what is between underscores: `torch.__dict__["tensor"] = ...`, `torch.__setattr__(...)`."""
 _AT_RUN_TIME = (
-    rb"vars\((%(root)s(?:\.\w+)*)\)" + _WRITTEN,
-    rb"(%(root)s(?<!\w%(root)s)(?:\.\w+)*)\.__(?:(?:set|del)attr__\(|dict__[\"']?" + _WRITTEN + rb")",
+    rb"vars\((%(root)s(?:\.\w+)*)\)(?=" + _WRITTEN + rb")",
     rb"etattr(?:__)?\((?<!getattr\()\s*(%(root)s(?:\.\w+)*),\s*(?![\"'\s])()",
     rb"patch\.multiple\(\s*(%(root)s(?:\.\w+)*)\b()",
 )
-"""How members of a module are bound that only the run may know: the module, and the member or nothing."""
+"""How members of a module are bound otherwise that only the run may know: the module, and the member or nothing.
+
+Each begins with a text of its own, which is searched for once for modules of all names.
+"""
 _SETS = rb"attr(?:__)?\((?<!getattr\()(?<!hasattr\()\s*"
 _MOCKS = rb"patch(?:\.object)?\(\s*"
 _MEMBER = rb"[\"']?([\w.]+)(?:\.|,\s*[\"'])(\w+)[\"']"
 _MEMBER_OF = rb"(%(root)s(?:\.\w+)*),\s*[\"'](\w+)[\"']"
 _OF_OBJECTS = (_SETS + _MEMBER_OF, _MOCKS + _MEMBER_OF)
 """How a member of a module, or of the objects of a class, is set by its name."""
-_OF_ALIAS = (_TARGET, *_AT_RUN_TIME, *_OF_OBJECTS)
+_OF_ALIAS = (_TARGET, _IN_DICTIONARY, *_AT_RUN_TIME, *_OF_OBJECTS)
 """Ways to put something of one's own into a module that a file calls by a name of its own."""
 _PATCHES = (
-    *(_TARGET % {b"root": root} for root in _ROOTS),
-    *(way % {b"root": root} for way in _AT_RUN_TIME for root in _ROOTS),
+    *(way % {b"root": root} for way in (_TARGET, _IN_DICTIONARY) for root in _ROOTS),
+    *(way % {b"root": b"(?:%s)" % b"|".join(_ROOTS)} for way in _AT_RUN_TIME),
     _SETS + _MEMBER,
     _MOCKS + _MEMBER,
     rb"patch\.multiple\(\s*[\"']([\w.]+)()",
@@ -110,7 +116,7 @@ _FAR = 100
 _OWN_TORCH = r"(?:src/)?torch(?:\.py|/__init__\.py)$"
 _TORCH_ITSELF = r"(?:src/)?torch/_tensor\.py$"
 _WORD = regex(rb"[A-Za-z_]\w*")
-_MADE = rb"\btype\(\s*[\"'][^)]*\bTensor\b"
+_MADE = rb"type\((?<!\wtype\()\s*[\"'][^)]*\bTensor\b"
 """A subclass of Tensor that no statement makes: `type("Mask", (torch.Tensor,), {"clone": ...})`."""
 _KEY = regex(rb"[\"'](\w+)[\"']\s*:")
 _WAITED = regex(
@@ -157,7 +163,7 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     if any(event.startswith("warning:") for event in site.rule.confirmed_by):
         if site.module.source.holds(_WAITED):
             return _no_longer(fix, "this file may wait for the warning that the fix ends")
-        if any(project.holds(path, _WAITED) for path in project.importers(site.module.path)):
+        if _is_waited_for(project, site.module):
             return _no_longer(fix, "a file that uses this one may wait for the warning that the fix ends")
     names_ = {node.id.encode() for node, _ in _imported(site)}
     if names_ and site.module.source.holds(_RENAMES):
@@ -169,6 +175,15 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     for name in sorted(_bound_by_others(site)):
         return _no_longer(fix, f"another function binds `{name}` anew")
     return fix
+
+
+def _is_waited_for(project: Project, module: Module) -> bool:
+    """Whether a file that uses a module may wait for warnings."""
+
+    def found() -> bool:
+        return any(project.holds(path, _WAITED) for path in project.importers(module.path))
+
+    return project.ask(("waited for", module), found, False)
 
 
 def _overridden(site: Site, methods: set[bytes]) -> Iterator[str]:
@@ -185,7 +200,7 @@ def _overridden(site: Site, methods: set[bytes]) -> Iterator[str]:
 
 def _own_methods(project: Project) -> Iterator[str]:
     """What classes of the project that inherit from a tensor define or assign, in themselves or in bases of the project."""
-    paths = frozenset[str]().union(*map(project.lineage, ("Tensor", "Parameter", "Buffer")))
+    paths = frozenset[str]().union(*map(project.lineage, _BASES))
     for module in project.modules(sorted(paths)):
         for klass in module.classes:
             family = [*project.ancestry(klass)]
@@ -207,7 +222,7 @@ def _made_with(data: bytes) -> Iterator[bytes]:
 def _inherits_tensor(project: Project, klass: Class) -> bool:
     """Whether a base of a class is the tensor of torch, or a subclass that torch has; not what the project itself calls so."""
     resolved = (project.resolve(klass.parent, base) or names.last(base) or "" for base in klass.bases)
-    called = (name for name in resolved if name.rpartition(".")[2] in ("Tensor", "Parameter", "Buffer"))
+    called = (name for name in resolved if name.rpartition(".")[2] in _BASES)
     return any(project.definition(name, klass.module) is None for name in called)
 
 
@@ -335,7 +350,7 @@ def _replaced(project: Project, module: Module) -> frozenset[bytes]:
 
 def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     stem = module.name.rpartition(".")[2]
-    yield from (name for owner, name in _patched(project) if name and owner.rpartition(b".")[2] == stem.encode())
+    yield from (name for owner, name in _patched(project) if name and _last(owner) == stem.encode())
     imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
     put = re.compile(_PUT % {b"names": imported})
     importers = project.importers(module.path) if imported else ()
