@@ -255,7 +255,7 @@ class Baseline:
         self._known = [
             one
             for one in read(path)
-            if one.code in codes(self.root / one.path) and (one.path in asked or self._deleted(one))
+            if (one.path in asked or self._deleted(one)) and one.code in codes(self.root / one.path)
         ]
 
     def __call__(self, result: Result) -> Result:
