@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchlint.settings import discover
-from torchlint.system import atomic
 from torchlint.system.failure import Failure
 
-from . import terminal
+from . import shared, terminal
 
 if TYPE_CHECKING:
     from torchlint.predict.constants import Constants
@@ -64,10 +63,7 @@ def run(args: argparse.Namespace) -> int:
             raise Failure(f"the measurements failed\n{done.stderr.strip()[-2000:]}")
         document = json.loads(out.read_text("utf-8"))
     constants = constants_of(document, found, date.today().isoformat())
-    try:
-        atomic.write(str(args.file), to_json(constants, args.gpu.lower()).encode())
-    except OSError as error:
-        raise Failure(f"{args.file}: {error.strerror}") from error
+    shared.write(args.file, to_json(constants, args.gpu.lower()))
     terminal.out(f"{document['device']} measured; torchlint trace --gpu {args.gpu} --calibration {args.file}\n")
     return 0
 
