@@ -21,9 +21,9 @@ _VIEW = "autograd may take what `matmul` gives for a view, and refuse to write t
 _KEPT = "where autograd is on after all, it keeps the result as it is for the backward pass"
 _COPIES = (1, 0)
 """The torch whose `.to()` takes `copy=`."""
-_GRAPHS = rb"\bgrad_fn\b|\bnext_functions\b|\bmake_dot\b"
+_GRAPHS = rb"\b(?:grad_fn|next_functions|make_dot)\b"
 """How a program looks at the graph of a tensor."""
-_FX = rb"\bsymbolic_trace\b|\bmake_fx\b|\bfx\.Interpreter\b"
+_FX = (rb"\b(?:symbolic_trace|make_fx)\b", rb"\bfx\.Interpreter\b")
 _NODES = rb"\bgraph\.nodes\b|\bdef call_(?:method|function)\b"
 """How a program looks at the operations that a trace has found."""
 _READ_LATER = "the host may write to the tensor while the copy reads it"
@@ -112,7 +112,7 @@ def _seen(site: Site) -> str:
     """Why the program may see that autograd, or a trace of torch.fx, records other operations; "" where it does not look."""
     switched_on = site.analysis.context.switched_on
     looks = not site.grad_surely_off and switched_on(_GRAPHS)
-    return _OTHER_GRAPH if looks or (switched_on(_FX) and switched_on(_NODES)) else ""
+    return _OTHER_GRAPH if looks or (any(map(switched_on, _FX)) and switched_on(_NODES)) else ""
 
 
 def _may_not_wait(site: Site, move: ast.Call) -> bool:

@@ -60,7 +60,8 @@ def _may_refuse(site: Site) -> bool:
     def found() -> bool:
         modules = [*filter(None, map(project.module, project.definers(method)))]
         methods = [one for module in modules for one in module.functions if one.name == method and one.is_method]
-        aliased = project.modules(sorted(project.holders(rb"(?m)^[ \t]+%s = [A-Za-z_]\w*\s*$" % method.encode())))
+        word = method.encode() + b" = "
+        aliased = project.modules(sorted(project.holders(rb"(?m)^[ \t]+%s[A-Za-z_]\w*\s*$" % word, word=word)))
         methods += [one for module in aliased for klass in module.classes for one in _called_so(klass, method)]
         return any(_refuses(one.node.args) for one in methods if not isinstance(one.node, ast.Module))
 

@@ -26,8 +26,11 @@ def _given_later(site: Site, entry: Entry) -> str:
     assert isinstance(site.target, ast.expr)
     if syntax.called(site.flow, site.target) is not None:
         return ""
-    given = (one for one in sorted(entry.refused) if site.analysis.context.switched_on(_GIVEN % ((one.encode(),) * 2)))
-    return next((f"the public function takes no `{one}`" for one in given), "")
+    for one in sorted(entry.refused):
+        word = one.encode()
+        if site.analysis.context.switched_on(_GIVEN % (word, word), word=word):
+            return f"the public function takes no `{one}`"
+    return ""
 
 
 def _decorates(site: Site) -> bool:
