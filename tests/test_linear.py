@@ -221,6 +221,14 @@ SHAPES: dict[str, Shape] = {
         **{f"m{i}.py": f"import torch\ndef f{i}(x):\n    x.cuda().item()\n" for i in range(n)},
     },
     # long blocks and literals
+    "hooks of one function": lambda n: one(
+        HEAD,
+        *each(n, "def hook#(module, given, out):\n    print(out.mean().item())\n"),
+        "@torch.no_grad()\ndef evaluate(model, loader):\n",
+        *each(n, "    h# = model.l#.register_forward_hook(hook#)\n"),
+        "    for x in loader:\n        model(x)\n",
+        *each(n, "    h#.remove()\n"),
+    ),
     "elifs": lambda n: step(["if kind == 0:\n    x = 0", *each(n, "elif kind == #:\n    x = loss.item()")]),
     "cases": lambda n: step(["match kind:", *each(n, "    case #:\n        x = loss.item()")]),
     "ways out of a loop": lambda n: step(each(n, "if kind == #:\n    x# = loss\n    break\nx#.item()")),
@@ -293,8 +301,14 @@ def test_no_line_runs_for_each_pair_of_things(name: str, settings: Settings) -> 
     linted(shape(SMALLEST), settings)  # what is made once in a process is made now
 
     # Arms further away than the `NEAREST` are passed over: four times as many are more than those, like eight times.
-    # Callers in more than `MAX_FILES` are not looked for. Of long chains it is kept where they begin.
-    far = {"elifs": NEAREST // 3, "files that import one": MAX_FILES, "moves in a chain": 50}
+    # Callers in more than `MAX_FILES` are not looked for. Of long chains it is kept where they begin. Of many names that
+    # are asked for a table is made.
+    far = {
+        "elifs": NEAREST // 3,
+        "files that import one": MAX_FILES,
+        "moves in a chain": 50,
+        "hooks of one function": 40,
+    }
     smallest = far.get(name, SMALLEST)
     two, four, eight = (counted(shape(smallest * times), settings) for times in (2, 4, 8))
 

@@ -65,7 +65,7 @@ def run_with(code: Code, function: Function, loop: Loop | None) -> list[Function
         found.update(_by_calls(code, init, init.flow.calls, frozenset((init.own_name,))))
     if loop is not None:
         calls = [call for call in function.flow.calls if loop not in function.flow.loops(call)]
-        found.update(_by_calls(code, function, calls, _read_in(function, loop), loop))
+        found.update(_by_calls(code, function, calls, _read_in(code, function, loop), loop))
         sites = code.own_sites(function)
         for site in sites if len(sites) <= _MOST_CALLERS and klass is None else ():
             passed = frozenset[str]().union(*map(names_in, (site.given or site.call).args))
@@ -86,14 +86,14 @@ def loops_running(code: Code, hook: Function) -> Iterator[tuple[Function, Loop]]
     function, since = one.function, one.call.end_lineno or one.call.lineno
     used = _roots(function, [receiver_of(one.call)])
     for loop in function.own_loops:
-        behind = loop.lineno > since and not _removes(function, loop, since)
-        if behind and not used.isdisjoint(_read_in(function, loop)):
+        behind = loop.lineno > since >= _last_removed(code, function, loop)
+        if behind and not used.isdisjoint(_read_in(code, function, loop)):
             yield function, loop
 
 
 def registered(code: Code, function: Function) -> list[Registered]:
     """The hooks that a function registers, and does not take back itself."""
-    if not function.module.source.holds(_PATTERN) or _removes(function):
+    if not function.module.source.holds(_PATTERN) or _last_removed(code, function, None):
         return []
     return [
         one
@@ -147,11 +147,12 @@ def _stays(function: Function, call: ast.Call) -> bool:
     return not isinstance(function.flow.parents.get(call), ast.withitem)
 
 
-def _removes(function: Function, loop: Loop | None = None, since: int = 0) -> bool:
-    """Whether a function takes hooks back, `handle.remove()`: below a line, and not behind a loop."""
+@question("last removed", 0)
+def _last_removed(code: Code, function: Function, loop: Loop | None) -> int:
+    """The last line on which a function takes hooks back, `handle.remove()`, and not behind a loop; 0 where it takes back none."""
     end = (loop.end_lineno or loop.lineno) if loop is not None else None
-    calls = (call for call in function.flow.calls_named("remove") if not call.args)
-    return any(since < call.lineno and (end is None or call.lineno <= end) for call in calls)
+    lines = (call.lineno for call in function.flow.calls_named("remove") if not call.args)
+    return max((line for line in lines if end is None or line <= end), default=0)
 
 
 def _by_calls(
@@ -159,7 +160,7 @@ def _by_calls(
 ) -> dict[Function, None]:
     """The hooks that calls in a function register on what has some names, until a loop is over: themselves, or in what they run."""
     found: dict[Function, None] = {}
-    if _removes(function, loop):
+    if _last_removed(code, function, loop):
         return found
     for call in calls:
         if names.last(call.func) in _GIVEN:
@@ -211,7 +212,8 @@ def _made(function: Function, name: ast.Name) -> ast.expr | None:
     return made.value if made is not None else None
 
 
-def _read_in(function: Function, loop: Loop) -> frozenset[str]:
+@question("read in loop", frozenset())
+def _read_in(code: Code, function: Function, loop: Loop) -> frozenset[str]:
     """The names that a loop reads."""
     flow = function.flow
     return frozenset(name for name, loads in flow.loads.items() if any(loop in flow.loops(load) for load in loads))

@@ -60,6 +60,7 @@ def _first(orders: Iterable[list[Class]], name: str) -> list[Function]:
     return list(dict.fromkeys(method for method in found if method is not None))
 
 
+@question("order of classes", [])
 def _order(code: Code, klass: Class) -> list[Class]:
     """The classes in which Python looks for a method of an object, one after the other: a base behind all that inherit from it."""
     found: dict[Class, None] = {}
