@@ -883,6 +883,12 @@ def test_fields_of_dataclasses_that_no_call_gives() -> None:
         "cfg = Config()\ncfg.log.stats = cfg.slow = True\n",
         "cfg = Config()\nfor k, v in given.items():\n    setattr(cfg, k, v)\n",
         "cfg = Config()\ncfg.__dict__.update(given)\n",
+        "cfg = Config()\ncfg.__dict__['slow'] = cfg.log.__dict__['stats'] = True\n",
+        "cfg = Config()\ncfg.slow, cfg.log.stats, n = True, True, 3\n",
+        "cfg = Config()\ncfg.slow: bool = True\ncfg.log.stats: bool = True\n",
+        "cfg = Config()\nfor cfg.slow in flags:\n    pass\nfor cfg.log.stats in flags:\n    pass\n",
+        "cfg = Config()\nobject.__setattr__(cfg, 'slow', True)\nobject.__setattr__(cfg.log, 'stats', True)\n",
+        "cfg = parser.parse_args(namespace=Config())\n",
         "cfg = dataclasses.replace(Config(), **given)\n",
         "@draccus.wrap()\ndef main(cfg: Config):\n    pass\ncfg = Config()\n",
         "class Ours(Config):\n    slow = True\nclass OurLog(Log):\n    stats = True\ncfg = Ours()\nother = Config()\n",
@@ -890,6 +896,23 @@ def test_fields_of_dataclasses_that_no_call_gives() -> None:
 )
 def test_fields_of_dataclasses_that_something_else_fills(filled: str) -> None:
     check_one(f"{FIELDS}{filled}{fit('  # hot', '  # hot')}")
+
+
+def test_fields_that_calls_do_not_give_by_place() -> None:
+    """What stands first among the fields of a class is given by its name alone, or makes its own objects."""
+    for odd in (
+        "    count: ClassVar[int] = 0\n",
+        "    _: KW_ONLY\n",
+        "    made: int = field(default=1, init=False)\n",
+        "    made: int = field(default=1, kw_only=True)\n",
+    ):
+        odd_log = FIELDS.replace("class Log:\n", f"class Log:\n{odd}").replace(
+            "class Config:\n", f"class Config:\n{odd}"
+        )
+        check_one(f"{odd_log}cfg = Config(0.1, True, Log(1, True))\n{fit('  # hot', '  # hot')}")
+    made = "    @classmethod\n    def of(cls, given):\n        return cls(**given)\n"
+    own = FIELDS.replace("    images: bool = True\n", f"    images: bool = True\n{made}") + made
+    check_one(f"{own}cfg = Config()\n{fit('  # hot', '  # hot')}")
 
 
 def test_dataclasses_that_nobody_makes() -> None:

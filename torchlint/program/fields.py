@@ -17,12 +17,15 @@ from .texts import MAX_SITES
 
 _FILLS = (
     rb"\b(?:tyro|draccus|pyrallis|simple_parsing|hydra|omegaconf|jsonargparse|dacite|cattrs|chz|HfArgumentParser)\b"
-    rb"|\bsetattr\(|__dict__\.update|\bvars\(\w+\)(?:\.update|\[)|\bdataclasses\.replace\b|dataclasses import [^\n]*\breplace\b"
+    rb"|\bsetattr\(|__dict__(?:\.update|\[)|\bvars\(\w+\)(?:\.update|\[)|\b(?:dataclasses|copy)\.replace\b"
+    rb"|(?:dataclasses|copy) import [^\n]*\breplace\b|\bnamespace="
 )
 """What fills the fields of objects by names that it finds as it runs: libraries for command lines and files, loops over names."""
 
-_SETS = rb"(?<!\bself)\.%s[ \t]*[-+*/|&]?=[^=]"
-"""How an attribute of another object is set."""
+_SETS = rb"(?<!\bself)\.%(name)s[ \t]*(?:[-+*/|&]?=[^=]|:[^=\n]*=[^=]|,[^=\n()]*=[^=]|in\b)|[\"']%(name)s[\"']"
+"""How an attribute of another object is set, alone or among others, or spelled for what may set it."""
+_ODD = frozenset(("ClassVar", "InitVar", "KW_ONLY"))
+"""Annotations of what calls of a dataclass don't give by place."""
 
 
 def default(klass: Class, name: str) -> ast.expr | None:
@@ -33,7 +36,11 @@ def default(klass: Class, name: str) -> ast.expr | None:
 
 def makers(project: Project, klass: Class, name: str) -> list[CallSite] | None:
     """The calls that make objects of a dataclass, outside of tests; None where others may, or set the field afterwards."""
-    if name in klass.stores or project.any_holds(_FILLS) or project.any_holds(_SETS % as_bytes(name)):
+    if (
+        name in klass.stores
+        or project.any_holds(_FILLS)
+        or project.any_holds(_SETS % {b"name": as_bytes(name)}, word=as_bytes(name))
+    ):
         return None
     sites = [site for site in _sites(project, klass) if not project.is_tested(site.function)]
     is_made = bool(sites) or _is_part(project, klass)
@@ -49,9 +56,23 @@ def argument(klass: Class, call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _is_dataclass(klass: Class) -> bool:
-    """Whether a class is a dataclass, by itself."""
+    """Whether a class is a dataclass, by itself, whose calls give all of its fields in their order, and which makes no objects itself."""
     decorators = [names.last(callee(one)) for one in klass.node.decorator_list]
-    return decorators == ["dataclass"] and not klass.bases and "__init__" not in klass.methods
+    if decorators != ["dataclass"] or klass.bases or "__init__" in klass.methods:
+        return False
+    fields = [one for one in klass.assigned.values() if isinstance(one, ast.AnnAssign)]
+    makes = any(
+        method.flow.calls_named(name) for method in klass.methods.values() for name in ("cls", "__class__", "type")
+    )
+    return not makes and not any(map(_is_odd, fields))
+
+
+def _is_odd(field: ast.AnnAssign) -> bool:
+    """`count: ClassVar[int] = 0`, `width: int = field(default=1, init=False)`"""
+    made = field.value
+    options = {one.arg for one in made.keywords} if isinstance(made, ast.Call) else set()
+    annotated = {names.last(part) for part in ast.walk(field.annotation) if isinstance(part, ast.Name | ast.Attribute)}
+    return not options.isdisjoint(("init", "kw_only")) or not annotated.isdisjoint(_ODD)
 
 
 def _sites(project: Project, klass: Class) -> Iterator[CallSite]:
