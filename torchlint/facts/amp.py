@@ -88,41 +88,39 @@ class Code(Protocol):
 
 def is_asked_for(code: Code, member: str) -> bool:
     """Whether any file of the project asks whether an object is of an old class, by whatever name it has the class."""
-    sources = _holding(code, member)
-    shared = {member}.union(*(_names_of(source, member) for source in sources))
-    others = (source for name in sorted(shared - {member}) for source in _holding(code, name))
-    return any(_asks_for(source, member, shared) for source in (*sources, *others))
+    paths = _holding(code, member)
+    known = list(_read(code, paths))
+    shared = {member}.union(*(Kept(nodes, _dotted(member)).names() for _, nodes in known))
+    if any(_asks_for(source, nodes, member, shared) for source, nodes in known):
+        return True
+    others = frozenset[str]().union(*(_holding(code, name) for name in sorted(shared - {member}))) - paths
+    return any(_asks_for(source, nodes, member, shared) for source, nodes in _read(code, others))
 
 
-def _holding(code: Code, name: str) -> list[Source]:
-    found = map(code.source, sorted(code.holders(_may_ask_for(name))))
-    return [source for source in found if source is not None]
+def _holding(code: Code, name: str) -> frozenset[str]:
+    """The files that may ask for a class by a name: they have it where nothing is made of it, or in a pattern."""
+    word = name.encode()
+    return code.holders(rb"\b%s\b(?!\()|\bcase\b.*\b%s\(" % (word, word), word=word)
 
 
-def _may_ask_for(name: str) -> bytes:
-    """What a file holds that asks for a class: a name of it where nothing is made of it, or a pattern."""
-    return rb"\b%s\b(?!\()|\bcase\b.*\b%s\(" % (name.encode(), name.encode())
+def _read(code: Code, paths: Collection[str]) -> Iterator[tuple[Source, list[ast.AST]]]:
+    """Some files, each with all nodes of its tree: none of one that can't be parsed."""
+    for source in filter(None, map(code.source, sorted(paths))):
+        try:
+            nodes = list(ast.walk(source.parse()))
+        except SourceError:
+            nodes = []
+        yield source, nodes
 
 
-def _names_of(source: Source, member: str) -> set[str]:
-    """The names under which other files may have an old class from a file."""
-    try:
-        return Kept(list(ast.walk(source.parse())), _dotted(member)).names()
-    except SourceError:
-        return set()
-
-
-def _asks_for(source: Source, member: str, shared: Collection[str]) -> bool:
+def _asks_for(source: Source, nodes: list[ast.AST], member: str, shared: Collection[str]) -> bool:
     """Whether a file may ask if something is of a class: `isinstance(x, GradScaler)`, `type(x) is GradScaler`, `{GradScaler: ...}`.
 
-    Whatever has the old class, by any name (`shared` are those that files of the project have), and does more than call it, may ask. An annotation asks nothing, but where a
-    library checks what annotations say.
+    Whatever has the old class, by any name (`shared` are those that files of the project have), and does more than call it, may ask.
+    An annotation asks nothing, but where a library checks what annotations say. What can't be parsed may ask anything.
     """
-    try:
-        tree = source.parse()
-    except SourceError:
+    if not nodes:
         return True
-    nodes = list(ast.walk(tree))
     annotations = {part for node in nodes for one in _annotations(node) for part in ast.walk(one)}
     if source.holds(_CHECKERS) and any(_says(node, member) for node in annotations):
         return True
