@@ -33,11 +33,7 @@ def _is_begun(place: Place, given: ast.expr) -> bool:
 
 def _is_generator(function: Function) -> bool:
     """Whether calling a function gives a generator as it is, and not what a decorator keeps or makes of it."""
-    return function.decorator_names <= {"staticmethod"} and bool(_given_by(function))
-
-
-def _given_by(function: Function) -> list[ast.Yield | ast.YieldFrom]:
-    return [node for node in function.flow.nodes if isinstance(node, ast.Yield | ast.YieldFrom)]
+    return function.decorator_names <= {"staticmethod"} and bool(function.yields)
 
 
 def _goes_through_loader(place: Place, generator: Function, call: ast.Call) -> bool:
@@ -48,7 +44,7 @@ def _goes_through_loader(place: Place, generator: Function, call: ast.Call) -> b
         given = _handed(generator, call, over)
         return _is_begun(place, given) if given is not None else _is_begun(own, over)
 
-    return all(any(map(begins, _sources(generator, given))) for given in _given_by(generator))
+    return all(any(map(begins, _sources(generator, given))) for given in generator.yields)
 
 
 def _sources(generator: Function, given: ast.Yield | ast.YieldFrom) -> Iterator[ast.expr]:

@@ -184,12 +184,16 @@ class Function:
         return found
 
     @cached_property
+    def yields(self) -> list[ast.Yield | ast.YieldFrom]:
+        """Where the function gives something as a generator; nowhere in any other function."""
+        return [node for node in self.flow.nodes if isinstance(node, ast.Yield | ast.YieldFrom)]
+
+    @cached_property
     def giving_loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
         """The loops of a generator that give something on each iteration: the innermost ones around each `yield`."""
         if not self.module.source.holds(b"yield") or not self.own_loops:
             return []
-        flow = self.flow
-        around = (flow.loops(node)[:1] for node in flow.nodes if isinstance(node, ast.Yield | ast.YieldFrom))
+        around = (self.flow.loops(node)[:1] for node in self.yields)
         return list(dict.fromkeys(loop for loops in around for loop in loops))
 
     @cached_property

@@ -117,9 +117,7 @@ def run_by(place: Place, given: ast.expr) -> Timed | None:
 
 def _gives_later(function: Function) -> bool:
     """Whether a call of a function runs none of it yet: a generator, a coroutine."""
-    return isinstance(function.node, ast.AsyncFunctionDef) or any(
-        isinstance(node, ast.Yield | ast.YieldFrom) for node in function.flow.nodes
-    )
+    return isinstance(function.node, ast.AsyncFunctionDef) or bool(function.yields)
 
 
 def _end(function: Function) -> int:
