@@ -65,8 +65,10 @@ def _goes_round(place: Place, loop: Loop, name: str) -> bool:
     `for layer in layers: ... rows.append(layer(table[ids].to(device)).cpu()) ...; table = torch.cat(rows)`
     """
     flow = place.flow
-    around = flow.loops(loop)
-    made = [one for one in flow.nodes if isinstance(one, ast.Assign) and flow.loops(one)[:1] == around[:1] and around]
+    around = flow.loops(loop)[:1]
+    if not around:
+        return False
+    made = [one for one in flow.nodes if isinstance(one, ast.Assign) and flow.loops(one)[:1] == around]
     tables = {_key(target) for one in made if name in _read(one.value) for target in one.targets}
     moved = (call for move in ("to", "cuda") for call in flow.calls_named(move) if loop in flow.loops(call))
     sent = (call.func.value for call in moved if isinstance(call.func, ast.Attribute))
