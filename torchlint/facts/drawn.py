@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .names import last
-from .nodes import argument_of, names_in, number
+from .nodes import argument_of, measured, names_in, number, sized
 from .place import Place
 from .syntax import same
 from .uses import readers
@@ -84,14 +84,8 @@ def _is_small(bound: ast.expr) -> bool:
 def is_whole(call: ast.Call) -> bool:
     """Whether one batch is as large as the dataset, so that there is no other to prepare: `DataLoader(data, batch_size=len(data))`, `DataLoader(x, batch_size=x.shape[0])`"""
     dataset = argument_of(call, "dataset", 0)
-    match argument_of(call, "batch_size", 1):
-        case ast.Call(func=ast.Name(id="len"), args=[counted]):
-            return same(counted, dataset)
-        case ast.Call(func=ast.Attribute(attr="size", value=counted), args=[ast.Constant(value=0)]):
-            return same(counted, dataset)
-        case ast.Subscript(value=ast.Attribute(attr="shape", value=counted), slice=ast.Constant(value=0)):
-            return same(counted, dataset)
-    return False
+    size = argument_of(call, "batch_size", 1)
+    return same(measured(size) or sized(size), dataset)
 
 
 def _is_read_once(place: Place, made: ast.Call) -> bool:

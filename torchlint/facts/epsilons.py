@@ -6,7 +6,7 @@ import ast
 
 from .common_names import EPSILON_NAME
 from .names import last
-from .nodes import argument_of
+from .nodes import argument_of, number
 from .place import Place
 
 _MOST = 1e-4
@@ -52,9 +52,5 @@ def _is_small(place: Place, node: ast.expr) -> bool:
 def _is_almost_one(place: Place, node: ast.expr) -> bool:
     """`1`, `1 - 1e-8`"""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-        return _is_one(node.left) and _is_small(place, node.right)
-    return _is_one(node)
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not isinstance(node.value, bool) and node.value == 1
+        return number(node.left) == 1 and _is_small(place, node.right)
+    return number(node) == 1

@@ -13,7 +13,7 @@ from .argparse_defaults import argparse_defaults
 from .common_names import OPTIONS_NAME
 from .flow import Flow, Guard, Loop
 from .module import Function
-from .nodes import is_constant, measured, none_test, string
+from .nodes import is_constant, measured, none_test, sized, string
 from .values import Value
 
 Meaning = Literal["throttled", "weak", "cold", ""]
@@ -555,11 +555,7 @@ def _counts_rows(node: ast.expr) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr="numel" | "nelement"), args=[]):
             return True
-        case ast.Call(func=ast.Attribute(attr="size"), args=[ast.Constant(value=0)]):
-            return True
-        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=0)):
-            return True
-    return False
+    return sized(node) is not None
 
 
 def _modulo(test: ast.expr, true: bool, value_of: ValueOf) -> Meaning:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from . import names
+from .nodes import defaults_of, local_name
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -62,7 +63,7 @@ class Kept:
                 case ast.keyword(arg=str() as name, value=value):
                     bound = [ast.Name(name)]  # a parameter of some function
                 case ast.arguments():
-                    yield from (ast.Name(name) for name, one in _defaults(node) if one in kept)
+                    yield from (ast.Name(name) for name, one in defaults_of(node) if one in kept)
                     continue
                 case _:
                     continue
@@ -100,10 +101,11 @@ def _imported(nodes: list[ast.AST], dotted: Collection[str]) -> Iterator[tuple[s
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
+                bound = local_name(node, alias)
+                yield bound, alias.name if alias.asname else bound
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                yield alias.asname or alias.name, f"{'.' * node.level}{node.module or ''}.{alias.name}"
+                yield local_name(node, alias), f"{'.' * node.level}{node.module or ''}.{alias.name}"
             if node.names[0].name == "*":
                 of_module = (name.rpartition(".") for name in dotted)
                 yield from ((name, f"{module}.{name}") for module, _, name in of_module if module == node.module)
@@ -143,15 +145,6 @@ def _calling(node: ast.AST) -> Iterator[ast.expr]:
         case ast.Attribute(value=value, attr="__name__" | "__qualname__"):
             yield value
         case ast.arguments():
-            yield from (default for _, default in _defaults(node))
+            yield from (default for _, default in defaults_of(node))
         case ast.ClassDef(bases=bases):
             yield from bases
-
-
-def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    """The parameters that have defaults, with these."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    count = len(arguments.defaults)
-    given = [*zip(positional[len(positional) - count :], arguments.defaults, strict=True)]
-    given += [(one, made) for one, made in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if made]
-    yield from ((one.arg, made) for one, made in given)

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Sequence
 
 from .names import last
-from .nodes import argument_of, elements, names_in, number
+from .nodes import argument_of, elements, measured, names_in, number, sized
 from .place import Place
+from .syntax import same
 from .values import PROVEN, UNKNOWN, Value, replace
 
 _APART = {"unbind": "input", "split": "tensor", "chunk": "input"}
@@ -64,13 +65,12 @@ def _gone_through(place: Place, given: ast.expr) -> Value:
     return replace(value, certainty=PROVEN) if value.kind == "tensor" else UNKNOWN
 
 
-def _is_each(call: ast.Call, whole: ast.expr, place: int) -> bool:
+def _is_each(call: ast.Call, whole: ast.expr, at: int) -> bool:
     """Whether each part is one row: `x.split(1)`, `x.chunk(len(x))`, `torch.chunk(x, x.shape[0])`."""
     if last(call.func) == "split":
-        size = argument_of(call, "split_size_or_sections" if place else "split_size", place)
-        return size is not None and number(size) == 1
-    count, tensor = argument_of(call, "chunks", place), ast.unparse(whole)
-    return count is not None and ast.unparse(count) in (f"len({tensor})", f"{tensor}.shape[0]", f"{tensor}.size(0)")
+        return number(argument_of(call, "split_size_or_sections" if at else "split_size", at)) == 1
+    count = argument_of(call, "chunks", at)
+    return same(measured(count) or sized(count), whole)
 
 
 def _bound(target: ast.expr) -> list[str]:
@@ -83,12 +83,12 @@ def _bound(target: ast.expr) -> list[str]:
 def _by_index(place: Place, loop: ast.For, bound: ast.expr) -> list[str]:
     """The rows of `for i in range(n)`, where n is how long a tensor is."""
     assert isinstance(loop.target, ast.Name)
-    measured = bound.args[0] if isinstance(bound, ast.Call) and len(bound.args) == 1 else bound
-    of_length = measured is not bound and isinstance(bound, ast.Call) and place.resolve(bound.func) == "len"
+    counted = bound.args[0] if isinstance(bound, ast.Call) and len(bound.args) == 1 else bound
+    of_length = counted is not bound and isinstance(bound, ast.Call) and place.resolve(bound.func) == "len"
     count = place.value(bound)
     is_extent = count.kind == "number" and count.extent
     # How many rows there are may be told by what is only likely a tensor, as a forward is given: the rows are of others.
-    if not is_extent and not (of_length and _may_be_on_device(place.value(measured))):
+    if not is_extent and not (of_length and _may_be_on_device(place.value(counted))):
         return []
     index = loop.target.id
     parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]

@@ -12,7 +12,7 @@ from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from . import generators, scope
-from .nodes import argument_of, callee, string
+from .nodes import argument_of, callee, defaults_of, string
 
 if TYPE_CHECKING:
     import re
@@ -75,16 +75,7 @@ class Function:
     @cached_property
     def defaults(self) -> dict[str, ast.expr]:
         """The defaults of the parameters that have one, by name, in source order."""
-        if isinstance(self.node, ast.Module):
-            return {}
-        given = self.node.args
-        positional = [*given.posonlyargs, *given.args]
-        with_default = positional[len(positional) - len(given.defaults) :]
-        pairs = (
-            *zip(with_default, given.defaults, strict=True),
-            *zip(given.kwonlyargs, given.kw_defaults, strict=True),
-        )
-        return {parameter.arg: default for parameter, default in pairs if default is not None}
+        return {} if isinstance(self.node, ast.Module) else dict(defaults_of(self.node.args))
 
     @cached_property
     def nested(self) -> dict[str, Function]:

@@ -34,6 +34,17 @@ def argument_of(call: ast.Call, name: str, position: int = -1) -> ast.expr | Non
     return None if hidden else call.args[position]
 
 
+def defaults_of(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters that have a default, each with it, in source order."""
+    positional = [*parameters.posonlyargs, *parameters.args]
+    with_default = positional[len(positional) - len(parameters.defaults) :]
+    pairs = (
+        *zip(with_default, parameters.defaults, strict=True),
+        *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True),
+    )
+    return ((parameter.arg, default) for parameter, default in pairs if default is not None)
+
+
 def spreads(call: ast.Call) -> bool:
     """Whether `*` or `**` may bring a call more arguments than it writes."""
     return any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords)
@@ -112,6 +123,16 @@ def measured(node: ast.AST | None) -> ast.expr | None:
     """`x` of `len(x)`."""
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[x], keywords=[]):
+            return x
+    return None
+
+
+def sized(node: ast.AST | None) -> ast.expr | None:
+    """`x` of `x.shape[0]` and `x.size(0)`: what has so many rows."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(value=x, attr="shape"), slice=ast.Constant(value=0)):
+            return x
+        case ast.Call(func=ast.Attribute(value=x, attr="size"), args=[ast.Constant(value=0)], keywords=[]):
             return x
     return None
 

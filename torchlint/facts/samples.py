@@ -7,7 +7,7 @@ import ast
 from .bindings import Assigned, Part
 from .flow import contains
 from .names import chain, last
-from .nodes import elements, indices, made_first, names_in, root_of
+from .nodes import elements, indices, made_first, names_in, root_of, sized
 from .place import Place
 from .runs import of_few
 from .syntax import same
@@ -214,12 +214,7 @@ def is_counted_by_shape(place: Place, rows: ast.expr) -> bool:
     loop = place.loop((ast.For,))
     counter = loop.iter if isinstance(loop, ast.For) else None
     counted = counter.args[0] if isinstance(counter, ast.Call) and len(counter.args) == 1 else None
-    match assigned(place.function, counted) if isinstance(counted, ast.Name) else counted:
-        case ast.Subscript(value=ast.Attribute(value=whole, attr="shape"), slice=ast.Constant(value=0)):
-            return same(whole, rows)
-        case ast.Call(func=ast.Attribute(value=whole, attr="size"), args=[ast.Constant(value=0)]):
-            return same(whole, rows)
-    return False
+    return same(sized(assigned(place.function, counted) if isinstance(counted, ast.Name) else counted), rows)
 
 
 def _is_numbered(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
