@@ -163,7 +163,7 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
 def _back(site: Site, copied: ast.expr) -> Iterator[Finding]:
     """`image.cpu()` in `__getitem__`, of what was calculated on the device for one sample."""
     function = site.function
-    if function.cls is None or not _giving(site, function) or site.rare or _is_kept_in_file(site):
+    if not _giving(site, function) or site.rare or _is_kept_in_file(site):
         return
     where = _loading(site)
     if where and reads.is_on_device(site, copied) and not host_needs.host_needs(site, site.call):
@@ -192,7 +192,7 @@ def _leaves_host(site: Site) -> bool:
 def _loading(site: Site) -> str:
     """The function of data loading that the place is in, or runs for; "" where it is in none."""
     function = site.function
-    gives = _giving(site, function) if function.cls is not None else ""
+    gives = _giving(site, function)
     if gives and function.cls is not None and _is_dataset(site, function.cls):
         return gives
     if not site.source.holds(b"collate_fn"):
@@ -209,13 +209,14 @@ def _loading(site: Site) -> str:
 def _giving(site: Site, method: Function) -> str:
     """The method by which objects of a class give samples that a method of theirs is, or that calls it for each: `return self.render(index)`."""
     klass = method.cls
-    assert klass is not None
+    if klass is None:
+        return ""
     return site.once(("gives samples", klass), lambda: _all_giving(site, klass)).get(method.name, "")
 
 
 def _all_giving(site: Site, klass: Class) -> dict[str, str]:
     """The methods that give samples of a class, and those that they call, each with the one that begins."""
-    found = {name: name for name in _GIVES if name in klass.methods}
+    found = {name: name for name in klass.methods if name in _GIVES}
     edge = list(found)
     for _ in range(_DEPTH):
         further: list[str] = []
@@ -234,7 +235,8 @@ def _runs_for_each(site: Site, method: Function, call: ast.Call) -> bool:
     """Whether a method calls another one of its object, whatever that kept of the time before."""
     if syntax.own_attribute(method, call.func) != names.last(call.func):
         return False
-    return not site.at(method, call).rare and not _is_kept_in_file(site.at(method, call))
+    place = site.at(method, call)
+    return not place.rare and not _is_kept_in_file(place)
 
 
 def _collates(site: Site, klass: Class, collating: Collection[bytes]) -> bool:
