@@ -189,8 +189,9 @@ def _turned_off(site: Site, last: str) -> bool:
 
 
 def _may_turn_off(site: Site, other: Function, call: ast.Call) -> bool:
-    switch = _switch(site.at(other, call))
-    value = _unless_given(site.at(other, call), switch) if switch is not None else None
+    place = site.at(other, call)
+    switch = _switch(place)
+    value = _unless_given(place, switch) if switch is not None else None
     return value in _OFF and not site.excludes(other)
 
 

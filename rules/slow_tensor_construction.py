@@ -120,14 +120,10 @@ def _is_list_of_arrays(given: ast.expr, value: Value) -> bool:
 
 def _is_list_of_tensors(site: Site, given: ast.expr) -> bool:
     items = _items(site, given)
-    if not items:
-        return False
-    if not all(_is_tensor(site, item) for item in items):
-        written = isinstance(given, ast.List | ast.Tuple)
-        if not written or not any(_is_read(site, item) for item in items):
-            return False
+    written = isinstance(given, ast.List | ast.Tuple)
+    read = all(_is_tensor(site, item) for item in items) or (written and any(_is_read(site, item) for item in items))
     # Whether a loop elsewhere calls the function takes longest to tell.
-    return bool(site.hot or site.warm or site.in_forward or site.loop() or site.warm_caller)
+    return bool(items and read and (site.hot or site.warm or site.in_forward or site.loop() or site.warm_caller))
 
 
 def _is_read(site: Site, item: ast.expr) -> bool:

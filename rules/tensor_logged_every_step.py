@@ -104,8 +104,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
 def _warns(site: Site) -> bool:
     """Whether a condition in front of the place is a read of its own: what it warns of is rare."""
-    guards = [guard for guard in site.flow.guards(site.target) if not _is_special_case(guard)]
-    tests = [guard.test for guard in guards if not _is_of_step(site, guard)] if guards else []
+    guards = (guard for guard in site.flow.guards(site.target) if not _is_special_case(guard))
+    tests = [guard.test for guard in guards if not _is_of_step(site, guard)]
     calls = (part for test in tests for part in ast.walk(test) if isinstance(part, ast.Call))
     return any(True for test in tests for _ in reads.tested(site, test)) or any(
         reads.scalar_read(site, call) is not None for call in calls

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import dtypes, epsilons, uses
 from torchlint.facts.bindings import shows_tensor
+from torchlint.facts.nodes import number
 from torchlint.facts.told import Fused
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, rule
@@ -104,7 +105,7 @@ def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
     if _is_sum_of_exp(site, inner):
         return site.call, Fused("torch.logsumexp")
     if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):
-        other = inner.right if _is_one(inner.left) else inner.left if _is_one(inner.right) else None
+        other = inner.right if number(inner.left) == 1 else inner.left if number(inner.right) == 1 else None
         is_tensor = other is not None and _is_exp(site, other) and site.value(other).is_tensor
         if is_tensor and _often(site) and not dtypes.may_be_complex(site):
             return site.call, Fused("torch.nn.functional.softplus")
@@ -125,10 +126,6 @@ def _input(site: Site) -> ast.expr | None:
 
 def _without_epsilon(site: Site, node: ast.expr | None) -> ast.expr | None:
     return epsilons.without(site, node) if node is not None else None
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not isinstance(node.value, bool) and node.value == 1
 
 
 def _read_here(site: Site, node: ast.expr | None) -> ast.expr | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..system.regex import regex
 from . import by_constants, names, syntax
 from .module import Class, Function
-from .nodes import names_in
+from .nodes import keyword_of, names_in
 from .place import Place
 
 _UNSCALES = regex(rb"unscale")
@@ -29,20 +29,16 @@ def scaled(place: Place) -> Iterator[Scaled]:
         if not isinstance(receiver, ast.Call) or not isinstance(receiver.func, ast.Attribute):
             continue
         scaler = receiver.func.value
-        if receiver.func.attr == "scale" and len(receiver.args) == 1 and is_scaler(place, scaler):
+        if receiver.func.attr == "scale" and len(receiver.args) == 1 and _is_scaler(place, scaler):
             yield Scaled(place.function, call, scaler)
 
 
-def is_scaler(place: Place, node: ast.expr) -> bool:
+def _is_scaler(place: Place, node: ast.expr) -> bool:
     """Whether an expression is a GradScaler that is not switched off, or is named like one."""
     value = place.value(node)
     if value.kind == "scaler":
-        enabled = (
-            [k.value for k in value.made_by.keywords if k.arg == "enabled"]
-            if isinstance(value.made_by, ast.Call)
-            else []
-        )
-        return not (enabled and by_constants.holds(place, enabled[0]) is False)
+        enabled = keyword_of(value.made_by, "enabled") if isinstance(value.made_by, ast.Call) else None
+        return enabled is None or by_constants.holds(place, enabled) is not False
     return not value and "scaler" in names.last(node).lower()
 
 

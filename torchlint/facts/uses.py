@@ -60,7 +60,7 @@ def values_of(function: Function, read: ast.Name, *, given: bool = False) -> lis
     """
     values: list[ast.expr] = []
     todo: list[bindings.Binding | None] = [function.bindings.reach.get(read)]
-    is_parameter = given and any(parameter.arg == read.id for parameter in function.parameters)
+    is_parameter = given and read.id in function.positions
     for binding in bindings.leaves(todo):
         match binding:
             case bindings.Assigned():
