@@ -13,7 +13,7 @@ from torchlint.program.project import Project
 from torchlint.text.source import Searches, Words
 from torchlint.text.whole_words import WholeWords, as_pattern, quickest
 
-PATTERNS = [rb"\bab\b", rb"\b(?:ab|a_b|b)\b", rb"\bab\(", rb"\.ab\(", rb"ab", rb"\.ab\b"]
+PATTERNS = [rb"\bab\b", rb"\b(?:ab|a_b|b)\b", rb"\bab\(", rb"\b(?:ab|a_b|b)\(", rb"\.ab\(", rb"ab", rb"\.ab\b"]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

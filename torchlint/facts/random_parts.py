@@ -12,7 +12,7 @@ from .nodes import elements, is_constant, keyword_of, leaves, number
 from .place import Place
 from .trainable import has_weights
 
-_DRAWING = rb"\b(?:random|rand|uniform_?|randint|randrange|random_sample|choice|getrandbits|binomial)\("
+_DRAWING = rb"\b(?:random|rand|uniform|uniform_|randint|randrange|random_sample|choice|getrandbits|binomial)\("
 _OF_HOST = {
     "random": 0,
     "rand": 0,

@@ -85,7 +85,7 @@ _FUNCTION = regex(rb"(?m)^(?:async )?def (\w+)(.*\n?(?:[ \t#)].*\n?|\r?\n)*)")
 """A function at the top of a file: its name, and the rest of it."""
 _MOVE = regex(rb"\.(cuda|to)\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)")
 _GIVEN = regex(rb"(?m)^(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)(.*)")
-_SENDS = regex(rb"\bto[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
+_SENDS = regex(rb"to(?<!\wto)[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
 
 
 class Context:

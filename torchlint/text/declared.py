@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from sys import intern
 
 from ..system.regex import regex
+from ..system.stamp import as_bytes
 from .source import Source
 
 # Up to the end of the line, beyond it behind a backslash and in parentheses.
@@ -127,15 +128,11 @@ def made_as_pattern(called: bytes) -> bytes:
 
 
 def made_for(source: Source, called: str) -> list[str]:
-    """What a file calls for what it gives a name: `Model` of `net = models.Model()`."""
-    return source.fact("made by name", _made_by_name).get(called, [])
-
-
-def _made_by_name(source: Source) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, made in map(str.split, source.fact("made", made_in)):
-        found.setdefault(name, []).append(made)
-    return found
+    """What a file calls for what it gives a name: `Model` of `net = models.Model()`; looked for in the lines that give it something."""
+    data, word = source.data, as_bytes(called)
+    lines = {_line_of(data, one) for one in re.finditer(made_as_pattern(word), data)}
+    pairs = map(bytes.split, _made(b"\n".join(sorted(lines))))
+    return sorted(made.decode(errors="replace") for name, made in pairs if name == word)
 
 
 def made_in(source: Source) -> list[str]:
@@ -149,6 +146,12 @@ def _made(data: bytes) -> frozenset[bytes]:
     together = {line: pairs for line in lines if _TOGETHER.match(line) and (pairs := _one_by_one(line))}
     plain = b"\n".join(line for line in lines if line not in together)
     return frozenset(map(b" ".join, _MADE.findall(plain))).union(*together.values())
+
+
+def _line_of(data: bytes, found: re.Match[bytes]) -> bytes:
+    """The line of what was found, which is not longer than that."""
+    end = data.find(b"\n", found.end())
+    return data[data.rfind(b"\n", 0, found.start()) + 1 : end if end >= 0 else len(data)]
 
 
 def _one_by_one(line: bytes) -> list[bytes]:

@@ -1,4 +1,4 @@
-r"""Patterns that look for written-out words, searched for as such, which is many times quicker: `\b(?:a|b)\b`, `\.name\(`."""
+r"""Patterns that look for written-out words, searched for as such, which is many times quicker: `\b(?:a|b)\b`, `\b(?:a|b)\(`, `\.name\(`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..system.stamp import as_bytes
 from .source import Searches, Words
 
 _ALONE = regex(rb"\\b(?:(\w+)|\(\?:(\w+(?:\|\w+)*)\))\\b")
+_CALLED = regex(rb"\\b\(\?:(\w+(?:\|\w+)*)\)\\\(")
 _WRITTEN = regex(rb"(?:\\b)?((?:\w|\\[.(])+)(?:\\b)?")
 _NAME = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
@@ -60,6 +61,9 @@ def quickest(pattern: re.Pattern[bytes]) -> Searches:
     words = _ALONE.fullmatch(pattern.pattern)
     if words is not None:
         return WholeWords(*(words[1] or words[2]).split(b"|"))
+    called = _CALLED.fullmatch(pattern.pattern)
+    if called is not None:
+        return Words(*(name + b"(" for name in called[1].split(b"|")), pattern=pattern)
     written = _WRITTEN.fullmatch(pattern.pattern)
     return Words(written[1].replace(b"\\", b""), pattern=pattern) if written is not None else pattern
 
