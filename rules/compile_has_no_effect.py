@@ -155,7 +155,7 @@ def _through_methods(site: Site) -> Iterator[Finding]:
 
 
 def _has_no_forward(site: Site, klass: Class) -> bool:
-    """Whether a class whose bases are all known is one of a module that nobody can call."""
+    """Whether a class whose bases are all known, and that has no heirs, is one of a module that nobody can call."""
     seen: set[Class] = set()
     todo = [klass]
     while todo:
@@ -170,7 +170,7 @@ def _has_no_forward(site: Site, klass: Class) -> bool:
         if len(own) + len(torchs) != len(one.bases) or one.node.keywords:
             return False
         todo += own
-    return not site.project.subclasses(klass)
+    return not site.project.heirs(klass.name)
 
 
 def _in_place(site: Site) -> Iterator[Finding]:

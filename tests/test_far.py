@@ -184,3 +184,21 @@ def test_what_a_file_is_tried_on_says_nothing_of_what_others_give_its_modules(
 ) -> None:
     files = {"net.py": NET.replace("{given}", given), "train.py": TRAIN.format(head=head)}
     assert [("net.py", line, "TL405") for line in lines] == found(files, {"TL405"}, tmp_path)
+
+
+@pytest.mark.parametrize("heirs", [0, 1, 101])
+def test_a_base_without_a_forward_stands_for_its_heirs_however_many_these_are(heirs: int, tmp_path: Path) -> None:
+    base = """\
+import torch
+
+class Loaded(torch.nn.Module):
+    @classmethod
+    def load(cls, path):
+        return cls()
+
+net = torch.compile(Loaded.load("net.pt"))
+net(torch.ones(3))
+"""
+    nets = "".join(f"class Net{n}(Loaded):\n    def forward(self, x): return x + {n}\n" for n in range(heirs))
+    files = {"base.py": base, "nets.py": f"from base import Loaded\n{nets}"}
+    assert [("base.py", 8, "TL210")] * (not heirs) == found(files, {"TL210"}, tmp_path)

@@ -549,6 +549,8 @@ def test_what_a_lambda_shows_of_names_around_it(value_of: ValueOf, code: str, ex
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        ("ops = load()\ny = ops.sigmoid(x)\nops", "unknown"),
+        ("x = load()\ny = x.sigmoid()\nx", "tensor"),
         ("x = load()\ny = x.unsqueeze(0)\n[x for x in found][0]", "unknown"),
         ("x = load()\ny = x.unsqueeze(0)\n[x['score'] for x in found if x['label']][0]", "unknown"),
         ("x = load()\ny = x.unsqueeze(0)\n{i: x for i, x in enumerate(found)}['a']", "unknown"),

@@ -16,7 +16,7 @@ from . import names
 from .flow import CHILDREN
 from .module import has_slice, key_of
 from .nodes import bound_by, none_test, number
-from .torch_table import TAKES_LOSS, TENSOR_ONLY
+from .torch_table import GIVEN_NOTHING, TAKES_LOSS, TENSOR_ONLY
 
 if TYPE_CHECKING:
     from .module import Function
@@ -795,7 +795,7 @@ def _of_tensors(uses: Iterable[tuple[str, str | None]]) -> frozenset[str]:
 def shows_tensor(method: str, call: ast.Call) -> bool:
     """Whether nothing but a tensor has a method that is called so: `x.unsqueeze(0)`, `x.view(-1, 3)`."""
     if method in TENSOR_ONLY:
-        return not (method == "backward" and call.args)
+        return not (call.args and (method == "backward" or method in GIVEN_NOTHING))
     if method == "long":
         return not (call.args or call.keywords)
     # An array is viewed as another dtype.
