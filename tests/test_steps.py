@@ -1704,6 +1704,20 @@ def test_a_function_that_tells_every_how_many() -> None:
     )
 
 
+def test_a_condition_that_a_function_gives_at_the_end_of_others() -> None:
+    check_one(
+        "def is_time(seen, every, done, size):\n    if seen == 1:\n        return False  # hot\n"
+        "    elif done:\n        return True\n    else:\n        return seen % every < size  # hot\n"
+        "def is_any(seen, every, size):\n    if size:\n        return seen > size  # hot\n    return seen % every > 0  # hot\n"
+        "def is_either(seen, every, size):\n    if size:\n        return seen > size  # hot\n    else:\n        return seen % every == 0  # hot\n"
+        "for i, x in enumerate(loader):\n    if is_time(i, 100, False, 8):\n        y = 1\n"
+        "    if is_time(i, every, done, size):\n        y = 2\n    if is_time(i, 2, done, size):\n        y = 3  # hot\n"
+        "    if not is_time(i, every, done, size):\n        y = 4  # hot\n    if is_any(i, every, size):\n        y = 5  # hot\n"
+        "    if is_either(i, every, size):\n        y = 6  # hot\n"
+        "    loss.backward()  # hot\n    optimizer.step()  # hot\n"
+    )
+
+
 def test_a_function_that_tells_every_how_many_and_more() -> None:
     check_one(
         "def due(step, every, last):\n    return every > 0 and (last < 0 or step % every == 0)  # hot\n"

@@ -596,10 +596,20 @@ def _remainder_named(name: ast.Name, flow: Flow) -> ast.expr | None:
 
 def _divides(call: ast.Call, true: bool, value_of: ValueOf) -> bool:
     """`divisible_by(step, n)` of a function of the project that returns `a % b == 0`, or that and more."""
-    function = value_of(call.func).function
-    returned = function.node.body[-1] if true and function is not None else None
-    test = returned.value if isinstance(returned, ast.Return) else None
+    function = value_of(call.func).function if true else None
+    test = _told_last(function.node.body[-1]) if function is not None else None
     return function is not None and test is not None and _asks_to_divide(test, function, call, value_of)
+
+
+def _told_last(statement: ast.AST) -> ast.expr | None:
+    """What a function returns at its end; behind conditions the one of them that is no constant: `elif done: return True`, `else: return a % b < c`."""
+    if isinstance(statement, ast.Return):
+        return statement.value
+    if not isinstance(statement, ast.If) or not statement.orelse:
+        return None
+    ends = [_told_last(branch[-1]) for branch in (statement.body, statement.orelse)]
+    told = [end for end in ends if not isinstance(end, ast.Constant)]
+    return told[0] if len(told) == 1 else None
 
 
 def _asks_to_divide(test: ast.expr, function: Function, call: ast.Call, value_of: ValueOf) -> bool:
@@ -608,10 +618,11 @@ def _asks_to_divide(test: ast.expr, function: Function, call: ast.Call, value_of
         parts = [one for one in test.values if isinstance(test.op, ast.And) or not _is_none_before(one)]
         divide = (_asks_to_divide(one, function, call, value_of) for one in parts)
         return bool(parts) and (any(divide) if isinstance(test.op, ast.And) else all(divide))
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+    if not isinstance(test, ast.Compare) or not isinstance(rest := test.left, ast.BinOp):
         return False
-    rest, zero = test.left, test.comparators[0]
-    if not (isinstance(zero, ast.Constant) and zero.value == 0 and isinstance(rest, ast.BinOp)):
+    # Who counts samples asks for less than a step takes: `seen % n < batch_size`.
+    op, bound = test.ops[0], test.comparators[0]
+    if not (is_constant(bound, 0) if isinstance(op, ast.Eq) else isinstance(op, ast.Lt) and isinstance(bound, ast.Name)):
         return False
     if not (isinstance(rest.op, ast.Mod) and isinstance(rest.left, ast.Name) and isinstance(rest.right, ast.Name)):
         return False
