@@ -622,7 +622,9 @@ def _asks_to_divide(test: ast.expr, function: Function, call: ast.Call, value_of
         return False
     # Who counts samples asks for less than a step takes: `seen % n < batch_size`.
     op, bound = test.ops[0], test.comparators[0]
-    if not (is_constant(bound, 0) if isinstance(op, ast.Eq) else isinstance(op, ast.Lt) and isinstance(bound, ast.Name)):
+    if not (
+        is_constant(bound, 0) if isinstance(op, ast.Eq) else isinstance(op, ast.Lt) and isinstance(bound, ast.Name)
+    ):
         return False
     if not (isinstance(rest.op, ast.Mod) and isinstance(rest.left, ast.Name) and isinstance(rest.right, ast.Name)):
         return False
