@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..system.regex import regex
 from ..torch_api.operators import operator
-from . import arguments, common_names, given_numbers, names, runs, syntax
+from . import arguments, common_names, given_numbers, hot_calls, names, runs, syntax
 from .backward_passes import gone_through
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
@@ -44,7 +44,7 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
     found = _on_device(place, node, certainty)
     if found is None or not _near_accelerator(place) or _gets_numbers(place, found):
         return None
-    return found
+    return found if not hot_calls.is_host_by_them(place, found) else None
 
 
 def is_on_device(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -> bool:
