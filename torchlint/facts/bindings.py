@@ -26,7 +26,8 @@ MUTATORS = frozenset("to to_device cuda cpu train eval append add insert extend 
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
 _OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))
-_OF_MAPPINGS = frozenset(("items", "keys"))
+OF_MAPPINGS = frozenset(("items", "keys"))
+"""Methods that mappings have, and tensors have not."""
 _MOST_LEFT = 20
 """How many ways out of an iteration are looked at."""
 _OF_ARRAYS = frozenset(("shape", "max", "min", "sum", "mean", "argmax", "cumsum"))
@@ -694,7 +695,7 @@ class Bindings:
                 self._uses.add(("used", key))
         elif attribute in _OF_MODULES and not node.args:
             self.trained.add(key_of(function.value))
-        elif attribute in _OF_MAPPINGS and not node.args:
+        elif attribute in OF_MAPPINGS and not node.args:
             self.mappings.add(key_of(function.value))
         elif attribute in MUTATORS:
             key = key_of(function.value)

@@ -17,6 +17,7 @@ from .loss_names import is_named_as_loss
 from .module import Class, Function, Module, key_of
 from .nodes import number, root_of
 from .promises import promised
+from .used_as_mapping import is_asked_for_keys
 from .values import (
     LIKELY,
     LIKELY_DEVICE,
@@ -29,6 +30,7 @@ from .values import (
     Batch,
     ClassValue,
     Device,
+    Dict,
     Dtype,
     FunctionValue,
     ImportedName,
@@ -203,6 +205,8 @@ class Evaluator:
 
     def lookup(self, name: str, binding: Binding | None) -> Value:
         value = self.bound(binding) if binding is not None else self.answers.of(name, self.outer)
+        if value.kind == "tensor" and name in self.bindings.mappings and not value.from_loader:
+            return self._as_mapping(name, binding, value)
         if not value.proven and name in self.bindings.trained and value.kind in ("unknown", "tensor"):
             return ModuleValue(LIKELY, device=value.device)
         if not value.proven and self._is_shown(name, binding) and narrowing.may_be_tensor(value):
@@ -214,6 +218,12 @@ class Evaluator:
         if not value and common_names.DEVICE_NAME.search(name):
             return LIKELY_DEVICE
         return value
+
+    def _as_mapping(self, name: str, binding: Binding | None, value: Value) -> Value:
+        """What seems to be a tensor; where it is asked for its keys, a mapping that may hold such."""
+        if not is_asked_for_keys(self.function, name, binding):
+            return value
+        return Dict(LIKELY, element=value)
 
     def _is_shown(self, name: str, binding: Binding | None) -> bool:
         """Whether a name is used as only a tensor can be; of a lambda or a comprehension, whether its own is, there."""
