@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from . import batches, left_on_host, names
@@ -36,7 +36,8 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     collate = values.world.method(owner, "__call__") if owner is not None else given.function
     made = values.world.returns(collate) if collate is not None and loader.element is not None else UNKNOWN
     batch = given.class_ if given.kind == "class" else made.class_ if made.kind == "instance" else None
-    if loader.pinned and batch is not None and _stays_unpinned(values, batch):
+    objects = [batch] if batch is not None else list(_objects(made))
+    if loader.pinned and objects and all(one is not None and _stays_unpinned(values, one) for one in objects):
         return batches.made_loader(loader, False)
     element = loader.element
     if element is None or element.kind != "batch":
@@ -46,6 +47,21 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
         return replace(loader, element=replace(element, entries=told or None, left=tuple(left)))
     parts = tuple(one if is_host_data(one) else UNKNOWN for one in made.items or ())
     return replace(loader, element=replace(element, parts=parts)) if made.kind == "tuple" and any(parts) else loader
+
+
+def _objects(made: Value) -> Iterator[Class | None]:
+    """The classes of the objects that a batch is the list of, a number or a text beside them left out; None for each of another kind."""
+    if made.other_kinds:
+        yield None
+    elif made.kind == "instance":
+        yield made.class_
+    elif made.kind == "list" and made.element is not None:
+        yield from _objects(made.element)
+    elif made.kind == "tuple" and made.items:
+        for part in made.items:
+            yield from _objects(part)
+    elif made.kind not in ("number", "str"):
+        yield None
 
 
 def _plain_fields(values: Evaluator, klass: Class) -> dict[str, Value]:
