@@ -126,7 +126,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     missing = list(_missing(site)) if not _may_give_device(site) else []
     if missing and not site.settings.preview and not (_is_worth_it(site, missing) and site.feeds_device):
         return
-    if missing and not drawn.is_first_alone(site) and not drawn.is_few(site):
+    if missing and not (drawn.is_first_alone(site) or drawn.is_few(site) or drawn.is_empty(site)):
         lacking = tuple(_WRITTEN[fault] for fault in missing if fault in _WRITTEN)
         yield site.finding(f"`{site.short(site.call.func)}` has {_listed(missing)}", told=Options(lacking))
     elif not missing and site.settings.preview:

@@ -8,8 +8,9 @@ from .names import last
 from .nodes import argument_of, measured, names_in, number, sized
 from .place import Place
 from .syntax import same
-from .uses import readers
+from .uses import assigned, readers
 
+_SUBSETS = frozenset(("torch.utils.data.Subset", "torch.utils.data.dataset.Subset"))
 FEW = 8
 """How many batches workers would still be starting for."""
 
@@ -23,6 +24,16 @@ def is_few(place: Place) -> bool:
     """Whether a few batches are all that anybody draws of the loader that the place makes: one loop alone goes through it, once, and ends soon."""
     loop = _only_loop(place)
     return loop is not None and (_is_cut(loop.iter) or _ends_soon(loop))
+
+
+def is_empty(place: Place) -> bool:
+    """Whether the loader that the place makes has nothing to give: `DataLoader(Subset(data, []))`."""
+    given = argument_of(place.target, "dataset", 0) if isinstance(place.target, ast.Call) else None
+    subset = assigned(place.function, given) if isinstance(given, ast.Name) else given
+    if not isinstance(subset, ast.Call) or place.resolve(subset.func) not in _SUBSETS:
+        return False
+    indices = argument_of(subset, "indices", 1)
+    return isinstance(indices, ast.List | ast.Tuple) and not indices.elts
 
 
 def is_unread(place: Place) -> bool:
