@@ -757,6 +757,24 @@ def test_callers_of_what_a_package_hands_on(main: str, expected: list[str]) -> N
 
 
 @pytest.mark.parametrize(
+    ("count", "path", "expected"),
+    [
+        (2, "b.py", ["b.py:2", "b.py:3"]),
+        (8, "b.py", [f"b.py:{line}" for line in range(2, 10)]),
+        (9, "b.py", []),
+        (2, "tests/test_b.py", []),
+        (9, "tests/test_b.py", []),
+    ],
+)
+def test_callers_outside_of_tests_however_many_tests_call(count: int, path: str, expected: list[str]) -> None:
+    tests = {f"tests/test_{at}.py": "from a import step\ndef test_it():\n    step()\n    step()" for at in range(9)}
+    project = project_of({"a.py": "def step(): pass", path: "from a import step\n" + "step()\n" * count, **tests})
+    (step,) = module(project, "a.py").functions[1:]
+
+    assert expected == [f"{site.function.module.path}:{site.call.lineno}" for site in project.own_sites(step)]
+
+
+@pytest.mark.parametrize(
     ("path", "code", "expected"),
     [
         ("b.py", "from other.utils import g\nstep()", []),
@@ -1189,6 +1207,23 @@ def test_a_tensor_that_shows_that_an_annotation_is_wrong(given: str, expected: s
     files = {"a.py": "def f(x: list[int]):\n    x", "b.py": f"{TORCH}from a import f\n{given}"}
 
     assert expected == value(files, "a.py").kind
+
+
+@pytest.mark.parametrize(
+    ("annotation", "given", "expected"),
+    [
+        ("Box", "f(Box())\nf(torch.ones(3))", "instance"),
+        ("Box", "f(torch.ones(3))", "tensor"),
+        ("int", "f(Box())\nf(torch.ones(3))", "number"),
+        ("list", "f(Box())\nf(torch.ones(3))", "tensor"),
+    ],
+)
+def test_an_object_that_is_annotated_where_calls_give_one_or_a_tensor(
+    annotation: str, given: str, expected: str
+) -> None:
+    code = f"class Box: pass\ndef f(x: {annotation}):\n    x"
+
+    assert expected == value({"a.py": code, "b.py": f"{TORCH}from a import Box, f\n{given}"}, "a.py").kind
 
 
 # Classes

@@ -349,7 +349,8 @@ class Evaluator:
         may_be_list = passed.from_loader or not passed.proven or function.name == "forward"
         is_list = may_be_list and passed.kind in ("tensor", "batch") and _is_of_numbers(annotated)
         if passed and not (is_list and not type_tested.is_asked(function, name)):
-            return passed
+            may_be_object = not passed.proven and annotated.kind == "instance" and "instance" in passed.other_kinds
+            return annotated if may_be_object else passed
         if annotated:
             return annotated
         if self.is_given_batches() and function.parameters[1].arg == name:

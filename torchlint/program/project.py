@@ -575,9 +575,11 @@ class Project(Definitions):
 
     def _call_sites(self, function: Function, most: int) -> list[CallSite] | None:
         paths = self._callers(function)
+        return self._found_in(paths, function, most) if paths is not None else None
+
+    def _found_in(self, paths: Sequence[str], function: Function, most: int) -> list[CallSite] | None:
+        """Where some files call the function; None for more than `most`."""
         name = called_name(function)
-        if paths is None:
-            return None
         by_name = function.cls is None or function.cls.name == name
         if by_name and len(paths) > most and sum(self.may_call(path, name) for path in paths) > most:
             return None  # a file that imports a function or class and holds a call of that name calls it
@@ -588,9 +590,14 @@ class Project(Definitions):
                 return None
         return found
 
+    @question("own sites", [], by="_ask")
     def own_sites(self, function: Function) -> list[CallSite]:
         """Where the project calls the function outside of tests; nothing where that can't be said, or is done in many places."""
-        return [site for site in self.call_sites(function, MAX_SITES) or () if not self.is_tested(site.function)]
+        sites = self.call_sites(function, MAX_SITES)
+        if sites is None:  # many of which may stand in tests
+            others = [path for path in self._callers(function) or () if not self.in_test(path, "")]
+            sites = self._found_in(others, function, MAX_SITES)
+        return [site for site in sites or () if not self.is_tested(site.function)]
 
     def calls_of(self, function: Function) -> Iterator[CallSite]:
         """The call sites one by one: who has seen enough of them need not have the other files parsed."""
