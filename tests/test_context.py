@@ -271,6 +271,8 @@ def test_tests_decide_only_where_no_program_calls(files: Files, expected: bool) 
 
 # Accelerators
 
+LOADS = "def load(path, device='cpu'):\n    return net(path).to(device)\n"
+MAIN = "if __name__ == '__main__':\n"
 SENDS = """
 import torch
 size = 3
@@ -368,6 +370,21 @@ class Net(torch.nn.Module):
         ({"a.py": "device = 'cpu'\nself.device = best()"}, True),
         ({"a.py": "device = 'cpu'", "b.py": "import a\nx.cuda()"}, True),
         ({"a.py": "def f(device):\n    device = 'cpu'"}, True),
+        # A script gives its functions no other device than the host that they have by default.
+        ({"a.py": f"{LOADS}{MAIN}    load('x')"}, False),
+        ({"a.py": f"{LOADS}def run(x):\n    load(x)\n    x.to()\n{MAIN}    run(1)"}, False),
+        ({"a.py": f"{LOADS}load('x')"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x', best())"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')\n    load('y', device=best())"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load(*args)"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load(args.device)"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')\n    x.to(best())"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')\n    f(x, device=best())"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    device = best()\n    load('x')"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')\n    x.cuda()"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    run()"}, True),
+        ({"a.py": f"def load(path, device='cpu'):\n    device = best() or device\n{MAIN}    load('x')"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')", "b.py": "import a\na.load('x')"}, True),
     ],
 )
 def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) -> None:
@@ -384,6 +401,8 @@ def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) ->
         ({"a.py": "import torch\nnet.to('cpu')"}, False),
         ({"a.py": "device = 'cpu'\nnet.to(device)", "b.py": "from a import net"}, False),
         ({"a.py": "device = 'cpu'\nnet.to(device)", "b.py": "net.cuda()"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')", "b.py": "net.cuda()"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')", "b.py": "import a"}, False),
     ],
 )
 def test_scripts_whose_only_device_is_the_host(files: Files, expected: bool) -> None:

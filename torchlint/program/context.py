@@ -21,6 +21,7 @@ from ..text.whole_words import WholeWords
 from . import families, frameworks, handed, objects, threads
 from .calling import CallSite
 from .finders import fact_of_files
+from .host_defaults import is_of_host
 from .host_places import may_name_host, names_host
 from .places import asked_here, soundly
 from .project import Project
@@ -333,7 +334,7 @@ class Context:
     def accelerator(self, module: Module) -> bool:
         """Whether the file, or a file of the project that imports it, deals with an accelerator, or it imports what does."""
         source = module.source
-        named = source.fact("names an accelerator", _names_accelerator)
+        named = source.fact("names an accelerator", _names_accelerator) and not self._is_of_host_by_default(module)
         if named or (source.mentions(b"Trainer") and source.holds(_TRAINERS)):
             return True
         users = self.project.importers(module.path)
@@ -349,7 +350,15 @@ class Context:
     @question("host alone", False)
     def has_host_alone(self, module: Module) -> bool:
         """Whether a file says that its device is the host, and no other file uses what it has."""
-        return module.source.fact("host alone", _has_host_alone) and not self.project.importers(module.path)
+        said = module.source.fact("host alone", _has_host_alone) or self._is_of_host_by_default(module)
+        return said and not self.project.importers(module.path)
+
+    @question("of host by default", False)
+    def _is_of_host_by_default(self, module: Module) -> bool:
+        """Whether a script gives its functions no other device than the host that they have by default."""
+        if not is_of_host(module) or _OTHER_DEVICES.search(module.source.data) is not None:
+            return False
+        return not self.project.importers(module.path)
 
     def _movers(self, path: str | None, module: Module) -> Collection[str]:
         """The functions at the top of another file than that one that move something to an accelerator."""

@@ -1,0 +1,46 @@
+"""Scripts that run on the host, since nobody gives their functions another device than the one they have by default."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.module import Function, Module
+from ..facts.nodes import given_to, keyword_of, spreads, string
+from ..system.regex import regex
+
+_BY_DEFAULT = regex(rb"\bdevice\b[^\n=,()]*=[ \t]*[\"']cpu[\"']")
+"""`device="cpu"`, `device: str = "cpu"`"""
+_ASKED = regex(rb"(?<!torch)\.device\b|[\"'](?:--)?device[\"']")
+"""A device that something has, or that somebody chooses."""
+
+
+def is_of_host(module: Module) -> bool:
+    """Whether all that a script says of a device is a parameter, `def load(path, device="cpu")`, for which its calls give nothing."""
+    data = module.source.data
+    if b"cpu" not in data or b"__main__" not in data or not _BY_DEFAULT.search(data) or _ASKED.search(data):
+        return False
+    takers = [one for one in module.functions if string(one.defaults.get("device")) == "cpu"]
+    others = [one for one in module.functions if one not in takers]
+    calls = list(_calls_of(module, takers))
+    return (
+        bool(calls)
+        and not any(_says_more(one) for one in others)
+        and not any("device" in one.flow.stores for one in takers)
+        and all(not spreads(call) and taker.argument(call, "device") is None for taker, call in calls)
+    )
+
+
+def _calls_of(module: Module, takers: list[Function]) -> Iterator[tuple[Function, ast.Call]]:
+    """The calls in a file of some of its functions, by their names."""
+    for function in module.functions:
+        for taker in takers:
+            yield from ((taker, call) for call in function.flow.calls_named(taker.name))
+
+
+def _says_more(function: Function) -> bool:
+    """Whether a function that is given no device by default reads or gives one, or moves something."""
+    flow = function.flow
+    moves = any(given_to(call) for call in flow.calls_named("to"))
+    named = "device" in flow.loads or "device" in flow.stores or "device" in flow.parameters
+    return named or moves or any(keyword_of(call, "device") is not None for call in flow.calls)
