@@ -20,13 +20,15 @@ def loader(node: ast.Call, args: Arguments) -> Loader:
     given = args.keywords.get("pin_memory")
     if given is None and len(args.positional) > 7:
         given = args.positional[7]
-    if given is not None:
-        on_accelerator = given.kind == "number" and given.needs_accelerator
-        pinned = given.const if isinstance(given.const, bool) else True if on_accelerator else None
-    else:
-        pinned = None if args.open else False
+    pinned = pins(given) if given is not None else None if args.open else False
     dataset = args.first
     return made_loader(Loader(class_name="torch.utils.data.DataLoader", made_by=node, class_=dataset.class_), pinned)
+
+
+def pins(told: Value) -> bool | None:
+    """What `pin_memory=` says; `torch.cuda.is_available()` says yes, as the accelerator is what the program is for."""
+    on_accelerator = told.kind == "number" and told.needs_accelerator
+    return told.const if isinstance(told.const, bool) else True if on_accelerator else None
 
 
 def made_loader(value: Loader, pinned: bool | None) -> Loader:

@@ -191,9 +191,7 @@ def loader_of(values: Evaluator, klass: Class | None, name: str, node: ast.Call,
     if told is None and klass is not None and not args.open:
         told = _pins_by_itself(values, klass, node)
     own = klass is None and not args.open
-    pinned = (
-        told.const if told is not None and isinstance(told.const, bool) else False if own and told is None else None
-    )
+    pinned = batches.pins(told) if told is not None else False if own else None
     loader = Loader(class_name=name, made_by=node, made_in=values.function.module)
     return pinned_by_option(values, batches.made_loader(loader, pinned), node)
 
