@@ -8,6 +8,7 @@ from torchlint.facts.host_constants import kept_on_host, taken_from_host
 from torchlint.facts.host_filled import (
     NUMPY_FILLS,
     calculated_of,
+    default_of,
     factory,
     filled,
     first_fill,
@@ -148,16 +149,30 @@ def _filled(site: Site, node: ast.expr, how: str, often: str) -> Finding:
     """What is said of what the move at the place copies, or of a part of it that has a statement of its own."""
     done = "casts on the host and is copied back" if how == "cast" else "is filled on the host and copied"
     always = bool(site.hot) or often == frequency.in_passes(site)
+    message = f"`{site.short(node)}` {done} to the device {often}"
+    looked_up = _looked_up(site, node)
+    if looked_up is not None:
+        message = f"`{site.short(node)}` is filled on the host {often}, and copied to the device where `{site.short(looked_up)}` finds nothing"
     apart = site.flow.statement(node) is not site.statement
     moved = (site.related(site.function, site.target, "moved here"),) if apart else ()
     return site.finding(
-        f"`{site.short(node)}` {done} to the device {often}",
-        severity=None if always else "info",
+        message,
+        severity=None if always and looked_up is None else "info",
         at=node if apart else None,
         seen=site.target if apart else None,
         related=(*moved, *site.why_hot()),
         told=CALCULATED if how == "calculated" else None,
     )
+
+
+def _looked_up(site: Site, made: ast.expr) -> ast.Call | None:
+    """The call that gives what is made only where it finds nothing: `batch.get("mask", torch.ones(n))`."""
+    for child, parent in site.flow.upwards(made):
+        if isinstance(parent, ast.Call) and default_of(parent) is child:
+            return parent
+        if not isinstance(parent, ast.expr):
+            break
+    return None
 
 
 def _kept(site: Site, moved: ast.expr) -> Iterator[Finding]:

@@ -11,17 +11,18 @@ from ..system.regex import regex
 from . import closed, empties, frequency, names, syntax
 from . import torch_table as table
 from .argparse_defaults import argparse_defaults
-from .bindings import Assigned, Iterated, Stored
+from .bindings import Assigned, Iterated, Part, Stored
 from .host_constants import always_kept_array, is_written
 from .host_reads import device_tensor
 from .host_results import gives_on_host
 from .indices import gets_number, is_number_put, is_of_device, tells_shape, written
 from .legacy_tensors import OF_HOST
 from .module import Function
-from .nodes import argument_of, given_to, is_constant, keyword_of, root_of, spreads
+from .nodes import argument_of, given_to, is_constant, keyword_of, names_in, root_of, spreads
 from .place import Place
 from .sending import OF_ELEMENTS, casts, move_of
 from .uses import assigned, assigned_on_all_ways, fellows, readers
+from .values import Value
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
 _FILLED |= frozenset(f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"))
@@ -93,7 +94,9 @@ class Filled(NamedTuple):
 def filled(place: Place, moved: ast.expr) -> Filled | None:
     """What fills on the host what is moved at a place; None where that is made of more than numbers."""
     found = _found(place, moved)
-    return None if found is not None and isinstance(moved, ast.Name) and _has_host_beside(place, moved) else found
+    if found is None or not isinstance(moved, ast.Name):
+        return found
+    return None if _has_host_beside(place, moved) or _has_part_left(place, moved) else found
 
 
 def _found(place: Place, moved: ast.expr) -> Filled | None:
@@ -316,11 +319,23 @@ def _looked_into(place: Place, node: ast.expr, steps: int, before: bool) -> tupl
             return (node,)
         if (made := _one_hot(place, node)) is not None:
             return (made,)
+        if (default := default_of(node)) is not None:
+            return _calculated(place, default, steps)
     found = [(part, _calculated(place, part, steps, before=before)) for part in _parts(place, node)]
     if not any(made for _, made in found):
         return ()  # most are calculated from nothing that was made here: what is a number takes longer to tell
     parts = [made for part, made in found if not _is_number(place, part)]
     return tuple(dict.fromkeys(itertools.chain(*parts))) if all(parts) else ()
+
+
+def default_of(call: ast.Call) -> ast.expr | None:
+    """What stands in for what is not there: `torch.ones(n)` of `batch.get("mask", torch.ones(n))`."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[_, default], keywords=[]):
+            return default
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, _, default], keywords=[]):
+            return default
+    return None
 
 
 def _one_hot(place: Place, made: ast.Call) -> ast.Call | None:
@@ -344,16 +359,26 @@ def _one_hot(place: Place, made: ast.Call) -> ast.Call | None:
 def _given_by_function(place: Place, made: ast.Call, steps: int) -> bool:
     """Whether a call, on steps, evaluations or in forwards, is of a function of the project that gives what it fills: `self.sample_timesteps(n)`."""
     value = place.value(made)
-    if not steps or value.kind != "tensor" or value.device not in ("cpu", ""):
+    tensors = _tensors(value)
+    if not steps or not tensors or any(one.device not in ("cpu", "") for one in tensors):
         return False
     found = place.may_run(made)
     if not found or not _is_asked_often(place, made):
         return False
-    if _is_given_numbers(place, made, found) and (value.on_cpu or not _is_given_device(made, found)):
+    on_cpu = all(one.on_cpu for one in tensors)
+    if _is_given_numbers(place, made, found) and (on_cpu or not _is_given_device(made, found)):
         return True
+    if value.kind != "tensor":
+        return False
     if _is_read_back(place, made, found):
         return True
     return value.device == "cpu" and all(_fills(place, function, steps - 1) for function in found)
+
+
+def _tensors(value: Value) -> list[Value]:
+    """The tensor that a function gives, or those of several values that it gives."""
+    parts = value.items or () if value.kind == "tuple" and not value.other_kinds else (value,)
+    return [one for one in parts if one.kind == "tensor"]
 
 
 def _is_read_back(place: Place, made: ast.Call, found: list[Function]) -> bool:
@@ -467,6 +492,8 @@ def _is_scalar(place: Place, node: ast.expr, steps: int) -> bool:
         return _is_scalar(place, node.operand, steps)
     if isinstance(node, ast.BinOp):
         return _is_scalar(place, node.left, steps) and _is_scalar(place, node.right, steps)
+    if isinstance(node, ast.IfExp):
+        return _is_scalar(place, node.body, steps) and _is_scalar(place, node.orelse, steps)
     if place.value(node).kind == "number":
         return True
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -483,9 +510,8 @@ def _is_scalar(place: Place, node: ast.expr, steps: int) -> bool:
     if any(_is_size(place, load) for load in place.flow.loads.get(node.id, ())[:MOST_USES]):
         return True
     bound = place.function.bindings.reach.get(node)
-    return (
-        isinstance(bound, Assigned) and isinstance(bound.node, ast.BinOp) and _is_scalar(place, bound.node, steps - 1)
-    )
+    made = bound.node if isinstance(bound, Assigned) else None
+    return isinstance(made, ast.BinOp | ast.IfExp | ast.Subscript) and _is_scalar(place, made, steps - 1)
 
 
 def _is_size(place: Place, load: ast.Name) -> bool:
@@ -775,6 +801,23 @@ def _has_host_beside(place: Place, name: ast.Name) -> bool:
         _meets_host(place, read)
         for read in readers(place.function, name.id, made)
         if read is not name and read.lineno > end and not syntax.exclusive(place.flow, read, name)
+    )
+
+
+def _has_part_left(place: Place, name: ast.Name) -> bool:
+    """Whether another part of what a function of the project gave is not moved: `points, pixels = draw(n)`, where the host reads colors at `pixels`."""
+    bound = place.function.bindings.reach.get(name)
+    if not isinstance(bound, Part) or not isinstance(bound.whole, Assigned):
+        return False
+    made = bound.whole.node
+    statement = place.flow.parents.get(made)
+    if not isinstance(made, ast.Call) or not isinstance(statement, ast.Assign) or not place.may_run(made):
+        return False
+    others = set().union(*map(names_in, statement.targets)) - {name.id}
+    reads = itertools.chain.from_iterable(readers(place.function, other, made) for other in others)
+    return any(
+        place.value(read).kind != "number" and move_of(place, read) is None and not tells_shape(place, read)
+        for read in reads
     )
 
 
