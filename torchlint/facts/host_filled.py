@@ -18,7 +18,7 @@ from .host_results import gives_on_host
 from .indices import gets_number, is_number_put, is_of_device, tells_shape, written
 from .legacy_tensors import OF_HOST
 from .module import Function
-from .nodes import argument_of, given_to, is_constant, keyword_of, names_in, root_of, spreads
+from .nodes import argument_of, given_to, indices, is_constant, keyword_of, names_in, root_of, spreads
 from .place import Place
 from .sending import OF_ELEMENTS, casts, move_of
 from .uses import assigned, assigned_on_all_ways, fellows, readers
@@ -628,12 +628,22 @@ def _is_chosen(place: Place, made: ast.Call) -> bool:
 
 
 def _is_again(place: Place, made: ast.Call) -> bool:
-    """`np.repeat(range(ways), shots)`, `np.tile(np.arange(n), 2)`: numbers that are counted, so often each."""
+    """`np.repeat(range(ways), shots)`, `np.tile(np.arange(n), 2)`, `np.tile(self.means, (n, 1))`: numbers that are counted, or kept, so often each."""
     given = given_to(made)
     if len(given) < 2 or any(isinstance(one, ast.Starred) for one in given) or given[0] not in made.args:
         return False
     counted = syntax.is_counted(place.resolve, given[0], ("list",)) or is_filled_by_numpy(place, given[0])
-    return counted and all(_is_number(place, one) for one in given[1:])
+    same = counted or always_kept_array(place, _sliced(given[0]))
+    return same and all(_is_number(place, one) for one in given[1:])
+
+
+def _sliced(node: ast.expr) -> ast.expr:
+    """`self.means` of `self.means[None, :n]`"""
+    while isinstance(node, ast.Subscript) and all(
+        isinstance(part, ast.Slice | ast.Constant) for part in indices(node.slice)
+    ):
+        node = node.value
+    return node
 
 
 def _made_array(place: Place, node: ast.expr) -> ast.expr | None:
