@@ -44,7 +44,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
     Finds convolutions and linear layers with a bias that are followed directly by a `BatchNorm`, `SyncBatchNorm` or
     `InstanceNorm`: next to each other in an `nn.Sequential` or a class of such, in a list that is spread into one, also
-    by whom a function gives it to, with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
+    by whom a function gives it to, in an `nn.ModuleList` that is run in order (`for layer in self.layers: x = layer(x)`), with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
     `self.norm(self.conv(x))` in the methods of a class, of two lists as well (`for conv, norm in zip(self.convs, self.norms): x = norm(conv(x))`), also in a later statement, where nothing else reads what the layer gives. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
     A class of the project whose `forward` gives what its convolution gives, and whose `bias=True` no one turns off, counts as that.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Literal
 
 from . import names, syntax
-from .module import Function
+from .module import Class, Function
 from .nodes import names_in
 
 _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Assert)
+_LOOKS = frozenset("append extend parameters named_parameters apply state_dict train eval to".split())
+"""Methods of a list of layers that add to it, or tell what it holds, and run none of them."""
 _BETWEEN = 5
 """How many statements that are about other things stand between a layer and its norm at most."""
 
@@ -35,6 +38,59 @@ def taken(function: Function, read: ast.Attribute) -> list[ast.expr] | None:
     if not isinstance(target, ast.Name) or len(flow.stores[target.id]) > 1:
         return None
     return list(flow.loads.get(target.id, ()))
+
+
+def runs_in_order(klass: Class, name: str) -> bool:
+    """Whether methods run what a list of the object holds one after the other, and nothing else runs a part of it.
+
+    `for layer in self.layers: x = layer(x)`, `reduce(lambda x, layer: layer(x), self.layers, x)`.
+    """
+    uses = [_use(function, read) for function, read in syntax.own_uses(klass, name)]
+    return "runs" in uses and None not in uses
+
+
+def _use(function: Function, read: ast.Attribute) -> Literal["runs", "looks"] | None:
+    """What is done with a list of layers: all of them are run in order, or none is run; None where that is not known."""
+    parent = function.flow.parents[read]
+    match parent:
+        case ast.For() if _is_chain(parent, parent.target):
+            return "runs"
+        case ast.Call(func=func, args=[ast.Lambda() as step, given, _]) if given is read:
+            return "runs" if names.last(func) == "reduce" and _is_step(step) else None
+        case ast.Attribute(attr=attr) if attr in _LOOKS:
+            return "looks"
+        case ast.Call(func=ast.Name(id="len")):
+            return "looks"
+        case ast.comprehension() if function.name == "__init__":
+            return "looks"
+        case ast.Call(func=ast.Name(id="enumerate"), args=[_]):
+            loop = function.flow.parents[parent]
+            pair = loop.target if isinstance(loop, ast.For) else None
+            layer = pair.elts[-1] if isinstance(pair, ast.Tuple) else None
+            return "runs" if isinstance(loop, ast.For) and _is_chain(loop, layer) else None
+    return None
+
+
+def _is_chain(loop: ast.For, layer: ast.expr | None) -> bool:
+    """`for layer in layers: x = layer(x)`"""
+    match loop.body:
+        case [ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Name(id=given)]))]:
+            return name == given and not loop.orelse and _is_named(func, layer)
+    return False
+
+
+def _is_named(func: ast.expr, layer: ast.expr | None) -> bool:
+    return isinstance(func, ast.Name) and isinstance(layer, ast.Name) and func.id == layer.id
+
+
+def _is_step(step: ast.Lambda) -> bool:
+    """`lambda x, layer: layer(x)`"""
+    match step:
+        case ast.Lambda(
+            args=ast.arguments(args=[x, layer]), body=ast.Call(func=ast.Name(id=func), args=[ast.Name(id=given)])
+        ):
+            return [func, given] == [layer.arg, x.arg]
+    return False
 
 
 def is_attribute(function: Function, func: ast.Attribute) -> bool:

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from . import syntax
+from . import layer_outputs, syntax
 from .makers import CallSite
 from .module import Class, Function, key_of
 from .uses import only_reader
 from .values import Value
 
 _SEQUENTIAL = "torch.nn.Sequential"
+_LIST = "torch.nn.ModuleList"
 _MOST = 40
 """Of more calls of a function none is asked what becomes of the list that it gives."""
 _DEPTH = 3
@@ -51,7 +52,9 @@ class Sequences:
         siblings: list[ast.expr] = []
         if isinstance(parent, ast.Call) and item in parent.args and self._is_sequence(function, parent):
             siblings = parent.args
-        elif isinstance(parent, _LISTS) and self._becomes(function, parent, _DEPTH):
+        elif isinstance(parent, _LISTS) and (
+            self._becomes(function, parent, _DEPTH) or self._is_list_in_order(function, parent)
+        ):
             siblings = parent.elts
         if item in siblings and item is not siblings[-1]:
             behind = siblings[siblings.index(item) + 1]
@@ -73,7 +76,25 @@ class Sequences:
         """Whether what layers are added to is a sequence, or becomes one."""
         if isinstance(holder, ast.Name) and holder.id == function.own_name:
             return function.cls is not None and self._is_of_sequence(function.cls)
+        if self._runs_in_order(function, holder):
+            return True
         return self._code.value(function, holder).class_name == _SEQUENTIAL or self._spreads(function, holder, _DEPTH)
+
+    def _is_list_in_order(self, function: Function, items: ast.expr) -> bool:
+        """`self.layers = nn.ModuleList([conv, norm])`, whose layers run one after the other."""
+        made = function.flow.parents.get(items)
+        return isinstance(made, ast.Call) and self._runs_in_order(function, syntax.target(function.flow, made))
+
+    def _runs_in_order(self, function: Function, holder: ast.expr | None) -> bool:
+        """Whether an attribute is a list of layers that the methods of its class, and no heir's, run one after the other."""
+        name, klass = syntax.own_attribute(function, holder), function.cls
+        stores = klass.stores.get(name, ()) if klass is not None and name is not None else ()
+        if klass is None or name is None or len(stores) != 1 or not layer_outputs.runs_in_order(klass, name):
+            return False
+        made = syntax.given_to_target(stores[0][0].flow, stores[0][1])
+        is_list = isinstance(made, ast.Call) and self._code.resolve(stores[0][0], made.func) == _LIST
+        users = {method.name for method, _ in syntax.own_uses(klass, name)} - {"__init__"}
+        return is_list and not any(self._code.of_heirs(klass, user) for user in users)
 
     def _is_sequence(self, function: Function, call: ast.Call) -> bool:
         """`nn.Sequential(...)`, or `super().__init__(...)` in a class of that kind."""
