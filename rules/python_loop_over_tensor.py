@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, loop_rows, syntax, turns
+from torchlint.facts import frequency, loop_rows, runs, syntax, turns
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.module import BODIES
 from torchlint.facts.names import last
@@ -44,7 +44,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, which picks them one by one: in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, which picks them one by one, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`): in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -95,6 +95,9 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     if site.in_compiled or not site.accelerator or site.role == "test":
         return
     rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
+    if not rows and loop_rows.fills_by_number(site, loop) and not runs.counts_few(site.function, loop):
+        yield from _told(site, loop)
+        return
     if (
         not rows
         or _differentiates(site.flow, loop)
@@ -102,8 +105,13 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
         or not (site.settings.preview or _is_alike(site, loop))
     ):
         return
+    if not _is_ragged(site, loop):
+        yield from _told(site, loop)
+
+
+def _told(site: Site, loop: ast.For) -> Iterator[Finding]:
     often = _often(site)
-    if often and not _is_ragged(site, loop):
+    if often:
         text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` launches kernels for each row by itself {often}"
         yield site.finding(text, related=site.why_hot())
 

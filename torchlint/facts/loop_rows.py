@@ -6,8 +6,9 @@ import ast
 from collections.abc import Sequence
 
 from .names import last
-from .nodes import argument_of, elements, measured, names_in, number, sized
+from .nodes import argument_of, elements, indices, measured, names_in, number, sized
 from .place import Place
+from .sending import OF_ELEMENTS
 from .syntax import same
 from .values import PROVEN, UNKNOWN, Value, replace
 
@@ -36,6 +37,44 @@ def rows(place: Place, loop: ast.For) -> list[str]:
     if isinstance(given, ast.Call) and len(given.args) == 1 and place.resolve(given.func) == "reversed":
         given = given.args[0]
     return _bound(target) if _on_device(_gone_through(place, given)) else []
+
+
+def fills_by_number(place: Place, loop: ast.For) -> bool:
+    """Whether all that each turn does is to fill a part of a tensor, by its number and a tensor that is the same each time.
+
+    `for i in range(n): out[:, i] = torch.sin(x * (i + 1) / rate)`: one product with `torch.arange(1, n + 1)` does that for all.
+    """
+    match loop:
+        case ast.For(
+            target=ast.Name(id=index),
+            iter=ast.Call(func=ast.Name(id="range"), args=[_], keywords=[]),
+            body=[ast.Assign(targets=[ast.Subscript(value=ast.Name(id=filled) as out, slice=where)], value=made)],
+        ):
+            parts = indices(where)
+        case _:
+            return False
+    told = [one for one in parts if (isinstance(one, ast.Name) and one.id == index) or _is_one(one, index)]
+    if len(told) != 1 or any(names_in(one) for one in parts if one not in told) or filled in names_in(made):
+        return False
+    leaves = _leaves(place, made)
+    tensors = [one for one in leaves or () if place.value(one).kind != "number"]
+    if index not in names_in(made) or len(tensors) != 1 or index in names_in(tensors[0]):
+        return False
+    return is_device_tensor(place, out) and is_device_tensor(place, tensors[0])
+
+
+def _leaves(place: Place, node: ast.expr) -> list[ast.expr] | None:
+    """The names and numbers that an expression calculates with, element by element; None where it does more."""
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp):
+        parts = [node.operand]
+    elif isinstance(node, ast.Call) and place.resolve(node.func) in OF_ELEMENTS and not node.keywords:
+        parts = node.args
+    else:
+        return [node] if isinstance(node, ast.Name | ast.Attribute | ast.Constant) else None
+    found = [_leaves(place, part) for part in parts]
+    return [leaf for one in found for leaf in one or ()] if None not in found else None
 
 
 def is_device_tensor(place: Place, node: ast.expr) -> bool:
