@@ -68,7 +68,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     or what it calls, fills with numbers in loops of its own (`lengths.append(len(row))`), is reported there, and so is one that it fills
     row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`), and so are numbers that a function or method calculates of what
     a module was made with (`torch.tensor(self.slopes(), device=x.device)`).
-    Of data that nothing is known of, and of arrays, four cases are reported: what a program would keep, but asks for by a part of its key
+    Of data that nothing is known of, and of arrays, five cases are reported: the ids of a text that is written out (`torch.tensor(tokenizer.encode("<think>"), device=device)`), what a program would keep, but asks for by a part of its key
     (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of
     the loop to the next, an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
     or a parameter that is given `self.betas`), and what goes element by element into a tensor that the loop does not read
@@ -208,6 +208,10 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` is calculated on the host and copied to the device each time"
     if sent_numbers.is_given(site, data):
         return ""
+    if sent_numbers.are_ids_of_text(site, data):
+        return (
+            f"`{site.short(data)}` holds the ids of a text that is written out, and is copied to the device each time"
+        )
     number = value.kind == "number" and not isinstance(data, ast.Compare)  # which may be one of arrays
     listed = value.kind in ("list", "tuple", "size") and (
         sent_numbers.is_written_out(site, data) or sent_numbers.is_size(site, data)

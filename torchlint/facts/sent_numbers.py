@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from . import syntax
+from . import names, syntax
 from .bindings import Assigned, Narrowed
 from .place import Place
+from .uses import assigned
 from .values import Value
+
+_ENCODES = frozenset(("encode", "convert_tokens_to_ids"))
+"""Methods of tokenizers that give the numbers of a text."""
 
 
 def is_written_out(place: Place, node: ast.expr) -> bool:
@@ -44,6 +48,19 @@ def is_option(place: Place, data: ast.expr) -> bool:
         return False
     attribute = syntax.own_attribute(place.function, data)
     return attribute is not None and bool(place.project.is_option(klass, attribute))
+
+
+def are_ids_of_text(place: Place, data: ast.expr) -> bool:
+    """`tokenizer.encode("<think>")` of a text that is written out, or a list of that alone: the same numbers each time."""
+    if isinstance(data, ast.List) and len(data.elts) == 1:
+        data = data.elts[0]
+    made = assigned(place.function, data) if isinstance(data, ast.Name) else data
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr not in _ENCODES:
+        return False
+    if not names.last(made.func.value).lower().endswith("tokenizer") or len(made.args) != 1:
+        return False
+    text = assigned(place.function, made.args[0]) if isinstance(made.args[0], ast.Name) else made.args[0]
+    return isinstance(text, ast.Constant) and isinstance(text.value, str)
 
 
 def is_share(place: Place, data: ast.expr) -> bool:
