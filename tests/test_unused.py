@@ -487,6 +487,22 @@ def test_tools_alone_make_no_package(tmp_path: Path) -> None:
     assert [] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
 
 
+@pytest.mark.parametrize(
+    ("page", "lines"),
+    [
+        ("python setup.py build_ext --inplace\npython main.py", []),
+        ("python setup.py build_ext -i\npython main.py", []),
+        ("python setup.py build_ext\npython main.py", [9]),
+        ("python setup.py build_ext --inplace\npython examples/main.py", [9]),
+    ],
+)
+def test_extensions_that_are_compiled_where_they_lie(tmp_path: Path, page: str, lines: list[int]) -> None:
+    (tmp_path / "README.md").write_text(f"Compile and start:\n\n{page}\n")
+    (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup(ext_modules=cythonize(extensions))\n")
+
+    assert lines == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN)
+
+
 def test_what_the_hub_loads_is_for_others(tmp_path: Path) -> None:
     assert [9] == told(tmp_path, "helpers.py", helpers=HELPERS, main=MAIN, hubconf="import torch\n")
 

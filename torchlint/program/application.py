@@ -59,10 +59,19 @@ def is_application(project: Project) -> bool:
 
 
 def _has_script_beside(project: Project) -> bool:
-    """Whether a script lies in no package of what is installed, `train.py` or `tools/train.py` beside `lib/__init__.py`, or a page tells to start one that does."""
-    found = sorted(map(project.home, project.holders(_SCRIPT, word=b"__name__")))
-    scripts = [place for place in found if re.match(_SCRIPTS, place) and place != "setup.py"]
-    return any(not _packages(project, place) for place in scripts) or not started(project.home.root).isdisjoint(scripts)
+    """Whether a script lies in no package of what is installed, `train.py` or `tools/train.py` beside `lib/__init__.py`, or a page tells to start one."""
+    found = frozenset(map(project.home, project.holders(_SCRIPT, word=b"__name__")))
+    told = started(project.home.root)
+    # What a page tells to start need not ask whether it is started.
+    likely = (place for place in map(project.home, project.paths) if place in found or place in told)
+    return any(
+        _is_script(place) and (not _packages(project, place) or place in found & told) for place in sorted(likely)
+    )
+
+
+def _is_script(place: str) -> bool:
+    """Whether a file may be a script of a program by where it lies."""
+    return re.match(_SCRIPTS, place) is not None and place != "setup.py"
 
 
 def _packages(project: Project, place: str) -> list[str]:

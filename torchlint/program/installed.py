@@ -20,6 +20,8 @@ _INSTALLS = regex(rb"(?i)\b(?:pip3?|conda|mamba|poetry|uv|pdm)\b[^\n`]{0,99}?\b(
 _OFFERED = regex(rb"(?i)pypi\.org/project/|badge\.fury\.io/py/|shields\.io/pypi|anaconda\.org/")
 """What a page has of a package that others install."""
 _EDITABLE = regex(rb"\binstall[ \t][^\n`]{0,99}(?:-e|--editable)\b|setup\.py[ \t]+develop\b")
+_IN_PLACE = regex(rb"\bsetup\.py[ \t]+build_ext[ \t][^\n`]*(?:--inplace\b|-i\b)")
+"""How extensions are compiled where they lie, for the scripts beside them."""
 _PUBLISHED = regex(rb"\bclassifiers[\"']?[ \t]*=|\blong_description\b")
 """What is said of a package to an index."""
 _NAME = regex(rb"(?m)(?:^|[(,])[ \t]*name[ \t]*=[ \t]*[\"']([\w.-]+)[\"']")
@@ -49,7 +51,9 @@ def is_offered(root: str) -> bool:
         return True
     names = {_plain(name) for text in settings for name in _NAME.findall(text)}
     words = (word for page in pages for line in _INSTALLS.findall(page) for word in _WORD.findall(line))
-    return not names or not names.isdisjoint(_plain(word.removesuffix(b".git")) for word in words)
+    if not names:
+        return not any(map(_IN_PLACE.search, pages))
+    return not names.isdisjoint(_plain(word.removesuffix(b".git")) for word in words)
 
 
 def started(root: str) -> set[str]:
