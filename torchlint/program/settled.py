@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from ..facts.module import Class, Function
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..facts.uses import assigned
 from ..query.question import question
+from ..system.regex import regex
+from ..system.stamp import as_bytes
 from . import fields, objects
 from .calling import CallSite
 from .constructions import knows_heirs
@@ -38,6 +41,10 @@ _HOLDS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.GtE: operator.ge,
 }
 """What each comparison asks of two numbers."""
+_SETS_NAMES = regex(rb"(?<![.\w])(?:exec|globals)\(|\bsetattr\((?!self\b)")
+"""What may give a name of a module another value: `exec(open("configurator.py").read())`."""
+_SET = rb"\.%s[ \t]*=(?!=)|[\"']%s[\"']"
+"""How another file sets a name of a module, or spells it for what may set it."""
 _BATCH_NORMS = layers.NORMS | {f"torch.nn.modules.batchnorm.{name}" for name in ("_BatchNorm", "_NormBase")}
 
 
@@ -56,7 +63,7 @@ def is_on(project: Project, function: Function, test: ast.expr, true: bool) -> b
 
 def period(project: Project, function: Function, node: ast.expr) -> int | None:
     """What an option of the command line is unless somebody gives it, a parameter by all calls, or an attribute that keeps one: `self.every = args.every`."""
-    kept = _kept_by_constructor(project, function, node)
+    kept = kept_by_constructor(project, function, node)
     function, node = kept if kept is not None else (function, node)
     if isinstance(node, ast.Attribute):
         named = OPTIONS_NAME.search(names.last(node.value)) is not None
@@ -90,11 +97,30 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
         return _compared(project, function, test) if none is None else none is isinstance(test.ops[0], ast.Is)
     if _is_left_none(project, function, test):
         return False
+    switch = _switch(project, function, test) if isinstance(test, ast.Name) else None
+    if switch is not None:
+        return switch
     given = _constants(project, function, test, bool)
     if given is None:
         given = _constants(project, function, test, Number)
     found = {bool(one.value if isinstance(one, Number) else one) for one in given or ()}
     return found.pop() if len(found) == 1 else None
+
+
+def _switch(project: Project, function: Function, name: ast.Name) -> bool | None:
+    """What a module says that a switch is, `SAVE_IMAGES = False`, where nothing sets it; None for other names."""
+    module, own = function.module, name.id
+    value = module.body.assigned_once(own)
+    if not (isinstance(value, ast.Constant) and isinstance(value.value, bool)) or not own.isascii():
+        return None
+    scope: Function | None = function
+    while scope is not None and scope is not module.body:
+        if own in scope.flow.stores or own in scope.positions or own in scope.flow.globals:
+            return None
+        scope = scope.parent
+    if module.source.holds(_SETS_NAMES) or any(own in one.flow.globals for one in module.functions):
+        return None
+    return None if project.any_holds(_SET % ((re.escape(as_bytes(own)),) * 2), word=as_bytes(own)) else value.value
 
 
 def _is_left_none(project: Project, function: Function, test: ast.expr) -> bool:
@@ -175,11 +201,40 @@ def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
         return node.value is None
     if _is_left_none(project, function, node):
         return True
-    if isinstance(node, ast.Name) or _made_by(project, function, node) is not None:
+    if isinstance(node, ast.Name):
+        return _stays_none(project, function, node.id)
+    if _made_by(project, function, node) is not None:
         return False
     if not isinstance(node, ast.Attribute) or function.cls is None or project.heirs(function.cls.name):
         return False
     return not project.attribute_stores(function.cls, node.attr) and project.value(function, node).kind == "none"
+
+
+@question("stays None", False)
+def _stays_none(project: Project, function: Function, name: str) -> bool:
+    """Whether all that assigns to a name makes it None, but for what stands behind a condition that never holds."""
+    flow = function.flow
+    stores = () if name in function.positions or name in flow.globals else flow.stores.get(name, ())
+    values = [made.value if isinstance(made := flow.parents.get(store), ast.Assign) else None for store in stores]
+    return any(is_constant(value, None) for value in values) and all(
+        is_constant(value, None) or never_comes(project, function, store)
+        for store, value in zip(stores, values, strict=True)
+    )
+
+
+def never_comes(project: Project, function: Function, node: ast.AST) -> bool:
+    """Whether a place of a function stands behind a condition that never holds in the program."""
+    return any(truth(project, function, guard.test) is (not guard.true) for guard in function.flow.guards(node))
+
+
+@question("never runs", False)
+def never_runs(project: Project, function: Function) -> bool:
+    """Whether all calls of a function stand behind conditions that never hold in the program: `if self.with_normals:`."""
+    sites = project.all_runs_of(function, MAX_SITES)
+    own = [site for site in sites or () if not project.is_tested(site.function)]
+    return bool(own) and all(
+        never_comes(project, site.function, site.call) or never_runs(project, site.function) for site in own
+    )
 
 
 @question("always given", False)
@@ -357,13 +412,13 @@ def _constant(node: ast.expr | None) -> str | bool | Number | None:
 
 def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Function, str] | None:
     """The constructor that alone sets an attribute of the method's own object, and the parameter that it sets it to."""
-    init, kept = _kept_by_constructor(project, function, node) or (None, None)
+    init, kept = kept_by_constructor(project, function, node) or (None, None)
     if init is None or not isinstance(kept, ast.Name):
         return None
     return (init, kept.id) if kept.id not in init.flow.stores else None
 
 
-def _kept_by_constructor(project: Project, function: Function, node: ast.expr) -> tuple[Function, ast.expr] | None:
+def kept_by_constructor(project: Project, function: Function, node: ast.expr) -> tuple[Function, ast.expr] | None:
     """The constructor that alone sets an attribute of the method's own object, and what it sets it to."""
     klass = function.cls
     if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)) or klass is None:

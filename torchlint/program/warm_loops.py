@@ -38,6 +38,7 @@ from .model_calls import (
     runs_library_model,
     runs_module_once,
 )
+from .settled import never_runs
 from .stepping import is_left_out
 from .steps import Steps
 from .trials import is_tried
@@ -273,6 +274,7 @@ class WarmLoops:
                 or self._scores(function, loop)
                 or self._sends_batches(function, loop)
             )
+            and not never_runs(self.project, function)
         )
 
     def _goes_through_cases(self, function: Function, loop: Loop) -> bool:
