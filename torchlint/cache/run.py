@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ..lint.run import Checked, Result, may_be_torch, prepared
-from ..program.configured import configurations, names_in
+from ..program.configured import configurations, names_in, words_in
 from ..program.files import normal
 from ..program.installed import PAGES, is_for_others, is_installed, started
 from ..program.stated import demanded_by, manifests, packages
@@ -230,7 +230,8 @@ class _Run:
         packages += [f"{folder}/pyproject.toml" for folder in _with_settings(packages)]
         beside = _beside(self.paths)
         spelled = sorted(names_in(self.configurations) or ())
-        parts = (compiled, packages, beside, spelled)
+        words = sorted(words_in(self.configurations) or ())
+        parts = (compiled, packages, beside, spelled, words)
         return digest(*named, *(part for one in parts for part in (b"", *map(encoded, one))))
 
     @cached_property

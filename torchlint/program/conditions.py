@@ -13,7 +13,7 @@ from ..facts.nodes import names_in, without_not
 from ..facts.syntax import required
 from ..facts.values import Number, Value
 from ..query.question import question
-from . import hooks, passed, settled
+from . import chosen_words, hooks, passed, settled
 from .calling import CallSite
 from .loops import counted_by
 from .project import Project
@@ -232,7 +232,9 @@ def _elsewhere(project: Project, function: Function, guard: Guard) -> guards.Mea
     """What a condition says by a method that it asks, or by a flag that callers give."""
     parts = list(required(guard.test, guard.true))
     said = itertools.chain(
-        (_told(project, function, *part) for part in parts), (_given(project, function, *part) for part in parts)
+        (_told(project, function, *part) for part in parts),
+        (_given(project, function, *part) for part in parts),
+        (_word_given(project, function, *part) for part in parts),
     )
     return next(filter(None, said), "")
 
@@ -275,6 +277,16 @@ def _given(project: Project, function: Function, test: ast.expr, true: bool) -> 
 @question("given", "")
 def _passed(project: Project, function: Function, name: str, true: bool) -> guards.Meaning:
     return passed.meaning(project, function, name, true, lambda site: _is_rare_call(project, site))
+
+
+def _word_given(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
+    """What a condition says that compares an option with a word."""
+    return _chosen(project, function, test, true) if isinstance(test, ast.Compare) else ""
+
+
+@question("word chosen", "")
+def _chosen(project: Project, function: Function, test: ast.Compare, true: bool) -> guards.Meaning:
+    return chosen_words.meaning(project, function, test, true, lambda site: _is_rare_call(project, site))
 
 
 def _is_rare_call(project: Project, site: CallSite) -> bool:

@@ -1,0 +1,200 @@
+"""What a program does where an option is a word that nothing gives it, or rare calls alone, runs on no step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchlint import api
+
+RENDERER = """\
+from torch import nn
+
+class Renderer(nn.Module):
+    def forward(self, x, kind, add_noise=True):
+        if kind == "volume":
+            return self.volume(x)
+        elif kind == "phong":
+            return self.phong(x)
+        elif kind == "surface":
+            return self.surface(x)
+
+    def volume(self, x):
+        return x.sum().item()
+
+    def phong(self, x):
+        return x.mean().item()
+
+    def surface(self, x):
+        return x.max().item()
+"""
+TRAINER = """\
+class Trainer:
+    def __init__(self, model, optimizer, cfg):
+        self.model, self.optimizer = model, optimizer
+        self.kind = cfg["kind"]
+
+    def step(self, x):
+        loss = self.model(x.cuda(), self.kind)
+        loss.backward()
+        self.optimizer.step()
+
+    def show(self, x):
+        self.model(x.cuda(), "volume", add_noise=False)
+        self.model(x.cuda(), "phong", add_noise=False)
+"""
+TRAIN = """\
+import torch
+from renderer import Renderer
+from trainer import Trainer
+
+if __name__ == "__main__":
+    trainer = Trainer(Renderer().cuda(), optimizer, cfg)
+    for step, x in enumerate(loader):
+        trainer.step(x)
+        if step % 1000 == 0:
+            trainer.show(x)
+"""
+CONFIGURATION = "training:\n  kind: volume\n  rate: 0.1\n"
+FILES = {"renderer.py": RENDERER, "trainer.py": TRAINER, "train.py": TRAIN, "configs/default.yaml": CONFIGURATION}
+
+
+def told(root: Path, name: str, files: dict[str, str]) -> list[str]:
+    """The lines of a file that wait for the device on a step."""
+    (root / ".git").mkdir()
+    for place, text in files.items():
+        path = root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    result = api.check([root / name], select=["TL101", "TL106"], preview=True, isolated=True)
+    assert not result.errors
+    lines = files[name].splitlines()
+    return [lines[one.line - 1].strip() for one in result.findings]
+
+
+def test_words_that_rare_calls_give_or_nobody(tmp_path: Path) -> None:
+    assert told(tmp_path, "renderer.py", FILES) == ["return x.sum().item()"]
+
+
+@pytest.mark.parametrize(
+    ("change", "lines"),
+    [
+        # A configuration has the word, or a page; a key is none.
+        ({"configs/phong.yaml": "training: {kind: phong}\n"}, ["sum", "mean"]),
+        ({"README.md": "Train with `kind: surface` for surfaces.\n"}, ["sum", "max"]),
+        ({"run.sh": "python train.py --kind=phong\n"}, ["sum", "mean"]),
+        ({"docs/usage.md": "    python train.py --kind surface\n"}, ["sum", "max"]),
+        ({"configs/deep.yaml": "training: {kind: volume, phong: 1}\n"}, ["sum"]),
+        # So has the program: a default, a table, a choice, the help for an option.
+        ({"options.py": 'DEFAULTS = {"kind": "surface"}\n'}, ["sum", "max"]),
+        ({"options.py": 'import argparse\nargparse.ArgumentParser().add_argument("--kind", help="volume or surface")\n'}, ["sum", "max"]),
+        # What tests give, and what is compared, gives nothing.
+        ({"tests/test_renderer.py": 'def test_it():\n    assert Renderer()(x, "surface")\n'}, ["sum"]),
+        ({"check.py": 'def check(cfg):\n    return cfg["kind"] in ("volume", "surface")\n'}, ["sum"]),
+        # A call that is not rare.
+        ({"train.py": TRAIN.replace("step % 1000 == 0", "True")}, ["sum", "mean"]),
+        # Others may set what a library has.
+        ({"hubconf.py": "from renderer import Renderer\n"}, ["sum", "mean", "max"]),
+        # No call says that these are words of one option.
+        ({"trainer.py": TRAINER.replace('"volume"', "kind").replace('"phong"', "kind")}, ["sum", "mean", "max"]),
+    ],
+)  # fmt: skip
+def test_words_that_are_given(tmp_path: Path, change: dict[str, str], lines: list[str]) -> None:
+    assert told(tmp_path, "renderer.py", FILES | change) == [f"return x.{one}().item()" for one in lines]
+
+
+SCRIPT = """\
+import argparse
+import torch
+
+def main(args):
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        {condition}:
+            seen.append(loss.item())
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--norm", type=str, default="brief")
+    parser.add_argument("--name", type=str)
+    main(parser.parse_args())
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_told"),
+    [
+        ('if args.norm == "full"', False),
+        ('if args.norm in ("full", "long")', False),
+        ('if not args.norm != "full"', False),
+        ('if getattr(args, "norm", "brief") == "full"', False),
+        ('if args.norm == "brief"', True),
+        ('if args.norm in ("full", "brief")', True),
+        ('if args.norm != "full"', True),
+        # There has to be another word for it.
+        ('if args.name == "full"', True),
+        # What a model of a library is, its files say; a batch, what is in it.
+        ('if model.config.norm == "full"', True),
+        ('if x["norm"] == "full"', True),
+        ("if args.norm == full", True),
+    ],
+)
+def test_options_of_a_command_line(tmp_path: Path, condition: str, is_told: bool) -> None:
+    files = {"train.py": SCRIPT.format(condition=condition)}
+
+    assert told(tmp_path, "train.py", files) == ["seen.append(loss.item())"] * is_told
+
+
+def test_an_option_that_the_program_sets_itself(tmp_path: Path) -> None:
+    script = SCRIPT.format(condition='if args.norm == "full"')
+    set_here = script.replace("    for x, y", "    args.norm = args.name.lower()\n    for x, y")
+
+    assert told(tmp_path, "train.py", {"train.py": set_here}) == ["seen.append(loss.item())"]
+
+
+HANDED_ON = """\
+import argparse
+import torch
+
+class Loss:
+    def __init__(self, norm):
+        self.norm = norm
+
+    def of(self, x, y, kind):
+        loss = torch.nn.functional.mse_loss(x, y.cuda())
+        if kind == "rare":
+            seen.append(loss.item())
+        if self.norm == "rare":
+            seen.append(loss.max().item())
+        return loss
+
+def main(opt):
+    kind = opt.kind
+    criterion = Loss(norm=opt.norm)
+    for x, y in loader:
+        loss = criterion.of(model(x.cuda()), y, kind)
+        loss.backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="mean")
+    parser.add_argument("--norm", default="sum")
+    main(parser.parse_args())
+"""
+
+
+def test_options_that_are_handed_on(tmp_path: Path) -> None:
+    assert told(tmp_path, "train.py", {"train.py": HANDED_ON}) == []
+
+
+def test_what_is_handed_on_of_no_option(tmp_path: Path) -> None:
+    handed_on = HANDED_ON.replace("kind = opt.kind", "kind = device.type").replace("opt.norm", "model.norm")
+
+    assert told(tmp_path, "train.py", {"train.py": handed_on}) == [
+        "seen.append(loss.item())",
+        "seen.append(loss.max().item())",
+    ]
