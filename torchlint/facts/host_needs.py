@@ -21,10 +21,12 @@ _WRITES = frozenset(
 )
 _SHOWS = frozenset(("imshow", "fromarray", "plot", "scatter", "hist", "to_pil_image", "numpy_to_pil"))
 _SHOWS |= {"pcolor", "pcolormesh", "contour", "contourf", "tricontourf", "quiver", "plot_surface"}
+_PRIORITIES = ("update_priorities", "update_priority")
+"""What a replay buffer is told by how often to draw what it holds."""
 _NEEDS_HOST = (
     _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put", "dumps", "loads"}
 )
-_NEEDS_HOST |= {"update_priorities", "update_priority"}  # of a replay buffer
+_NEEDS_HOST |= {*_PRIORITIES}
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
 _NEEDS_HOST |= {"BytesIO"}  # bytes that are read as a file, or unpickled
 _NEEDS_HOST |= {"convert_to_tensor"}  # TensorFlow's, which takes arrays
@@ -36,13 +38,17 @@ _INFERS = frozenset(("run",))
 _TO_PROCESSES = frozenset("map map_async imap imap_unordered starmap starmap_async apply_async submit".split())
 """What hands arrays to other processes, as methods of a pool; `map(float, x)` is none."""
 _POOLS = regex(rb"\bPool\(|\b(?:Process|Thread)PoolExecutor\b")
-_OF_ARRAYS = frozenset("pystoi pesq srmrpy pyworld museval mir_eval pycocotools pydensecrf lap parselmouth".split())
-"""Libraries that work on arrays of NumPy alone, for what torch has not."""
+_OF_ARRAYS = frozenset(
+    "pystoi pesq srmrpy pyworld museval mir_eval pycocotools pydensecrf lap parselmouth librosa mcubes trimesh open3d casadi".split()
+)
+"""Libraries that work on arrays of NumPy alone, mostly for what torch has not."""
 _ARRAYS = regex(rb"\b(?:%s)\b" % b"|".join(sorted(name.encode() for name in _OF_ARRAYS)))
 _PLOTS = regex(rb"matplotlib|pyplot|\bplt\b|\baxe?s?\b|\bfig\b|seaborn|plotly")
 """What a file holds that draws charts: elsewhere `scatter` is the method of a tensor, which takes an index."""
 _RECORDS = regex(rb"wavfile|soundfile|VideoWriter")
 """What a file holds that writes sounds or films: there `write` takes an array."""
+_PREPARES = "return_tensors"
+"""What feature extractors and processors of transformers are asked by which tensors to give: they calculate with NumPy."""
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 _SENDS = ("to", "cuda")
 _MOST_CALLERS = 8
@@ -54,26 +60,45 @@ def host_needs(place: Place, node: ast.expr) -> bool:
 
     Numbers for a file or a chart behind the loop can be gathered on the device.
     """
-    source = place.function.module.source
-    words = _NEEDS_HOST | {"write"} if source.holds(_RECORDS) else _NEEDS_HOST
-    if source.holds(b"faiss"):
-        words |= _SEARCHES
-    if source.holds(b"onnxruntime"):
-        words |= _INFERS
-    if source.holds(_POOLS):
-        words |= _called_of_others(place, _TO_PROCESSES)
-    if source.holds(_ARRAYS):
-        words |= {names.last(call.func) for call in place.flow.calls if _is_of_arrays(place, call)}
-    if _saves_models_alone(place):
-        words -= {"save"}
-    if not source.holds(_PLOTS):
-        words -= {"scatter"}
+    words = _words(place)
     if _is_number(place, node) and not _is_written_at_once(place, node):
         words = _NEEDS_HOST - _WRITES - _SHOWS
     taken = place.consumed_by(words, node) and _may_take(place, node, words)
     if taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place):
         return True
-    return _is_drawn_by(place)
+    return _is_drawn_by(place) or _is_for_library(place, node)
+
+
+def _words(place: Place) -> frozenset[str]:
+    """What calls are called in a function that need on the host what they are given."""
+    source = place.function.module.source
+    words = _NEEDS_HOST | {"write"} if source.holds(_RECORDS) else _NEEDS_HOST
+    if source.holds(b"faiss"):
+        words |= _SEARCHES
+    if source.holds(_POOLS):
+        words |= _called_of_others(place, _TO_PROCESSES)
+    words |= _of_libraries(place)
+    if _saves_models_alone(place):
+        words -= {"save"}
+    if not source.holds(_PLOTS):
+        words -= {"scatter"}
+    return words
+
+
+def _of_libraries(place: Place) -> frozenset[str]:
+    """What calls of libraries are called in a function that calculate on the host, on arrays."""
+    source = place.function.module.source
+    words = _INFERS if source.holds(b"onnxruntime") else frozenset()
+    if source.holds(_ARRAYS):
+        words |= {names.last(call.func) for call in place.flow.calls if _is_of_arrays(place, call)}
+    if source.holds(_PREPARES.encode()):
+        words |= {names.last(call.func) for call in place.flow.calls if _prepares(call)}
+    return words
+
+
+def _prepares(call: ast.Call) -> bool:
+    """`extractor(wave, sampling_rate=16000, return_tensors="pt")`; what pads gives tensors as it was given them."""
+    return keyword_of(call, _PREPARES) is not None and names.last(call.func) != "pad"
 
 
 def _called_of_others(place: Place, words: frozenset[str]) -> set[str]:
@@ -229,9 +254,30 @@ def _is_written(place: Place, call: ast.Call) -> bool:
 
 def _shows_given(place: Place, function: Function, taker: ast.Call, value: ast.Call) -> bool:
     """Whether a function shows or writes what a call gives it in the place of the value."""
-    given = [name for name in function.positions if function.argument(taker, name) is value]
-    loads = (load for name in given for load in function.flow.loads.get(name, ()))
+    loads = _loads_of_given(function, taker, value)
     return any(place.at(function, load).consumed_by(_WRITES | _SHOWS, load) for load in loads)
+
+
+def _is_for_library(place: Place, node: ast.expr) -> bool:
+    """Whether the value goes to a function of the project that hands it to a library which calculates on arrays: `def quality(wave, rate): return librosa.resample(wave, ...)`."""
+    for child, taker in place.flow.takers(node):
+        if isinstance(taker, ast.Call) and child is not taker.func:
+            given = child.value if isinstance(child, ast.keyword) else child
+            targets = place.project.targets(place.function, taker)
+            return bool(targets) and all(_hands_to_library(place, target, taker, given) for target in targets)
+    return False
+
+
+def _hands_to_library(place: Place, function: Function, taker: ast.Call, value: ast.AST) -> bool:
+    start = place.at(function, function.node)
+    words = _of_libraries(start)
+    return bool(words) and any(start.consumed_by(words, load) for load in _loads_of_given(function, taker, value))
+
+
+def _loads_of_given(function: Function, taker: ast.Call, value: ast.AST) -> list[ast.Name]:
+    """The reads of the parameters of a function that a call gives a value."""
+    given = [name for name in function.positions if function.argument(taker, name) is value]
+    return [load for name in given for load in function.flow.loads.get(name, ())]
 
 
 def _is_drawn_by(place: Place) -> bool:
