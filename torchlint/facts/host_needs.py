@@ -66,7 +66,7 @@ def host_needs(place: Place, node: ast.expr) -> bool:
     taken = place.consumed_by(words, node) and _may_take(place, node, words)
     if taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place):
         return True
-    return _is_drawn_by(place) or _is_for_library(place, node)
+    return _is_drawn_by(place) or _is_given_to_buffer(place) or _is_for_library(place, node)
 
 
 def _words(place: Place) -> frozenset[str]:
@@ -278,6 +278,27 @@ def _loads_of_given(function: Function, taker: ast.Call, value: ast.AST) -> list
     """The reads of the parameters of a function that a call gives a value."""
     given = [name for name in function.positions if function.argument(taker, name) is value]
     return [load for name in given for load in function.flow.loads.get(name, ())]
+
+
+def _is_given_to_buffer(place: Place) -> bool:
+    """Whether a function returns the value to callers that all tell a replay buffer by it what to draw, each time: `_, priorities = self.update(batch)`."""
+    if not _is_given_back(place):
+        return False
+    sites = list(itertools.islice(place.callers(place.function), _MOST_CALLERS + 1))
+    own = [one for one in sites if one.function.module is place.function.module]
+    told = own or sites  # methods of its base may call it as well
+    return 0 < len(told) <= _MOST_CALLERS and all(_tells_buffer(place.at(one.function, one.call)) for one in told)
+
+
+def _tells_buffer(caller: Place) -> bool:
+    """Whether a call's result goes to a replay buffer wherever it is made: behind `if self.prioritized:` it may be thrown away."""
+    line = caller.statement.lineno
+    told = [call for word in _PRIORITIES for call in caller.flow.calls_named(word) if call.lineno >= line]
+    if not told or not caller.consumed_by(_PRIORITIES):
+        return False
+    since = {guard.node for guard in caller.flow.guards(caller.target)}
+    first = min(told, key=lambda call: call.lineno)
+    return all(guard.node in since for guard in caller.flow.guards(first))
 
 
 def _is_drawn_by(place: Place) -> bool:
