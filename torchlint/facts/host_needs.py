@@ -66,7 +66,9 @@ def host_needs(place: Place, node: ast.expr) -> bool:
     taken = place.consumed_by(words, node) and _may_take(place, node, words)
     if taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place):
         return True
-    return _is_drawn_by(place) or _is_given_to_buffer(place) or _is_for_library(place, node)
+    if _is_drawn_by(place) or _is_given_to_buffer(place) or _is_for_library(place, node):
+        return True
+    return _is_sampled_from(place)
 
 
 def _words(place: Place) -> frozenset[str]:
@@ -256,6 +258,27 @@ def _shows_given(place: Place, function: Function, taker: ast.Call, value: ast.C
     """Whether a function shows or writes what a call gives it in the place of the value."""
     loads = _loads_of_given(function, taker, value)
     return any(place.at(function, load).consumed_by(_WRITES | _SHOWS, load) for load in loads)
+
+
+def _is_sampled_from(place: Place) -> bool:
+    """Whether an action is drawn of the value on the host, and returned as a number: `odds = policy(state).cpu(); action = Categorical(odds).sample(); return action.item()`."""
+    flow, made = place.flow, assigned_in(place.statement)
+    drawn = [call for call in flow.calls_named("sample") if not call.args]
+    returned = [node for node in flow.nodes if isinstance(node, ast.Return) and node.value is not None]
+    if not made or not drawn or not returned:
+        return False
+    for statement in flow.nodes:
+        if isinstance(statement, ast.Assign) and not made.isdisjoint(names_in(statement.value)):
+            made |= assigned_in(statement)
+    reads = [call for node in returned for call in ast.walk(node) if _is_item(call)]
+    return any(not made.isdisjoint(names_in(one)) for one in drawn) and any(
+        not made.isdisjoint(names_in(one)) for one in reads
+    )
+
+
+def _is_item(node: ast.AST) -> bool:
+    """`action.item()`"""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
 
 
 def _is_for_library(place: Place, node: ast.expr) -> bool:
