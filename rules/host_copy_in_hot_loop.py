@@ -48,7 +48,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where the value has to be on the host: the action of an environment, the priorities of a replay buffer, a checkpoint, a
-    picture, text to be decoded, what is offloaded to save memory. These are not reported, nor is what happens once in many steps or after the loop. `.to("cpu",
+    picture, text to be decoded, what a feature extractor or another library takes that works on arrays, what a generator hands out as it goes, what is offloaded to save memory
+    (chunk by chunk of a tensor that was split). These are not reported, nor is what happens once in many steps or after the loop. `.to("cpu",
     non_blocking=True)` does not wait (an event has to, before the value is read): so an evaluation keeps what the device has no room for.
 
     ## Bad
@@ -122,7 +123,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
             message = f"`{site.short()}` copies to the host and waits for the device {frequency.of_calls(site)}"
             yield site.finding(message, severity="info")
         return
-    if site.call not in reads.told_copies(site, site.statement) or (not by_default and collected.is_written(site)):
+    if site.call not in reads.told_copies(site, site.statement) or collected.is_streamed(site, site.call):
+        return
+    if not by_default and _is_meant(site):
         return
     back = host_needs.comes_back(site, site.call)
     what = "copies what the loader gave on the host back to it" if returns else "copies to the host"
@@ -174,7 +177,14 @@ def _is_told_of_evaluation(place: Site) -> bool:
     """Whether a copy in an evaluation loop is told of where everything is."""
     if place.warm is None or not place.settings.preview or frequency.severity(place) is None:
         return False
-    return not collected.is_written(place)
+    return not _is_meant(place)
+
+
+def _is_meant(place: Site) -> bool:
+    """Whether what an evaluation loop copies is what it is for: written to a file, shown each time, or too large for the device."""
+    if collected.is_written(place):
+        return True
+    return collected.is_of_chunks(place, place.call) or collected.is_printed(place, place.call)
 
 
 def _calls(site: Site) -> dict[str, list[tuple[Function, ast.Call]]]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from ..system.regex import regex
 from . import aliases, nodes, uses
-from .flow import Flow, Loop
+from .flow import Flow, Loop, contains
 from .module import key_of
-from .names import chain
+from .names import chain, last
+from .nodes import assigned_in, names_in
 from .place import Place
+from .sending import goes_to_device
 
 _WRITERS = ("save", "savez", "savez_compressed", "savetxt", "dump", "to_csv", "to_json", "to_pickle", "to_parquet")
 
@@ -23,6 +25,8 @@ _MEDIA = regex(
     r"(?:^|[._])(?:im(?:a?ges?|gs?)?|pictures?|figs?|frames?|videos?|wavs?|audios?|samples?|masks?|recon\w*|outs?|outputs?)(?:_|$)"
 )
 _ADDS = ("append", "extend")
+_CUTS = ("split", "chunk", "tensor_split")
+"""What cuts a tensor into chunks; a text, too."""
 
 
 def is_collected(place: Place, copy: ast.Call) -> bool:
@@ -35,7 +39,7 @@ def is_collected(place: Place, copy: ast.Call) -> bool:
     holder = _holder(place.statement)
     if holder is None or not _SCORES.search(".".join(_words(holder)).lower()):
         return False
-    return not _is_written(place, _key(holder))
+    return not _is_written(place, _key(holder)) and not is_of_chunks(place, copy)
 
 
 def is_kept(place: Place, copy: ast.Call) -> bool:
@@ -57,6 +61,81 @@ def is_kept(place: Place, copy: ast.Call) -> bool:
     if over.kind != "loader" or any(_is_written(place, _key(holder)) for holder in holders):
         return False
     return not any(_goes_round(place, loop, _key(holder)) for holder in holders)
+
+
+def is_of_chunks(place: Place, copy: ast.Call) -> bool:
+    """Whether an evaluation loop collects what it makes of one chunk after the other of a tensor, which is too large for the device as a whole.
+
+    `for part in torch.split(points, size): values.append(net(part).cpu())`
+    """
+    loop = place.warm
+    if not isinstance(loop, ast.For) or place.flow.loops(copy)[0] is not loop:
+        return False
+    over = aliases.gone_through(loop.iter)
+    whole = uses.assigned(place.function, over) if isinstance(over, ast.Name) else over
+    if not isinstance(whole, ast.Call) or last(whole.func) not in _CUTS or any(map(nodes.string, whole.args)):
+        return False
+    collects = bool(whole.args) and any(True for _ in _lists(place, copy, named=False))
+    return collects and not _goes_back(place, copy, loop)
+
+
+def _goes_back(place: Place, copy: ast.Call, loop: Loop) -> bool:
+    """Whether what is made of the copies is sent to the device behind a loop, which has room for it then."""
+    moves = [call for name in ("to", "cuda") for call in place.flow.calls_named(name) if call.lineno > loop.lineno]
+    made = _made_of(place.flow, copy, None) if moves else set[str]()
+    sent = (call for call in moves if not made.isdisjoint(names_in(call.func)) and loop not in place.flow.loops(call))
+    return any(goes_to_device(place, call) for call in sent)
+
+
+def is_streamed(place: Place, copy: ast.Call) -> bool:
+    """Whether a loop that goes through no batches hands out what it makes as it goes: `for chunk in stream: buffer.append(chunk.cpu().numpy()); yield join(buffer)`."""
+    flow = place.flow
+    loop = next(iter(flow.loops(copy)), None)
+    if loop is None or place.hot is not None or _brings_batches(place, loop):
+        return False
+    yields = [node for node in flow.nodes if isinstance(node, ast.Yield) and loop in flow.loops(node)]
+    if not yields:
+        return False
+    made = _made_of(flow, copy, loop)
+    return any(contains(one, copy) or not made.isdisjoint(names_in(one)) for one in yields)
+
+
+def is_printed(place: Place, copy: ast.Call) -> bool:
+    """Whether a loop that goes through no batches prints what it calculates of a copy each time, and so waits for it anyway.
+
+    `for one, other in pairs: same = cosine(net(one).cpu(), net(other).cpu()); print(same)`
+    """
+    loop, flow = place.warm, place.flow
+    if loop is None or flow.loops(copy)[:1] != [loop]:
+        return False
+    since = {guard.node for guard in flow.guards(copy, loop)}
+    prints = [
+        call
+        for call in flow.calls_named("print")
+        if flow.loops(call)[:1] == [loop] and all(guard.node in since for guard in flow.guards(call, loop))
+    ]
+    if not prints or _brings_batches(place, loop):
+        return False
+    made = _made_of(flow, copy, loop)
+    return any(not made.isdisjoint(names_in(call)) for call in prints)
+
+
+def _brings_batches(place: Place, loop: Loop) -> bool:
+    return isinstance(loop, ast.For) and place.value(aliases.gone_through(loop.iter)).kind == "loader"
+
+
+def _made_of(flow: Flow, copy: ast.Call, loop: Loop | None) -> set[str]:
+    """The names of what a loop makes of a copy behind it, and of the lists that it adds that to; without one, of what the function does."""
+    own = flow.statement(copy)
+    made: set[str] = set()
+    for one in flow.nodes:
+        if not isinstance(one, ast.Assign | ast.AugAssign | ast.Expr) or one.lineno < own.lineno:
+            continue
+        inside = loop is None or loop in flow.loops(one)
+        if one is own or (inside and not made.isdisjoint(names_in(one.value))):
+            holder = _holder(one) if isinstance(one, ast.Expr) else None
+            made |= assigned_in(one) | ({holder.id} if isinstance(holder, ast.Name) else set())
+    return made
 
 
 def _goes_round(place: Place, loop: Loop, name: str) -> bool:
