@@ -10,8 +10,11 @@ from ..facts.flow import Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import names_in, root_of
 from ..facts.syntax import required
+from ..system.regex import regex
 from .project import Project
 
+_EXPORTING = frozenset((("onnx", "export"), ("onnx", "dynamo_export"), ("jit", "trace"), ("jit", "script")))
+_EXPORTS = regex(rb"\b(?:onnx|jit)\.(?:export|dynamo_export|trace|script)\b")
 _NAMES = 3
 """Through how many names what a loop counts is followed."""
 
@@ -49,6 +52,36 @@ def brings_samples(project: Project, function: Function, loop: ast.For) -> bool:
 def over_runs(project: Project, function: Function, loop: Loop) -> bool:
     """Whether a loop is one over runs, each of several steps."""
     return runs.over_runs(function, loop, lambda node: project.value(function, node))
+
+
+def exports(project: Project, function: Function, loop: Loop) -> bool:
+    """Whether a loop goes through models, or parts of one, to export each of them: `for part in parts: torch.onnx.export(part, ...)`, or by a function of its file."""
+    if not isinstance(loop, ast.For) or not function.module.source.holds(_EXPORTS):
+        return False
+    parts = names_in(loop.target)
+    return any(
+        isinstance(given, ast.Name) and given.id in parts and _exports_given(project, function, call, given)
+        for call in function.flow.calls_in(loop)
+        for given in call.args[:1]
+    )
+
+
+def _exports_given(project: Project, function: Function, call: ast.Call, given: ast.expr) -> bool:
+    """Whether a call exports what it is given, itself or by a function of the same file."""
+    if _is_export(call):
+        return True
+    targets = (one for one in project.targets(function, call) if one.module is function.module)
+    return any(_exports_parameter(target, call, given) for target in targets)
+
+
+def _exports_parameter(target: Function, call: ast.Call, given: ast.expr) -> bool:
+    exported = (inner.args[0] for inner in target.flow.calls if inner.args and _is_export(inner))
+    return any(isinstance(one, ast.Name) and target.argument(call, one.id) is given for one in exported)
+
+
+def _is_export(call: ast.Call) -> bool:
+    """`torch.onnx.export(net, ...)`, `torch.jit.trace(net, x)`"""
+    return tuple((names.chain(call.func) or [])[-2:]) in _EXPORTING
 
 
 def makes_what_it_runs(project: Project, function: Function, loop: Loop) -> bool:

@@ -23,7 +23,7 @@ from .batches import sends, sent_batch, takes, with_parts
 from .conditions import guarded, is_throttled
 from .frameworks import runs_on_batches
 from .host_given import is_all_on_host
-from .loops import brings_batches, brings_samples, counts_up, makes_what_it_runs, over_all_modules
+from .loops import brings_batches, brings_samples, counts_up, exports, makes_what_it_runs, over_all_modules
 from .model_calls import (
     hands_on_model,
     infers,
@@ -264,6 +264,7 @@ class WarmLoops:
             and not runs.captures(function.flow, loop)
             and not runs.asks_user(function.flow, loop)
             and not makes_what_it_runs(self.project, function, loop)
+            and not exports(self.project, function, loop)
             and not self._goes_through_cases(function, loop)
             and not any(map(over_all_modules, (loop, *function.flow.loops(loop))))
             and not self._trains(function, loop)
