@@ -13,7 +13,7 @@ from .argparse_defaults import argparse_defaults
 from .common_names import OPTIONS_NAME
 from .flow import Flow, Guard, Loop
 from .module import Function
-from .nodes import is_constant, measured, none_test, sized, string
+from .nodes import in_any_order, is_constant, measured, none_test, sized, string
 from .values import Value
 
 Meaning = Literal["throttled", "weak", "cold", ""]
@@ -452,7 +452,8 @@ class _Reading:
         """Whether a loop counts a name: it is the number of each iteration, or grows on each."""
         stores = self.flow.stores_within(node.id, loop) if isinstance(node, ast.Name) else ()
         return bool(stores) and all(
-            (store is _number_of_each(loop) or self._grows(store)) and next(self.flow.guards(store, loop), None) is None
+            (store is _number_of_each(loop) or store is _counted_through(loop) or self._grows(store))
+            and next(self.flow.guards(store, loop), None) is None
             for store in stores
         )
 
@@ -500,6 +501,13 @@ def _number_of_each(loop: Loop) -> ast.expr | None:
         case ast.For(target=ast.Tuple(elts=[number, _]), iter=ast.Call(func=ast.Name("enumerate"))):
             return number
     return None
+
+
+def _counted_through(loop: Loop) -> ast.expr | None:
+    """`i` of `for i in tqdm(reversed(range(n)))`"""
+    counted = in_any_order(loop.iter) if isinstance(loop, ast.For) else None
+    is_range = isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range"
+    return loop.target if is_range and isinstance(loop, ast.For) else None
 
 
 def is_of_first(flow: Flow, node: ast.AST, loop: Loop) -> bool:

@@ -152,6 +152,16 @@ def indices(index: ast.expr) -> list[ast.expr]:
     return index.elts if isinstance(index, ast.Tuple) else [index]
 
 
+def in_any_order(iterable: ast.expr) -> ast.expr:
+    """What `reversed(...)`, `list(...)` and `tqdm(...)` give the elements of."""
+    while isinstance(iterable, ast.Call) and iterable.args:
+        func = iterable.func
+        if not isinstance(func, ast.Name) or func.id not in ("reversed", "list", "tqdm"):
+            break
+        iterable = iterable.args[0]
+    return iterable
+
+
 def names_in(node: ast.AST) -> set[str]:
     """The names that stand in a node, read or bound."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

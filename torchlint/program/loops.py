@@ -8,7 +8,7 @@ from collections.abc import Collection
 from ..facts import aliases, names, runs
 from ..facts.flow import Loop, contains
 from ..facts.module import Function
-from ..facts.nodes import names_in, root_of
+from ..facts.nodes import in_any_order, names_in, root_of
 from ..facts.syntax import required
 from ..system.regex import regex
 from .project import Project
@@ -131,10 +131,11 @@ def over_all_modules(loop: Loop) -> bool:
 
 def counted_by(loop: Loop, over: Collection[str] = ("range", "enumerate")) -> str:
     """`i` of `for i in range(n)` and of `for i, x in enumerate(xs)`; "" where a loop does not count."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.iter.func, ast.Name):
+    counted = in_any_order(loop.iter) if isinstance(loop, ast.For) else None
+    if not isinstance(loop, ast.For) or not isinstance(counted, ast.Call) or not isinstance(counted.func, ast.Name):
         return ""
     target = next(iter(loop.target.elts), None) if isinstance(loop.target, ast.Tuple) else loop.target
-    return target.id if loop.iter.func.id in over and isinstance(target, ast.Name) else ""
+    return target.id if counted.func.id in over and isinstance(target, ast.Name) else ""
 
 
 def is_once_in(loop: Loop, function: Function, node: ast.AST) -> bool:
