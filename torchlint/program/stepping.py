@@ -131,6 +131,9 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
     project = subject.project
     function = function_at(project, stepper.function)
     passed_on = list(_passed_on(project, function))
+    if passed_on:
+        followed = {site.call for site in handed.calls_handing(project, function)}
+        passed_on = [site for site in passed_on if site.call not in followed]
     found = Callers([], [call_place(site.function, site.call) for site in passed_on])
     others = itertools.islice(handed.calls_by_others(project, function), MAX_SITES)
     sites = [*families.callers(project, function), *passed_on, *others]
