@@ -104,12 +104,20 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     klass = function.cls
     if klass is None:
         return _is_of_engine(function)
+    if _is_metric(function):
+        return True
     groups = [base for base, methods in _BATCHES.items() if function.name in methods]
     if not groups:
         return False
     if "" not in groups:
         return _has_base(project, klass, groups)
     return project.is_module(klass) or _is_of_trainer(project, function, klass)
+
+
+def _is_metric(function: Function) -> bool:
+    """Whether a callback is a metric of fastai 1, whose batches are those of the validation: `def on_batch_end(self, last_output, last_target, **kwargs):` beside `add_metrics(last_metrics, ...)`."""
+    given = {"last_output", "last_target"} <= function.positions.keys()
+    return function.name == "on_batch_end" and given and function.module.source.holds(b"add_metrics")
 
 
 def runs_once(project: Project, function: Function) -> bool:
@@ -151,7 +159,7 @@ def _is_named(project: Project, function: Function) -> bool:
     groups = [base for base, methods in _STEPS.items() if function.name in methods]
     if function.name == "step" and _OF_OPTIMIZERS.issubset(function.cls.methods):
         return True
-    return "" in groups or (bool(groups) and _has_base(project, function.cls, groups))
+    return "" in groups or (bool(groups) and not _is_metric(function) and _has_base(project, function.cls, groups))
 
 
 def _has_base(project: Project, klass: Class, parts: Collection[str]) -> bool:
