@@ -3,7 +3,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import clocks, frequency, handed_reads, host_needs, logging_calls, loop_ends, names, type_tested
+from torchlint.facts import (
+    clocks,
+    frequency,
+    handed_reads,
+    host_needs,
+    kernel_counts,
+    logging_calls,
+    loop_ends,
+    names,
+    type_tested,
+)
 from torchlint.facts import host_reads as reads
 from torchlint.facts.syntax import same
 from torchlint.facts.values import LIKELY, PROVEN, Value
@@ -131,7 +141,7 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if host_needs.for_environment(site, site.call) or loop_ends.decides(site, site.call):
         return
-    if loop_ends.decides_step(site, site.call):
+    if loop_ends.decides_step(site, site.call) or kernel_counts.is_count_for_memory(site, site.call):
         return
     if site.hot is None and clocks.is_timed_by_next(site.function, site.target, site.resolve):
         return  # the clock has to wait

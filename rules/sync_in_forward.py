@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, guards, host_needs, logging_calls, runs
+from torchlint.facts import frequency, guards, host_needs, kernel_counts, logging_calls, runs
 from torchlint.facts import host_reads as reads
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, rule
@@ -122,7 +122,8 @@ def _found(site: Site) -> ast.expr | None:
 def _read(site: Site) -> ast.expr | None:
     """The call itself, where it is the first read of its line."""
     told = _reads(site, site.call) and site.call in reads.told_reads(site, site.statement)
-    return site.call if told and not host_needs.host_needs(site, site.call) else None
+    needed = told and (host_needs.host_needs(site, site.call) or kernel_counts.is_count_for_memory(site, site.call))
+    return site.call if told and not needed else None
 
 
 def _cast(site: Site) -> ast.expr | None:
