@@ -19,6 +19,7 @@ _EPOCHS = frozenset(("epoch", "ep", "run", "fold", "trial"))
 """What loops count that train a model anew, or all of it: what is done beside is done seldom."""
 _TENSORS = frozenset(("tensor", "tensors", "tuple", "int64"))
 """What functions give that calculate with what they are given."""
+_FETCHES = frozenset(("cpu", "tolist", "numpy"))
 _OPS = {f"{name.replace('torch.Tensor', '', 1)}()" for name in DYNAMIC}
 
 
@@ -102,10 +103,23 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
         return
     if site.in_compiled or not site.accelerator or not (of_mask or waits(site, site.call)):
         return
-    if site.rare or not frequency.repeated(site) or _packs(site):
+    if site.rare or not frequency.repeated(site) or _packs(site) or _is_fetched(site):
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
     yield _finding(site, name)
+
+
+def _is_fetched(site: Site) -> bool:
+    """Whether an evaluation copies the result to the host right there, and so waits anyway: `torch.where(peaks > 1)[0].cpu().numpy()`."""
+    if site.hot is not None:
+        return False
+    for child, parent in site.flow.upwards(site.call):
+        if isinstance(parent, ast.Attribute):
+            if parent.attr in _FETCHES:
+                return not frequency.in_forward(site)
+        elif child is not (parent.func if isinstance(parent, ast.Call) else getattr(parent, "value", None)):
+            return False
+    return False
 
 
 def _packs(site: Site) -> bool:
