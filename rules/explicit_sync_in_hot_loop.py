@@ -7,9 +7,9 @@ from torchlint.facts import clocks, frequency, names, serving, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.arguments import device_of
 from torchlint.facts.common_names import TRAINING_ARGUMENTS
-from torchlint.facts.flow import Flow, is_elif
+from torchlint.facts.flow import Flow, Loop, is_elif
 from torchlint.facts.module import BASES_OF_PYTHON, Function
-from torchlint.facts.nodes import given_to, is_constant, keyword_of, receiver_of
+from torchlint.facts.nodes import callee, given_to, is_constant, keyword_of, receiver_of
 from torchlint.facts.roles import is_main
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
@@ -299,10 +299,26 @@ def _times_each_step(site: Site) -> bool:
     loop = site.loop()
     if loop is None and not _is_of_timer(site):
         return False
-    if loop is not None and not site.analysis.steps.is_step_loop(site.function, loop):
+    if loop is not None and (not site.analysis.steps.is_step_loop(site.function, loop) or _is_profiled(site, loop)):
         return False
     guards = site.flow.guards(site.target, loop)
     return all(frequency.ends_loop(guard) or _asks_for_gpu(site, guard.test) for guard in guards)
+
+
+def _is_profiled(site: Site, loop: Loop) -> bool:
+    """Whether a loop is there to be looked at: a profiler around it is told of each of its steps, `with Profiler() as p: for ...: p.step()`."""
+    around = (item for one in site.flow.ancestors(loop) if isinstance(one, ast.With) for item in one.items)
+    profilers = {
+        item.optional_vars.id
+        for item in around
+        if isinstance(item.optional_vars, ast.Name) and "profil" in names.last(callee(item.context_expr)).lower()
+    }
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and loop in site.flow.loops(call)
+        and names.last(call.func.value) in profilers
+        for call in (site.flow.calls_named("step") if profilers else ())
+    )
 
 
 def _is_of_timer(site: Site) -> bool:
