@@ -4,9 +4,21 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import batches_of_one, class_users, evaluation_mode, frequency, syntax, training, wrapped_models
+from torchlint.facts import (
+    batches_of_one,
+    class_users,
+    evaluation_mode,
+    frequency,
+    syntax,
+    trainable,
+    training,
+    visible_devices,
+    wrapped_models,
+)
+from torchlint.facts.argparse_defaults import holds_by_default
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.module import Function, Module
+from torchlint.facts.names import last
 from torchlint.facts.nodes import argument_of, keyword_of
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
@@ -52,13 +64,16 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     `device_ids=[0]` is not reported.
     A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)`, `x[None]` or `np.expand_dims(x, 0)`
     alone is not reported, nor is one in a file whose loaders all have `batch_size=1`, nor one around a `ModuleList`, which nothing calls,
-    or around a loss such as `CrossEntropyLoss`, which has no parameters.
+    or around a loss such as `CrossEntropyLoss`, or a module of the project, that has no parameters, nor one in a file that sets
+    `os.environ["CUDA_VISIBLE_DEVICES"]` to one device.
+    Where another branch makes `DistributedDataParallel`, and where several devices are an option that is off by default
+    (`if args.multi_gpu:`, `args.n_gpus > 1`, `CUDA_VISIBLE_DEVICES` of `--gpu 0`), it is reported with `--preview` alone.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
     `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
     A program that itself warns there and names the distributed way is not told again, nor is a class
     that is called so, unless a program trains an object of it, or a function whose caller asks for it
-    (`def load(path, data_parallel=True)`).
+    (`def load(path, data_parallel=True)`), or one that is called so and stands in a table beside others (`{"dp": dataparallel256}`).
 
     ## Bad
 
@@ -91,9 +106,11 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             return
         if _one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site):
             return
-        if _wraps_no_model(site) or _differentiates(site):
+        if visible_devices.is_one(site) or _wraps_no_model(site) or _differentiates(site):
             return
         beside = _other_way(site)
+        if not site.settings.preview and (beside or _is_left_off(site)):
+            return
         if evaluation_mode.is_wrapped_for_it(site) or _runs_without_autograd(site):
             other = "a process for each GPU"
         else:
@@ -118,10 +135,17 @@ def _is_trained(site: Site, name: str) -> bool:
 
 
 def _wraps_no_model(site: Site) -> bool:
-    """Whether a list of modules is wrapped, which nothing can call, or a loss of torch, which has no parameters."""
+    """Whether a list of modules is wrapped, which nothing can call, or a loss of torch, or a module of the project, that has no parameters."""
     given = site.argument("module", 0)
-    name = site.value(given).class_name if given is not None else ""
-    return name in _WITHOUT_FORWARD or (name.startswith("torch.nn.") and name.endswith("Loss"))
+    value = site.value(given) if given is not None else None
+    if value is None:
+        return False
+    name, klass = value.class_name, value.class_
+    if name in _WITHOUT_FORWARD or (name.startswith("torch.nn.") and name.endswith("Loss")):
+        return True
+    if klass is None or len(value.any_class) > 1 or not site.project.is_module(klass):
+        return False
+    return not site.project.heirs(klass.name) and not trainable.has_weights(site, klass)
 
 
 def _differentiates(site: Site) -> bool:
@@ -152,6 +176,14 @@ def _other_way(site: Site) -> list[ast.Call]:
     return [call for call in calls if syntax.exclusive(site.flow, site.target, call)][:1]
 
 
+def _is_left_off(site: Site) -> bool:
+    """Whether several devices are an option that nobody has by default: `if args.multi_gpu:`, `CUDA_VISIBLE_DEVICES` of `--gpu 0`."""
+    if visible_devices.is_one(site, by_default=True):
+        return True
+    tests = ((guard.test, guard.true) for guard in site.flow.guards(site.target))
+    return any(holds_by_default(site.project, site.module, test) is (not true) for test, true in tests)
+
+
 def _replicated(site: Site) -> Iterator[Finding]:
     """`replicate(self.layers, devices)` on each step: what `DataParallel` does, by hand; once it is a copy for each device."""
     klass = site.function.cls
@@ -170,8 +202,13 @@ def _when(site: Site) -> str:
 
 
 def _told_of(site: Site, call: ast.Call) -> bool:
-    """Whether a class is called so that does it, a caller asks for it, or the program points to the other way beside it."""
+    """Whether a class is called so that does it, a caller asks for it, or the program points to the other way beside it.
+
+    So it is with a function that is called so and that no call names: what a table offers beside other ways.
+    """
     klass = site.function.cls
+    if _BY_NAME.search(site.function.name) and _is_offered(site):
+        return True
     asked = (guard.test.id for guard in site.flow.guards(call) if isinstance(guard.test, ast.Name))
     names = [name for name in asked if name in site.flow.parameters]
     if any(map(_BY_NAME.search, (*names, *((klass.name,) if klass is not None else ())))):
@@ -183,6 +220,21 @@ def _told_of(site: Site, call: ast.Call) -> bool:
         if isinstance(statement, ast.Expr)
         for node in ast.walk(statement)
     )
+
+
+def _is_offered(site: Site) -> bool:
+    """Whether the file puts the function into a table, and calls it by its name nowhere: `{"dp-256": Experiments.dataparallel256, ...}`"""
+    around = [(function.flow.parents.get(node), node) for function, node in _named(site.module, site.function.name)]
+    called = any(isinstance(one, ast.Call) and one.func is node for one, node in around)
+    return not called and any(isinstance(one, ast.Dict) for one, _ in around)
+
+
+def _named(module: Module, name: str) -> Iterator[tuple[Function, ast.expr]]:
+    """Where a file speaks of a function of that name."""
+    for function in module.functions_at(module.lines_holding(name)):
+        for node in function.flow.nodes:
+            if isinstance(node, ast.Name | ast.Attribute) and last(node) == name:
+                yield function, node
 
 
 def _switched_off(site: Site) -> bool:

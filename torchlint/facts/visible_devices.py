@@ -1,0 +1,48 @@
+"""How many devices a program leaves itself: `os.environ["CUDA_VISIBLE_DEVICES"] = "0"`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .argparse_defaults import unless_given
+from .module import Module
+from .names import last
+from .nodes import string
+from .place import Place
+
+_VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+def is_one(place: Place, *, by_default: bool = False) -> bool:
+    """Whether the file leaves itself one device, wherever it says so; `by_default` where nobody gives the option that says which."""
+    module = place.function.module
+    if not module.source.holds(_VARIABLE.encode()):
+        return False
+    said = [_said(place, module, given, by_default=by_default) for given in _given(module)]
+    return bool(said) and all(one is not None and one.isdigit() for one in said)
+
+
+def _given(module: Module) -> Iterator[ast.expr]:
+    """What the file sets the variable to: by `os.environ[...] = x` anywhere in it."""
+    for function in module.functions_at(module.lines_holding(_VARIABLE)):
+        for node in function.flow.nodes:
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            if isinstance(node, ast.Assign) and isinstance(target, ast.Subscript) and _is_variable(target):
+                yield node.value
+
+
+def _is_variable(target: ast.Subscript) -> bool:
+    return last(target.value) == "environ" and string(target.slice) == _VARIABLE
+
+
+def _said(place: Place, module: Module, given: ast.expr, *, by_default: bool) -> str | None:
+    """The devices that are named: by a text, `str(0)`, and by the option that is given by default."""
+    if isinstance(given, ast.Call) and last(given.func) == "str" and len(given.args) == 1:
+        given = given.args[0]
+    if isinstance(given, ast.Attribute):
+        default = unless_given(place.project, module, given) if by_default else None
+        return str(default) if isinstance(default, str | int) else None
+    if isinstance(given, ast.Constant) and type(given.value) is int:
+        return str(given.value)
+    return string(given)
