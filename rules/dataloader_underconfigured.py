@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import collation, drawn, names, prefetched
+from torchlint.facts import collation, drawn, names, opened_streams, prefetched
 from torchlint.facts.argparse_defaults import unless_given
 from torchlint.facts.common_names import LOADER_NAME, TRAINING_ARGUMENTS
 from torchlint.facts.held_samples import is_held
@@ -82,6 +82,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
     Nor does a loader of which nobody draws more than one batch, `next(iter(loader))`, or a few, `islice(loader, 4)`; workers have nothing to do ahead where one batch is the whole dataset.
     A `num_workers=0` beside which a comment speaks of workers is a choice, and so is one below a comment that says that there can't be any.
+    So is a dataset that reads a video or a file which its constructor has opened: workers would share its place. `Subset(data, [])` gives no batch.
     A dataset of the program that takes its samples from a queue which a thread of its own fills needs no workers, and one that pins them no `pin_memory=True`.
     So is, without `--preview`, a `pin_memory=False` that is written out over a dataset of which nothing is known: its samples may be on the device.
     How many workers are best depends on the machine: measure. Where processes are spawned (Windows, macOS) the script
@@ -259,12 +260,13 @@ def _holds_given(site: Site) -> bool:
 
 
 def _in_memory(site: Site) -> bool:
-    """Whether the dataset holds its samples, or reads them in a way of its own, or all of them for one batch."""
-    if site.argument("dataset", 0) is None:
+    """Whether the dataset holds its samples, or reads them in a way of its own, from an open stream say, or all of them for one batch."""
+    given = site.argument("dataset", 0)
+    if given is None:
         return site.name != ".loader()"  # which draws each sample
     if _joins_graphs(site):
         return False
-    if drawn.is_whole(site.call):
+    if drawn.is_whole(site.call) or opened_streams.reads_opened(site, given):
         return True
     dataset = _dataset(site)
     bases = dataset.class_.bases if dataset.class_ is not None else []

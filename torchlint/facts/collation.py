@@ -31,10 +31,19 @@ def is_never_pinned(place: Place, collate: ast.expr, dataset: Value) -> bool:
     if given.kind == "instance":
         calls = [place.project.method(klass, "__call__") for klass in given.any_class]
     batches = [place.project.returns(call) for call in calls if call is not None]
+    batches += _of_lambda(place, given)
     if isinstance(given, ClassValue) and given.class_ is not None:
         batches = [Instance(class_=given.class_)]  # `collate_fn=Batch`
     parts = [part for batch in batches for part in _parts(batch)]
     return any(_is_handed_on(place, part) for part in parts) and not any(map(_is_pinned, parts))
+
+
+def _of_lambda(place: Place, given: Value) -> list[Value]:
+    """What a lambda gives, also one that a call makes: `collate_fn=Batch.collate()` of `return lambda items: Batch.of(items)`."""
+    if not isinstance(given.made_by, ast.Lambda) or given.made_in is None:
+        return []
+    around = given.made_in.function_at(given.made_by.lineno)
+    return [place.project.value(around, given.made_by.body)] if given.made_by in around.flow.parents else []
 
 
 def _is_identity(function: ast.AST | None) -> bool:
