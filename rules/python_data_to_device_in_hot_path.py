@@ -81,6 +81,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
+    What processes send to each other, `dist.all_reduce(torch.tensor(n).cuda())`, has to lie on the device, and is told with `--preview` alone (`torch.full((), n, device=...)` writes it there).
     Where the device is needed once, or once a rollout, beside the loop that plays it (`env.step(action)`); a batch, or an observation, that the next call of the model needs. Factories without data (`torch.zeros`,
     `torch.arange`, `torch.full` with `device=`) write on the device and are not reported.
 
@@ -142,6 +143,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     message = _message(site, data, value, stored, constant=constant)
     # Whether it runs again and again takes longest to tell.
     if not message or not site.accelerator or _leaves_early(site):
+        return
+    if not site.settings.preview and gathered.is_exchanged(site):
         return
     if not frequency.repeated(site):
         if not (_on_call(site) if constant else only_grows(site, data)):
