@@ -190,6 +190,8 @@ def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
         return
     if (trains and is_frozen(site, model[-1])) or freezes_itself(value):
         return
+    if value.kind == "module" and value.class_ is not None and not trainable.has_weights(site, value.class_):
+        return  # nothing of it requires a gradient
     told: set[ast.AST | None] = set()
     known_as = evaluation_mode.names_of(site.function, model)
     # Of what one loop runs the model itself is told first.

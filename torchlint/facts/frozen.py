@@ -25,6 +25,8 @@ _FREEZES = regex(rb"\b" + _ALL.encode())
 _DETACHES = regex(rb"\.detach_\(")
 """In place, and of a parameter, it turns the gradients off."""
 _TAKES_GRAD = regex(rb"\.detach_\(|requires_grad")
+_THAWS = regex(rb"requires_grad\s*=\s*True|un_?freeze")
+"""What trains a part of a model again."""
 _FALSE = ast.Constant(False)
 _DEPTH = 3
 _MOST = 20
@@ -120,11 +122,33 @@ def _gives_frozen(maker: Function, call: ast.Call) -> bool:
     names = {node.id if node is not None else "" for node in returned}
     if len(names) != 1:
         return False
+    if _freezes_what_it_makes(maker, *names):
+        return True
     return any(
         is_constant(_given_all(loop, [*names]), False)
         and all(truth(guard.test, says) is guard.true for guard in maker.flow.guards(loop))
         for loop in maker.own_loops
     )
+
+
+def _freezes_what_it_makes(maker: Function, name: str) -> bool:
+    """Whether each statement that gives a function's result its name stands beside `model.to(device).requires_grad_(False)`."""
+    flow = maker.flow
+    told = flow.calls_named("requires_grad_")
+    if maker.says(_THAWS) or not all(call.args and is_constant(call.args[0], False) for call in told):
+        return False
+    calls = [call for call in told if _is_of(call, name)]
+    made = [flow.statement(store) for store in flow.stores.get(name, ())]
+    beside = [flow.block(flow.statement(call)) for call in calls]
+    return bool(calls) and bool(made) and all(flow.block(statement) in beside for statement in made)
+
+
+def _is_of(call: ast.Call, name: str) -> bool:
+    """Whether a method is called of all of what has a name, or of what is given it: `net.eval().requires_grad_(False)`; `net.encoder` is a part."""
+    inner: ast.expr = call
+    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        inner = inner.func.value
+    return isinstance(inner, ast.Name) and inner.id == name
 
 
 def _given_all(loop: Loop, own: list[str]) -> ast.expr | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator
 
 from ..system.regex import regex
@@ -21,6 +22,8 @@ _NO_GRAD = regex(rb"no_grad")
 _LOSS = regex(r"(?i)loss|criterion")
 _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"))
 """Modules that have no parameters but those of what they are given."""
+_WITHOUT_MODULES = frozenset(("PIL", "cv2", "h5py", "numpy", "pandas", "scipy")) | sys.stdlib_module_names
+"""Packages whose classes are no modules of torch: `h5py.File(path)`."""
 _DEPTH = 4
 
 
@@ -133,6 +136,8 @@ def _may_train(place: Place, method: Function, call: ast.Call, around: frozenset
         return True
     if "Parameter" in words[-1] or isinstance(call.func, ast.Subscript) or _is_held(place, method, call, words):
         return True
+    if name.partition(".")[0] in _WITHOUT_MODULES:
+        return False
     return made.kind in ("module", "unknown") and words[-1][:1].isupper()
 
 
