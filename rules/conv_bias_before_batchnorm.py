@@ -53,7 +53,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     and every path of a function that chooses it (`get_norm_layer(norm)`) give a norm of these, or `functools.partial` of one.
     What is looked up in a dictionary, `CONV[dims](3, 64, 3)` and `NORM[dims](64)`, counts where all that it holds are convolutions, and norms of these.
     Of `**options` that a function hands on, all calls in the project tell whether they hold a `bias`.
-    A linear layer counts only where the norm is over as many features as the layer gives.
+    A linear layer counts with `--preview` alone, and where the norm is over as many features as the layer gives: its bias is added in the kernel of the product.
 
     ## Why is this slow?
 
@@ -116,12 +116,17 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     if site.name == f"{_SEQUENTIAL}()":
         yield from _wrapped(site)
         return
-    if not _has_bias(site):
+    if not _has_bias(site) or (_is_linear(site) and not site.settings.preview):
         return
     if _norm_behind(site) is not None:
         yield _told(site, site.call, "the norm behind it", site.module)
     elif _is_before_norm_where_called(site, _HELPERS):
         yield _told(site, site.call, f"the norm behind each call of `{site.function.name}`", site.module)
+
+
+def _is_linear(site: Site) -> bool:
+    """Whether the layer is a linear one, whose bias is part of one kernel with the product, and small beside it."""
+    return site.name == "torch.nn.Linear()"
 
 
 def _is_trained_here(site: Site) -> bool:
@@ -219,7 +224,7 @@ def _is_before_norm_where_called(site: Site, depth: int) -> bool:
     if helper.cls is not None or not isinstance(site.flow.parents.get(_reweighted(site)), ast.Return) or not depth:
         return False
     # The features of a linear one stand in the call under another name.
-    calls = site.project.all_runs_of(helper, _MOST) if site.name != "torch.nn.Linear()" else None
+    calls = site.project.all_runs_of(helper, _MOST) if not _is_linear(site) else None
     return bool(calls) and all(
         one.given is None and _is_followed(site.at(one.function, one.call), depth) for one in calls or ()
     )
@@ -281,7 +286,7 @@ def _is_norm(site: Site, function: Function, node: ast.expr) -> bool:
 def _fits(site: Site, made: ast.expr | None) -> bool:
     """Whether a norm is over as many features as the layer gives, where that is a linear one."""
     features = made.args[0] if isinstance(made, ast.Call) and made.args else None
-    return site.name != "torch.nn.Linear()" or syntax.same(features, site.argument("out_features", 1))
+    return not _is_linear(site) or syntax.same(features, site.argument("out_features", 1))
 
 
 # self.norm(self.conv(x))
