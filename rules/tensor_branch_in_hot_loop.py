@@ -48,7 +48,8 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Behind a condition that holds once in many steps, and where a generation loop has to know its end, but for a counter
-    that is kept on the device. Nor is what decides whether the optimizer steps on its gradients reported, nor an `assert` in
+    that is kept on the device; on training steps a loop that turns until it is somewhere (`while bad.any():`, `if residual < tolerance: break` of a
+    solver inside of a step) is reported with `--preview` alone. Nor is what decides whether the optimizer steps on its gradients reported, nor an `assert` in
     compiled code that Dynamo makes a check inside the graph. Tests of
     shapes, dtypes, devices and of `None` read nothing and are not reported; nor are tensors in host memory.
 
@@ -107,7 +108,7 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     level = frequency.severity(place)
     if level is None or (level == "info" and loop_ends.decides(place, found)) or _first(site) is not branch:
         return
-    if loop_ends.decides_step(place, found):
+    if loop_ends.decides_step(place, found) or (not site.settings.preview and loop_ends.decides_turns(place, found)):
         return
     if logging_calls.is_logged(site, found) or any(
         not _in_message(site, one) for one in reads.scalar_reads(site, site.statement)

@@ -13,6 +13,8 @@ from .syntax import same
 
 _COUNTED_FROM = frozenset(f"torch.{name}" for name in ("tensor", "arange", "zeros", "ones", "full"))
 _COLLECTIVES = ("broadcast", "all_reduce")
+_CLIPS = frozenset(("clip_grad_norm", "clip_grad_norm_", "get_total_norm"))
+"""What gives the norm of all gradients."""
 
 
 def decides(place: Place, node: ast.expr) -> bool:
@@ -35,6 +37,32 @@ def decides(place: Place, node: ast.expr) -> bool:
         return not place.once(("searches", loops[0]), lambda: _searches(place, loops[0]))
     names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
     return not names.isdisjoint(assigned_in(place.statement)) or (bool(calls_) and ast.dump(node) in calls_)
+
+
+def decides_turns(place: Place, node: ast.expr) -> bool:
+    """Whether the value decides how often a loop turns that is there to get somewhere, as a solver, a line search or a rejection sampler.
+
+    `while bad.any():`, and `if residual < tolerance: break` of a loop inside of a step; neither a check for NaN nor a search for an element.
+    """
+    loops = place.flow.loops(node)
+    if not loops:
+        return False
+    if isinstance(loops[0], ast.While) and contains(loops[0].test, node):
+        return not _is_counted(place, node, loops[0])
+    statement = place.statement
+    if (
+        not isinstance(statement, ast.If)
+        or not contains(statement.test, node)
+        or not isinstance(statement.test, ast.Compare)
+    ):
+        return False
+    if not any(map(_leaves, statement.body)) or _is_step_loop(place, loops[0]):
+        return False
+    return not place.once(("searches", loops[0]), lambda: _searches(place, loops[0]))
+
+
+def _is_step_loop(place: Place, loop: Loop) -> bool:
+    return place.hot is not None and place.hot.loop is loop
 
 
 def _searches(place: Place, loop: Loop) -> bool:
@@ -88,7 +116,7 @@ def decides_step(place: Place, node: ast.expr) -> bool:
     checks = flow.calls_named("_amp_foreach_non_finite_check_and_unscale_")
     if any(same(part, check.args[1]) for check in checks if len(check.args) > 1 for part in ast.walk(node)):
         return True
-    if not any(map(_is_of_gradients, ast.walk(node))):
+    if not any(_is_of_gradients(part) or _is_clipped(place, part) for part in ast.walk(node)):
         return _is_found_for_callers(place, node)
     if isinstance(statement, ast.If):
         return contains(statement.test, node) and _steps_on_one_side(flow, statement)
@@ -132,6 +160,12 @@ def _steps_unless_raised(flow: Flow, call: ast.Call) -> bool:
 def _is_of_gradients(node: ast.AST) -> bool:
     """`grad_norm`, `head.weight.grad`"""
     return isinstance(node, ast.Name | ast.Attribute) and "grad" in names.last(node).lower().split("_")
+
+
+def _is_clipped(place: Place, node: ast.AST) -> bool:
+    """`total` of `total = clip_grad_norm_(parameters, 1.0)`"""
+    made = uses.assigned(place.function, node) if isinstance(node, ast.Name) else None
+    return isinstance(made, ast.Call) and names.last(made.func) in _CLIPS
 
 
 def _tests_of_steps(flow: Flow) -> frozenset[ast.stmt]:
