@@ -23,7 +23,27 @@ def project(tmp_path: Path) -> Path:
     [
         ("requirements.txt", "torchvision>=0.20\ntorchaudio==2.4\ntorch-geometric>=2\npytorch>=2\n# torch==2.1\n"),
         ("requirements.txt", "torch\n"),
-        ("requirements.txt", "torch @ https://download.pytorch.org/whl/torch-2.1.0-cp311-linux.whl\n"),
+        ("requirements.txt", "torch @ https://github.com/pytorch/pytorch/archive/v2.1.0.zip\n"),
+        (
+            "requirements.txt",
+            "https://data.pyg.org/whl/torch-1.12.0%2Bcpu/torch_sparse-0.6.16-cp38-cp38-linux_x86_64.whl\n",
+        ),
+        ("requirements.txt", "# https://download.pytorch.org/whl/torch-2.1.0-cp311-cp311-linux_x86_64.whl\n"),
+        (
+            "requirements.txt",
+            "-f https://x.org/whl/torch-1.12.0.html\nhttps://x.org/torch-2.1.0-cp311-cp311-linux.whl.metadata\n",
+        ),
+        ("requirements.txt", "torchtext==0.6.0\ntorchtext==0.18.0\ntorchtext>=0.1\n"),
+        ("environment.yml", "dependencies:\n  - pip:\n    # - https://x.org/torch-2.1.0-cp311-cp311-linux.whl\n"),
+        (
+            "README.md",
+            "pip install https://x.org/torch_scatter-2.0.4-cp36-cp36m-linux_x86_64.whl\nwget https://x.org/torch-1.9.0-cp36.whl\n",
+        ),
+        ("Pipfile", "[packages]\ntorch = '*'\n"),
+        (
+            "pyproject.toml",
+            "[tool.uv.sources]\ntorch = [{ index = 'cpu', marker = 'x' }, { url = 'https://x.org/torch-2.1.0-cp311-cp311-linux.whl' }]\n",
+        ),
         ("requirements.txt", "torch>=two\n"),
         ("pyproject.toml", "[project]\ndependencies = ['torch>=2.4'\n"),
         ("pyproject.toml", "[project]\ndependencies = 'torch>=2.4'\n[tool]\npoetry = 3\n"),
@@ -334,6 +354,9 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ),
         ("    pip3 install torch torchvision --index-url https://download.pytorch.org/whl/cu121\n", (2, 6)),
         ("    conda install pytorch=1.12 cudatoolkit=10.1 -c pytorch\n", (1, 13)),
+        ("    pip install http://x.org/whl/cu80/torch-0.2.0.post3-cp27-cp27mu-manylinux1_x86_64.whl\n", (0, 3)),
+        ("    pip3 install numpy torch-1.7.0-cp36-cp36m-linux_aarch64.whl\n", (1, 8)),
+        ("    pip install 'torch @ https://x.org/torch-1.7.0%2Bcu101-cp36-cp36m-linux_x86_64.whl'\n", (1, 8)),
     ],
 )
 def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: str, high: tuple[int, int]) -> None:
@@ -466,8 +489,76 @@ def test_the_torch_that_a_torchvision_asks_for(
     assert Range(low, high) == project_torch(project)
 
 
+WHEEL = "torch-2.1.0%2Bcu121-cp310-cp310-linux_x86_64.whl"
+
+
 @pytest.mark.parametrize(
-    "line", ["torchvision\n", "torchvision==0.2.1\n", "torchvision==1.0\n", "torchvision==0.99\n", "torchvision!=0.9\n",
+    ("name", "text"),
+    [
+        ("requirements.txt", f"https://download.pytorch.org/whl/cu121/{WHEEL}\nnumpy\n"),
+        (
+            "requirements.txt",
+            "http://download.pytorch.org/whl/torch-2.1.0.post3-cp35-cp35m-manylinux1_x86_64.whl  # why\n",
+        ),
+        ("requirements.txt", f"torch @ https://x.org/{WHEEL}\n"),
+        ("requirements.txt", f"torch@https://x.org/{WHEEL}#sha256=0f\n"),
+        ("requirements.txt", f"./wheels/{WHEEL}\n"),
+        (
+            "requirements.txt",
+            f"https://x.org/{WHEEL} ; sys_platform == 'linux'\ntorch==2.1 ; sys_platform == 'darwin'\n",
+        ),
+        ("requirements.txt", "https://x.org/torchvision-0.16.0-cp310-cp310-linux_x86_64.whl\n"),
+        ("requirements.txt", "torchtext==0.16.0\n"),
+        ("setup.py", f"setup(install_requires=['torch @ https://x.org/{WHEEL}'])\n"),
+        ("setup.cfg", f"[options]\ninstall_requires =\n    torch @ https://x.org/{WHEEL}\n"),
+        ("pyproject.toml", f"[project]\ndependencies = ['torch @ https://x.org/{WHEEL}']\n"),
+        ("pyproject.toml", f"[tool.poetry.dependencies]\ntorch = {{ url = 'https://x.org/{WHEEL}' }}\n"),
+        (
+            "pyproject.toml",
+            f"[tool.poetry.dependencies]\ntorch = [{{ url = 'https://x.org/{WHEEL}', markers = 'a' }}, {{ version = '2.1', markers = 'b' }}]\n",
+        ),
+        (
+            "pyproject.toml",
+            f"[project]\ndependencies = ['torch']\n[tool.uv.sources]\ntorch = {{ url = 'https://x.org/{WHEEL}' }}\n",
+        ),
+        ("Pipfile", f"[packages]\ntorch = {{ file = 'https://x.org/{WHEEL}' }}\n"),
+        ("pixi.toml", f"[pypi-dependencies]\ntorch = {{ url = 'https://x.org/{WHEEL}' }}\n"),
+        ("environment.yml", f"dependencies:\n  - pip:\n      - https://x.org/{WHEEL}\n"),
+        ("environment.yml", f"dependencies:\n  - pip:\n      - 'torch @ https://x.org/{WHEEL}'\n"),
+        ("install.sh", f"pip3 install --user https://x.org/{WHEEL}\n"),
+    ],
+)
+def test_the_version_of_a_wheel_is_asked_for(project: Path, name: str, text: str) -> None:
+    (project / name).write_text(text)
+
+    assert Range((2, 1), (2, 2)) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    ("line", "high"),
+    [
+        ("torchvision==0.1.9\n", (0, 3)),
+        ("torchvision==0.2.0\n", (0, 4)),
+        ("torchvision==0.2.1\n", (1, 1)),
+        ("torchvision==0.2.2.post3\n", (1, 1)),
+        ("torchvision==0.2.*\n", (1, 1)),
+        ("torchvision==0.3\n", (1, 2)),
+        ("torchtext==0.1.1\n", (0, 3)),
+        ("torchtext==0.2.3\n", (0, 5)),
+        ("torchvision<=0.4.1\n", (1, 4)),
+        ("http://x.org/whl/torchvision-0.1.9-py2.py3-none-any.whl\n", (0, 3)),
+    ],
+)
+def test_a_companion_that_was_built_for_any_torch_says_the_newest_of_its_time(
+    project: Path, line: str, high: tuple[int, int]
+) -> None:
+    (project / "requirements.txt").write_text(line)
+
+    assert Range(high=high) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    "line", ["torchvision\n", "torchvision==1.0\n", "torchvision==0.99\n", "torchvision!=0.9\n",
              "torchvision==0.8.2; python_version < '3.8'\n", "torchvision @ https://x.org/v.whl\n", "torchvision-extra==0.8\n"]
 )  # fmt: skip
 def test_a_torchvision_of_which_nothing_is_known_says_nothing(project: Path, line: str) -> None:
@@ -506,6 +597,8 @@ def test_the_torch_that_a_pinned_companion_is_made_for(
         "FROM pytorch/pytorch:1.9.0-cuda11.1-cudnn8-devel\nRUN pip install torch==1.9.0\n",
         "ARG PYTORCH=1.9.0\nFROM docker.io/pytorch/pytorch:${PYTORCH}-cuda11.1-cudnn8-devel AS base\n",
         "FROM pytorch/pytorch:2.1.0\nFROM pytorch/pytorch:1.9.1\n",
+        "FROM nvidia/cuda\nRUN pip install numpy \\\n    https://x.org/torch-1.9.0%2Bcu111-cp38-cp38-linux_x86_64.whl\n",
+        "FROM nvidia/cuda\n# RUN pip install torch==1.4\nRUN pip install torch==1.9.0 torchvision==0.10\n",
     ],
 )
 def test_the_image_of_a_dockerfile_says_the_oldest_torch_where_nothing_is_asked_for(project: Path, image: str) -> None:

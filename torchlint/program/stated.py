@@ -16,22 +16,30 @@ from ..settings.home import project_root
 from ..system import stamp
 from ..system.regex import regex
 from ..text.source import Source, SourceError
-from ..torch_api.version import Range, behind_cuda, behind_triton, behind_vision, on_python
+from ..torch_api.version import Range, behind_cuda, behind_text, behind_triton, behind_vision, on_python
 from .locked import of_lock, of_pipenv
 
 if TYPE_CHECKING:
     from configparser import RawConfigParser
 
+    from packaging.requirements import Requirement
+
 Reader = Callable[[str], Iterator[str]]
 """From the text of a file to the version specifiers in it, for torch or for Python."""
 
-_NAMED = regex(r"\s*torch\b", re.IGNORECASE)
+_NAMED = regex(r"\s*(?:torch\b|[^\s#]*/torch-\d)", re.IGNORECASE)
 _COMMENT = regex(r"(?:^|\s)#.*| --.*")
 _CONDA = regex(
     r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#.*)?"
 )
-_INSTALL = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?(?:py)?torch\s*={1,2}\s*(\d+(?:\.\d+)*)")
-_VISION = regex(r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?torchvision\s*={1,2}\s*(\d+(?:\.\d+)+)")
+_INSTALLS = r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?"
+_WHEEL = r"(?:[^\s;&|\"']*/)?%s-(?=[^\s/]*\.whl)"
+"""How a wheel's address or file begins, up to its version: `https://download.pytorch.org/whl/cu80/torch-0.3.1-cp36-cp36m-linux_x86_64.whl`."""
+_INSTALL = regex(rf"{_INSTALLS}(?:(?:py)?torch\s*={{1,2}}\s*|{_WHEEL % 'torch'})(\d+(?:\.\d+)*)")
+_VISION = regex(rf"{_INSTALLS}(?:torchvision\s*={{1,2}}\s*|{_WHEEL % 'torchvision'})(\d+(?:\.\d+)+)")
+_OF_WHEEL = regex(r"(?:.*/)?([a-z]+)-(\d+(?:\.\d+)+)[^/]*\.whl(?:#.*)?", re.IGNORECASE)
+_LISTED_WHEEL = regex(r"\s*-\s*[\"']?(?:torch\s*@\s*)?(\S*\btorch-\d[^\s/\"']*\.whl)")
+"""A wheel among the packages that an environment has from pip."""
 _CONDA_CUDA = r"(?:cudatoolkit|pytorch-cuda)\s*={1,2}\s*(\d+\.\d+)"
 _BUILT_FOR = regex(
     rf"\b(?:conda|mamba)\s+install\s[^;&|]*?\b(?:py)?torch\s[^;&|]*?\b{_CONDA_CUDA}"
@@ -40,9 +48,15 @@ _BUILT_FOR = regex(
 """A torch of any version that is installed for a CUDA; an `--extra-index-url` leaves the newest torch to be had."""
 _FOR_CUDA = regex(rf"(?m)^\s*-\s*[\"']?(?:[\w.-]+::)?{_CONDA_CUDA}")
 _FROM_CONDA = regex(r"(?m)^\s*-\s*[\"']?(?:[\w.-]+::)?pytorch\b(?!-)")
-_NAMED_OTHER = regex(r"\s*(?:-\s*)?((?:torchvision|triton)\b.*)", re.IGNORECASE)
-_BEHIND: dict[str, Callable[[str], str]] = {"torchvision": behind_vision, "triton": behind_triton}
+_NAMED_OTHER = regex(r"\s*(?:-\s*)?((?:torchvision|torchtext|triton)\b.*|[^\s#]*/torchvision-\d.*)", re.IGNORECASE)
+_BEHIND: dict[str, Callable[[str], str]] = {
+    "torchvision": behind_vision,
+    "torchtext": behind_text,
+    "triton": behind_triton,
+}
 """Packages of which each release goes with one torch."""
+_FIRST_PINNED = (1, 2)
+"""The first torch that its torchvision asked for by its version."""
 _AT_LEAST = regex(
     r"\b(?:py)?torch\b(?:\]\([^)]*\))?[^\w.=<]{0,6}(?:(?:version|v)\s?)?"
     r"(?:(?:>=?|≥)\s*v?(\d+\.\d+)?|(\d+\.\d+)(?:\.\d+)?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
@@ -263,25 +277,43 @@ def _read(what: str, files: Iterable[tuple[str, Reader]]) -> Iterator[str]:
             yield from read(text)
 
 
-def _of_requirements(lines: object) -> Iterator[str]:
-    """The specifiers of those PEP 508 lines that ask for torch itself; of several markers any may hold."""
+def _required(line: str) -> Requirement | None:
+    """The requirement of a line; of a wheel's address alone the one that it is."""
     from packaging.requirements import InvalidRequirement, Requirement
 
+    written = _COMMENT.sub("", line).strip()
+    address = written.partition(" ")[0].partition(";")[0]
+    wheel = _OF_WHEEL.fullmatch(address)
+    with suppress(InvalidRequirement, RecursionError):
+        return Requirement(f"{wheel[1]} @ {address} {written[len(address) :]}" if wheel else written)
+    return None
+
+
+def _specifier(wanted: Requirement) -> str:
+    """The versions that a requirement asks for: of an address the one of its wheel."""
+    return _of_wheel(wanted.url) if wanted.url else str(wanted.specifier)
+
+
+def _of_wheel(address: str) -> str:
+    """The version of a wheel: `==2.3.0` for `https://download.pytorch.org/whl/torch-2.3.0%2Bcu121-cp310-cp310-linux_x86_64.whl`."""
+    wheel = _OF_WHEEL.fullmatch(address)
+    return f"=={wheel[2]}" if wheel else ""
+
+
+def _of_requirements(lines: object) -> Iterator[str]:
+    """The specifiers of those PEP 508 lines that ask for torch itself; of several markers any may hold."""
     everywhere: list[str] = []
     marked: dict[str, list[str]] = {}
     for line in lines if isinstance(lines, list) else ():
         if not isinstance(line, str) or _NAMED.match(line) is None:
             continue
-        try:
-            wanted = Requirement(_COMMENT.sub("", line).strip())
-        except (InvalidRequirement, RecursionError):
-            continue
-        if wanted.name.lower() != "torch":
+        wanted = _required(line)
+        if wanted is None or wanted.name.lower() != "torch":
             continue
         if wanted.marker is None:
-            everywhere.append(str(wanted.specifier))
+            everywhere.append(_specifier(wanted))
         else:
-            marked.setdefault(str(wanted.marker), []).append(str(wanted.specifier))
+            marked.setdefault(str(wanted.marker), []).append(_specifier(wanted))
     yield from everywhere or _either(",".join(specifiers) for specifiers in marked.values())
 
 
@@ -300,15 +332,16 @@ def _others(text: str) -> Iterator[str]:
     """The torch that a torchvision or a triton is made for, 1.7 for `torchvision==0.8.2`, 2.2 for `triton==2.2.0`; and that conda has
     for a CUDA, up to 1.12 for `cudatoolkit=10.2`.
     """
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.specifiers import SpecifierSet
 
     for match in filter(None, map(_NAMED_OTHER.match, text.splitlines())):
-        with suppress(InvalidRequirement, RecursionError):
-            wanted = Requirement(_COMMENT.sub("", match[1]).strip())
-            behind = _BEHIND.get(wanted.name.lower())
-            if behind is not None and wanted.marker is None:
-                pinned = [one for one in wanted.specifier if one.operator in ("==", "<=")]
-                yield ",".join(f"{one.operator}{torch}" for one in pinned if (torch := behind(one.version)))
+        wanted = _required(match[1])
+        behind = _BEHIND.get(wanted.name.lower()) if wanted is not None else None
+        if wanted is not None and behind is not None and wanted.marker is None:
+            pinned = [one for one in SpecifierSet(_specifier(wanted)) if one.operator in ("==", "<=")]
+            found = [(one.operator, torch) for one in pinned if (torch := behind(one.version))]
+            # Before torch 1.2 they were built for any, but those who pinned them had no newer one.
+            yield ",".join(f"{sign if _minor(torch) >= _FIRST_PINNED else '<='}{torch}" for sign, torch in found)
     if _FROM_CONDA.search(text) is not None:
         yield from _either(f"<={torch}" for match in _FOR_CUDA.finditer(text) if (torch := behind_cuda(match[1])))
 
@@ -320,7 +353,9 @@ def _setup_py(text: str) -> Iterator[str]:
 
 def _of_conda(package: re.Pattern[str], text: str) -> Iterator[str]:
     for line in text.splitlines():
-        if match := package.fullmatch(line.rstrip()):
+        if package is _CONDA and (wheel := _LISTED_WHEEL.match(line)):
+            yield _of_wheel(wheel[1])
+        elif match := package.fullmatch(line.rstrip()):
             versions = match["versions"].strip()
             yield re.sub(r"^(=?=?[\d.*]+)=.*", r"\1", versions)  # conda's third part is a build: 2.1.0=py3.9_cuda11.8
 
@@ -412,9 +447,19 @@ def _dockerfile_python(text: str) -> Iterator[str]:
 
 
 def _dockerfile(text: str) -> Iterator[str]:
-    """The oldest torch of `FROM pytorch/pytorch:1.6.0-cuda10.1-cudnn7-runtime`: what an image has says no torch is too new elsewhere."""
-    found = [Range.stated(f">={match[1]}") for match in map(_TORCH_IMAGE.match, _filled(text)) if match]
-    yield from [str(min(found, key=lambda one: one.low))] if found else ()
+    """The oldest torch of `FROM pytorch/pytorch:1.6.0-cuda10.1-cudnn7-runtime` or `RUN pip install torch==1.6.0`: what an image has says no
+    torch is too new elsewhere.
+    """
+    lines = [line for line in _filled(text.replace("\\\n", " ")) if not line.startswith("#")]
+    yield from _oldest(
+        match[1] for line in lines for match in (_TORCH_IMAGE.match(line), _INSTALL.search(line)) if match
+    )
+
+
+def _oldest(versions: Iterable[str]) -> Iterator[str]:
+    """The oldest of some versions and all newer ones; nothing where there is none."""
+    oldest = min(versions, key=_minor, default="")
+    yield from [f">={oldest}"] if oldest else ()
 
 
 def _filled(text: str) -> Iterator[str]:
@@ -470,15 +515,24 @@ def _pyproject(text: str) -> Iterator[str]:
     for owner in (poetry, *owners):
         wanted = _table(owner, "dependencies").get("torch")
         several = wanted if isinstance(wanted, list) else [wanted]
-        versions = [one.get("version") if isinstance(one, dict) else one for one in several]
-        yield from _either(one for one in versions if isinstance(one, str))
+        yield from _either(filter(None, map(_pinned, several)))
+    sources = _table(table, "tool", "uv", "sources").get("torch")
+    found = [_pinned(one) for one in (sources if isinstance(sources, list) else [sources])]
+    yield from _either(found) if all(found) else ()
 
 
 def _pipfile(text: str) -> Iterator[str]:
-    wanted = _table(_parsed(text), "packages").get("torch")
+    version = _pinned(_table(_parsed(text), "packages").get("torch"))
+    yield from [version] if version not in ("", "*") else ()
+
+
+def _pinned(wanted: object) -> str:
+    """The versions that a table of TOML asks for, by a version, an address or a file; "" where it doesn't say any."""
     version = wanted.get("version") if isinstance(wanted, dict) else wanted
-    if isinstance(version, str) and version != "*":
-        yield version
+    if isinstance(version, str):
+        return version
+    places = [wanted.get(kind) for kind in ("url", "file", "path")] if isinstance(wanted, dict) else []
+    return next((found for place in places if isinstance(place, str) and (found := _of_wheel(place))), "")
 
 
 def _pixi(text: str) -> Iterator[str]:
@@ -492,8 +546,7 @@ def _pixi(text: str) -> Iterator[str]:
 def _pixi_pins(table: dict[str, Any]) -> Iterator[str]:
     tables = (_table(table, "dependencies"), _table(table, "pypi-dependencies"))
     pins = (one[name] for one in tables for name in ("pytorch", "torch") if name in one)
-    versions = (pin.get("version") if isinstance(pin, dict) else pin for pin in pins)
-    yield from (version for version in versions if isinstance(version, str) and version != "*")
+    yield from (version for version in map(_pinned, pins) if version not in ("", "*"))
 
 
 def _pipfile_python(text: str) -> Iterator[str]:

@@ -21,6 +21,11 @@ BEHIND_PYTHON: dict[Version, Version] = {
 """For Pythons below a version the first torch that has no wheel for any of them: torch 2.4 is the last for Python 3.8."""
 _VISION_OF_TORCH_1_4, _VISION_OF_TORCH_2_0 = 5, 15
 """The minor versions of torchvision that came with a torch: since then both count on together."""
+_EARLY_VISION = {"1": ("0.2",), "2": ("0.3", "1.0"), "3": ("1.1",), "4": ("1.2", "1.3")}
+"""The newest torch of the time of a torchvision before those, by its minor version and its patch; the last one for later patches."""
+_EARLY_TEXT = {"1": ("0.2",), "2": ("0.3", "0.3", "0.3", "0.4")}
+_TEXTS_WITH_TORCH = range(8, 18)
+"""The minor versions of torchtext that were each built for one torch, numbered as those of torchvision; between them any torch goes."""
 _TORCH_OF_TRITON = {"2": 0, "3": 4}
 """The minor version of the first torch 2 that came with a major one of triton: since then both count on together."""
 _LAST_OF_TRITON = {"2": 3}
@@ -121,9 +126,13 @@ def on_python(highest: Range) -> Range:
 
 
 def behind_vision(version: str) -> str:
-    """The torch that a release of torchvision asks for in its wheels: 1.7 for 0.8.2, 2.1 for 0.16; "" where that is not known."""
+    """The torch that a release of torchvision asks for in its wheels, or that was the newest of its time: 1.7 for 0.8.2, 2.1 for 0.16, 0.2 for
+    0.1.9; "" where that is not known.
+    """
     major, _, rest = version.partition(".")
     minor = rest.partition(".")[0]
+    if major == "0" and minor in _EARLY_VISION:
+        return _of_patch(_EARLY_VISION[minor], rest)
     if (
         major != "0"
         or not minor.isdecimal()
@@ -132,6 +141,21 @@ def behind_vision(version: str) -> str:
         return ""
     behind = int(minor) - _VISION_OF_TORCH_2_0
     return f"2.{behind}" if behind >= 0 else f"1.{int(minor) - 1}"
+
+
+def behind_text(version: str) -> str:
+    """The same for torchtext: 1.7 for 0.8.1, 0.2 for 0.1.1; "" for those of 0.3 to 0.7, which any torch runs."""
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    if major == "0" and minor in _EARLY_TEXT:
+        return _of_patch(_EARLY_TEXT[minor], rest)
+    return behind_vision(version) if minor.isdecimal() and int(minor) in _TEXTS_WITH_TORCH else ""
+
+
+def _of_patch(of_each: tuple[str, ...], rest: str) -> str:
+    """What belongs to the patch of `2.1.post3`, `2`, which is the first, or `2.*`, which is the last."""
+    patch = rest.partition(".")[2].partition(".")[0] or "0"
+    return of_each[min(int(patch), len(of_each) - 1) if patch.isdecimal() else -1]
 
 
 def vision_of(torch: Version) -> str:
