@@ -30,6 +30,7 @@ _NEAR = 4
     scope="hot",
     fix="safe",
     impact="medium",
+    torch=">=0.4",
     category="data",
     principle=("pipeline", "async"),
     depends_on=("TL401",),

@@ -35,6 +35,7 @@ def checkpoint_reentrant_implicit(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     The variants give the same gradients in ordinary modules.
+    Where the project names an oldest torch from before 1.11, which does not take the argument, nothing is reported.
 
     ## Bad
 
@@ -68,7 +69,10 @@ def checkpoint_reentrant_implicit(site: Site) -> Iterator[Finding]:
         return
     if site.analysis.context.switched_on(_REPLACED, word=b"checkpoint.checkpoint"):
         return
-    there = site.from_torch(api_table.there(f"{site.name.removesuffix('()')}(use_reentrant)"))
+    came = api_table.there(f"{site.name.removesuffix('()')}(use_reentrant)")
+    if site.lacks(came):
+        return
+    there = site.from_torch(came)
     yield site.finding(
         f"`{site.short()}` does not say `use_reentrant`: torch warns and takes the reentrant variant; prefer `use_reentrant=False`{there}"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import api_table, resumed, syntax
 from torchlint.facts.deprecated_table import (
     COMPUTED,
+    FIRST_SUCCESSORS,
     KEYWORDS,
     LAST_RATE,
     METHODS,
@@ -77,7 +78,9 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In code for old versions of torch only, which is why the range of the project counts.
+    In code for old versions of torch only, which is why the range of the project counts; and where the oldest torch that it
+    names (`torch>=1.6`) does not have yet what takes the place (`torch.testing.assert_close` came with 1.9, `weights=` of
+    torchvision with 1.12): to follow would be to give that torch up.
     Names that only the documentation deprecates, such as `torch.norm` and `torch.svd`, are not reported: nothing warns,
     and nobody has said that they will go.
     Where the successor came with the deprecation itself (`torch.distributed.all_gather_single` in torch 2.13), a project
@@ -144,7 +147,7 @@ def deprecated_api(site: Site) -> Iterator[Finding]:
     entry = NAMES[site.name]
     assert isinstance(site.target, ast.expr)
     call = syntax.called(site.flow, site.target)
-    warned = _warned(site, entry.name)
+    warned = _warned(site, entry.name, entry.renamed_in)
     if (call is None and not entry.attribute) or syntax.from_shim(site.function, site.target) or warned is None:
         return
     yield site.finding(
@@ -164,7 +167,7 @@ def _of_function(site: Site, method: str) -> Iterator[Finding]:
     entry = NAMES[f"torch.{method}"]
     if site.receiver.kind != "tensor" or not site.receiver.proven or site.receiver.other_kinds:
         return
-    if (warned := _warned(site, entry.name)) is not None and _is_made_tensor(site, site.part("x")):
+    if (warned := _warned(site, entry.name, entry.renamed_in)) is not None and _is_made_tensor(site, site.part("x")):
         yield site.finding(
             f"`{site.short(site.call.func)}` is deprecated{since(warned, f'torch.{method}')} and warns; use {entry.instead}"
         )
@@ -188,7 +191,7 @@ def _is_made_tensor(site: Site, node: ast.expr) -> bool:
 
 def _of_scheduler(site: Site) -> Iterator[Finding]:
     """`scheduler.get_lr()`, which computes the rate of the next step, and `scheduler.step(epoch)`."""
-    if site.torch is None or site.torch.high <= LAST_RATE:
+    if site.torch is None or site.torch.high <= LAST_RATE or (site.name == ".get_lr()" and site.lacks(LAST_RATE)):
         return
     owner = site.value(site.part("x"))
     if owner.kind != "scheduler" or not owner.proven:
@@ -219,7 +222,7 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
     for entry, given in _given(site, name):
         value = given.value if isinstance(given, ast.keyword) else given
         if (
-            (warned := _warned(site, entry.name)) is not None
+            (warned := _warned(site, entry.name, entry.renamed_in)) is not None
             and not is_constant(_written(site, value), None)
             and not _is_default(site, entry, value)
             and not syntax.has_twin(site.flow, site.call, entry.successor or entry.rename)
@@ -232,11 +235,12 @@ def _arguments(site: Site, name: str) -> Iterator[Finding]:
     missing = REQUIRED.get(name)
     if missing is None or site.spread or site.argument(missing.keyword, missing.position) is not None:
         return
-    if (warned := _warned(site, missing.name)) is not None and not syntax.has_twin(
+    came = api_table.there(f"{missing.function}({missing.keyword})") if missing.given else api_table.ALWAYS
+    if (warned := _warned(site, missing.name, came)) is not None and not syntax.has_twin(
         site.flow, site.call, missing.keyword
     ):
         message = f"`{func}` without `{missing.keyword}` is deprecated{since(warned, site.name)} and warns"
-        there = site.from_torch(api_table.there(f"{missing.function}({missing.keyword})")) if missing.given else ""
+        there = site.from_torch(came) if missing.given else ""
         message += f"; it takes it{there}" if there else ""
         yield site.finding(message, told=Argument(missing))
 
@@ -260,7 +264,7 @@ def _written(site: Site, given: ast.expr) -> ast.expr | None:
 
 def _number_first(site: Site, roles: Given) -> Iterator[Finding]:
     """`x.add_(2, y)`: a signature from before torch 1.5."""
-    if site.torch is None or site.torch.high <= _NUMBERS_BEHIND:
+    if site.torch is None or site.torch.high <= _NUMBERS_BEHIND or site.lacks(FIRST_SUCCESSORS):
         return
     args = site.call.args
     tensors = [arg for name, arg in zip(roles, args, strict=True) if not name]
@@ -298,8 +302,10 @@ def _from(site: Site, entry: Entry) -> str:
     return f" from torch {entry.renamed_in[0]}.{entry.renamed_in[1]} on"
 
 
-def _warned(site: Site, name: str) -> tuple[int, int] | None:
-    """Since which version the newest torch that the place is reached under warns; None where it does not, or nothing else fits."""
+def _warned(site: Site, name: str, came: tuple[int, int]) -> tuple[int, int] | None:
+    """Since which version the newest torch that the place is reached under warns; None where it does not, or the oldest has nothing else."""
+    if site.lacks(max(came, FIRST_SUCCESSORS)):
+        return None
     warned = warns_since(name, site.torch) if site.torch is not None else None
     if warned is None or site.torch is None or name not in _NEW_SUCCESSOR or site.torch.low > warned:
         return warned

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from torchlint.rule import Finding, Site, rule
 
+_SECOND = (2, 6)
+"""The first torch that has `torch.distributed.fsdp.fully_shard`."""
 _CLASS = "torch.distributed.fsdp.FullyShardedDataParallel"
 
 
@@ -32,7 +34,7 @@ def fsdp1_api(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In libraries that support both, and where a program only asks for the strategy or lists all of them.
+    In libraries that support both, also by an oldest torch from before 2.6 in their requirements, and where a program only asks for the strategy or lists all of them.
 
     ## Bad
 
@@ -64,4 +66,5 @@ def fsdp1_api(site: Site) -> Iterator[Finding]:
             return  # asks for the strategy, or lists all of them
         yield site.finding(f"`{site.text()}` is deprecated; use `DistributedDataParallel`, which is the same")
         return
-    yield site.finding(f"`{site.short()}` is the first FSDP; `fully_shard` shards each parameter by itself")
+    if not site.lacks(_SECOND):
+        yield site.finding(f"`{site.short()}` is the first FSDP; `fully_shard` shards each parameter by itself")

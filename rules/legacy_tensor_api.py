@@ -8,10 +8,17 @@ from torchlint.facts.legacy_tensors import CONSTRUCTORS, SPARSE, is_new
 from torchlint.facts.nodes import is_constant
 from torchlint.facts.syntax import required, same
 from torchlint.rule import Finding, Range, Site, rule
+from torchlint.rule.lazy import regex
 
 _TENSORS = frozenset(("torch.Tensor", "torch.autograd.Variable"))
 """Types that all tensors are of."""
 _SPARSE = frozenset(f"{name}()" for name in SPARSE)
+_MADE_THEM_LEGACY = (0, 4)
+"""The first torch in which a tensor is a variable, and has numbers without dimensions."""
+_SETS_DEVICE = (2, 0)
+_DEPRECATES_TYPE = (2, 1)
+_ON_HOST = regex(r"^[\"']?torch\.[A-Z]")
+"""A type of the host, `torch.DoubleTensor`: its dtype can be set in any torch."""
 _KNOWS_SPARSE = Range.parse(">=1.0")
 
 
@@ -56,6 +63,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
     nor are writes through `.data` (`p.data.copy_(q)`): they hide from autograd, but cost what the same write under
     `torch.no_grad()` does. A loop that updates each parameter by hand is optimizer-slow-impl's.
+    In projects that name an oldest torch from before 0.4; `set_default_tensor_type` of a type on the device is also left
+    alone where theirs has no `set_default_device` (2.0), and any where the newest does not deprecate it (2.1).
     What a file that others import does under `if __name__ == "__main__":` to try itself, `print(Net()(Variable(torch.randn(1, 3))).size())`, is not reported.
     Without `--preview` it tells of `saved_variables`, and of `Variable` alone: in functions, where it is made on each step,
     and where it was to keep autograd off, not once by a script or a constructor. What the rest says is true, but of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
@@ -98,6 +107,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/tensors.html
     - https://docs.pytorch.org/docs/stable/generated/torch.set_default_tensor_type.html
     """
+    if site.lacks(_MADE_THEM_LEGACY):
+        return
     if site.name == ".saved_variables":
         klass = site.function.cls
         if klass is not None and site.function.name == "backward" and site.project.is_autograd_function(klass):
@@ -117,9 +128,10 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
         if site.call.args and not site.spread and not _is_no_tensor(site, site.call.args[0]):
             yield _variable(site)
     elif site.name == "torch.set_default_tensor_type()":
-        yield site.finding(
-            f"`{site.short()}` is deprecated since torch 2.1; use `torch.set_default_dtype` and `torch.set_default_device`"
-        )
+        if _default_can_be_set(site):
+            yield site.finding(
+                f"`{site.short()}` is deprecated since torch 2.1; use `torch.set_default_dtype` and `torch.set_default_device`"
+            )
     elif site.name in _SPARSE:
         if _is_before_warning(site):
             yield site.finding(
@@ -129,6 +141,14 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
         yield site.finding(
             f"`{site.short()}` builds the tensor by a legacy constructor; use `torch.tensor` with the `dtype` and `device` meant"
         )
+
+
+def _default_can_be_set(site: Site) -> bool:
+    """Whether the newest torch of the project deprecates the call, and its oldest has what takes the place of the type that is set."""
+    if site.torch is None or site.torch.high <= _DEPRECATES_TYPE:
+        return False
+    kind = site.text(site.call.args[0]) if site.call.args else ""
+    return _ON_HOST.search(kind) is not None or not site.lacks(_SETS_DEVICE)
 
 
 def _is_before_warning(site: Site) -> bool:

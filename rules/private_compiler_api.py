@@ -26,7 +26,8 @@ def private_compiler_api(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In code that works on the compiler itself.
+    In code that works on the compiler itself, and where the oldest torch that the project names does not have the public
+    name yet (`recompile_limit` came with 2.7).
     Names without a public counterpart (`mark_dynamic`, most of `config`) are not reported, nor are tests, nor functions
     that use the public name as well, by the version of torch.
 
@@ -65,7 +66,7 @@ def private_compiler_api(site: Site) -> Iterator[Finding]:
         return
     if _writes_both(site, entry.rename) or _is_replaced(target, site.name):
         return
-    if site.torch is None or not site.torch.intersects(Range(low=entry.renamed_in)):
+    if site.torch is None or not site.torch.intersects(Range(low=entry.renamed_in)) or site.lacks(entry.renamed_in):
         return
     what = "has another name now" if entry.rename.startswith("torch._dynamo") else "is private"
     yield site.finding(f"`{site.text()}` {what}; use {entry.instead}")

@@ -194,7 +194,9 @@ def asked() -> list[str]:
     """The keys of the table: see torchlint.facts.api_table.states."""
     entries = [*NAMES.values(), *PUBLIC.values()]
     renames = [name.removesuffix("()") for entry in entries for name in (entry.rename, entry.successor) if name]
-    keywords = [keyword.name for of_one in KEYWORDS.values() for keyword in of_one.values()]
+    every_keyword = [keyword for of_one in KEYWORDS.values() for keyword in of_one.values()]
+    keywords = [keyword.name for keyword in every_keyword]
+    keywords += [f"{keyword.function}({keyword.successor})" for keyword in every_keyword if keyword.successor]
     optimizers = [
         f"torch.optim.{name}({argument})" for name in OPTIMIZERS for argument in ("foreach", "fused", "capturable")
     ]

@@ -34,7 +34,7 @@ def test_a_name_that_every_allowed_torch_has_is_safe(tmp_path: Path, requirement
 
 
 def test_a_name_that_an_allowed_torch_lacks_is_not(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text("torch>=2.1")
+    (tmp_path / "requirements.txt").write_text("torch<3")
     fix = fixed(tmp_path, OLD)
 
     assert ("unsafe", "it needs torch 2.3, and the project allows older ones") == (fix.applicability, fix.note)

@@ -818,19 +818,19 @@ LONG_THERE = "import torch\ntorch.nn.init.xavier_uniform(w)\n"
         (LONG_THERE, "", None, ("safe", "")),
         (LONG_THERE, "torch>=1.8\n", None, ("safe", "")),
         (OLD, "", None, ("unsafe", "it needs torch 2.13, and the project does not say which it has")),
-        (OLD, "torch>=2.9\n", None, ("unsafe", "it needs torch 2.13, and the project allows older ones")),
+        (OLD, "torch<3\n", None, ("unsafe", "it needs torch 2.13, and the project allows older ones")),
         (OLD, "torch>=2.13\n", None, ("safe", "")),
-        (OLD, "torch>=2.13\n", ">=2.4", ("unsafe", "it needs torch 2.13, and the project allows older ones")),
+        (OLD, "torch>=2.13\n", "<3", ("unsafe", "it needs torch 2.13, and the project allows older ones")),
         (OLD, "", "2.13", ("safe", "")),
         ("import torch\nassert torch.__version__ >= '2.13'\n" + OLD, "", None, ("safe", "")),
         (
-            "import torch\nassert torch.__version__ >= '2.9'\n" + OLD,
+            "import torch\nassert torch.__version__ < '3.0'\n" + OLD,
             "",
             None,
             ("unsafe", "it needs torch 2.13, and the project allows older ones"),
         ),
         (GRID, "", None, ("safe", "")),
-        (GRID, "torch>=1.8\n", None, ("unsafe", "it needs torch 1.10, and the project allows older ones")),
+        (GRID, "torch<3\n", None, ("unsafe", "it needs torch 1.10, and the project allows older ones")),
         (GRID, "torch>=1.10\n", None, ("safe", "")),
         (COPIED, "", None, ("safe", "")),
         (COPIED, "torch==0.4.1\n", None, ("unsafe", "it needs torch 1.0, and the project allows older ones")),
@@ -865,3 +865,74 @@ def test_a_rename_is_safe_where_each_torch_that_may_run_it_has_the_name(
     assert expected == (finding.fix.applicability, finding.fix.note)
     if text in (OLD, LONG_THERE):
         assert (" from torch 2.13 on" in finding.message) == (expected[0] == "unsafe")
+
+
+SCALED = "import torch\ntorch.cuda.amp.GradScaler()\n"
+CLOSE = "import torch\ntorch.testing.assert_allclose(x, y)\n"
+WEIGHTS = "import torchvision\ntorchvision.models.resnet50(pretrained=True)\n"
+LIMIT = "import torch\ntorch._dynamo.config.cache_size_limit = 64\n"
+AGAIN = "import torch\ntorch.utils.checkpoint.checkpoint(block, x)\n"
+SCRIPTED = "import torch\ntorch.jit.script(model)\n"
+ATTENTION = "import torch\nwith torch.backends.cuda.sdp_kernel(enable_flash=True):\n    f()\n"
+ON_DEVICE = "import torch\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')\n"
+ON_HOST = "import torch\ntorch.set_default_tensor_type(torch.DoubleTensor)\n"
+VARIABLE = "import torch\ndef f(x):\n    return torch.autograd.Variable(x)\n"
+PINNED = "import torch\ntorch.utils.data.DataLoader(data, pin_memory_device='cuda')\n"
+RATE = "import torch\ns = torch.optim.lr_scheduler.StepLR(torch.optim.SGD(p, lr=1), 3)\ns.get_lr()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "oldest", "enough"),
+    [
+        (SCALED, "1.11", "2.3"),
+        (CLOSE, "1.6", "1.9"),
+        (WEIGHTS, "1.6", "1.12"),
+        (LIMIT, "2.4", "2.7"),
+        (AGAIN, "1.10", "1.11"),
+        (SCRIPTED, "1.13", "2.0"),
+        (ATTENTION, "2.2", "2.3"),
+        (ON_DEVICE, "1.1", "2.0"),
+        (ON_HOST, "0.3", "1.1"),
+        (VARIABLE, "0.3", "0.4"),
+        (LONG_THERE, "0.3", "0.4"),
+        (GRID, "1.8", "1.10"),
+        (OLD, "2.9", "2.13"),
+        (PINNED, "2.8", "2.9"),
+        (RATE, "1.3", "1.4"),
+    ],
+)
+def test_an_old_name_is_left_alone_where_the_oldest_torch_of_a_project_has_no_other(
+    project: Path, monkeypatch: pytest.MonkeyPatch, text: str, oldest: str, enough: str
+) -> None:
+    monkeypatch.chdir(project)
+    codes = frozenset(("TL901", "TL903", "TL904", "TL906", "TL909", "TL910"))
+
+    def found(requirements: str) -> int:
+        (project / "requirements.txt").write_text(requirements)
+        return len(lint({"a.py": text.encode()}, Settings(codes, frozenset(), preview=True)).findings)
+
+    assert (0, 1) == (found(f"torch>={oldest}\n"), found(f"torch>={enough}\n"))
+    # Who names no oldest one is for today's, up to where the newest that is named has no other, either.
+    assert (1, 1, 0) == (found("torch\n"), found("torch<3\n"), found(f"torch<={oldest}\n"))
+
+
+def test_what_the_newest_torch_does_not_have_any_more_is_told_whatever_the_oldest_has(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "requirements.txt").write_text("torch>=1.5\n")
+    text = "import torch\nvalues, vectors = torch.symeig(a, eigenvectors=True)\n"
+
+    found = lint({"a.py": text.encode()}, Settings(frozenset(("TL902", "TL903")), frozenset())).findings
+
+    assert ["TL902"] == [one.code for one in found]
+
+
+def test_a_guard_that_lets_newer_ones_through_has_the_new_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    (project / "requirements.txt").write_text("torch>=1.6\n")
+    text = "import torch\nif torch.__version__ >= '2.4':\n    torch.cuda.amp.GradScaler()\nelse:\n    torch.cuda.amp.GradScaler()\n"
+
+    found = lint({"a.py": text.encode()}, Settings(frozenset(("TL901",)), frozenset())).findings
+
+    assert [3] == [one.line for one in found]

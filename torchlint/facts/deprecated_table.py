@@ -46,8 +46,9 @@ class Entry(NamedTuple):
 
     @property
     def renamed_in(self) -> Version:
-        """The first version that has the successor, or `rename`."""
-        return api_table.there((self.successor or self.rename).removesuffix("()"))
+        """The first version that has the successor, or `rename`; all have what was there before the old name was deprecated."""
+        name = (self.successor or self.rename).removesuffix("()")
+        return api_table.there(name) if name else api_table.ALWAYS
 
 
 def since(version: Version, name: str = "torch") -> str:
@@ -73,16 +74,26 @@ _ACTIVATIONS = ("sigmoid", "tanh")
 LOADER_NEXT = "torch.utils.data.dataloader._BaseDataLoaderIter.next"
 """What iterators of loaders had for Python 2."""
 
+_DYNAMO = "torch.onnx.export(dynamo=)"
+
 # is_autocast_enabled and set_autocast_enabled take a device since the version that brought get_autocast_dtype.
 _ENTRIES = (
     *(_renamed(f"torch.nn.init.{name}", f"torch.nn.init.{name}_") for name in _INITIALISERS),
     *(_renamed(f"functorch.{name}", f"torch.func.{name}") for name in _TRANSFORMS),
     *(
-        Entry(f"functorch.{name}", "`torch.func.functional_call` with `torch.func.stack_module_state`")
+        Entry(
+            f"functorch.{name}",
+            "`torch.func.functional_call` with `torch.func.stack_module_state`",
+            successor="torch.func.functional_call",
+        )
         for name in ("make_functional", "make_functional_with_buffers", "combine_state_for_ensemble")
     ),
     *(
-        Entry(f"torch.{home}quantization.{name}", "torchao's `quantize_` or its PT2E flow")
+        Entry(
+            f"torch.{home}quantization.{name}",
+            "torchao's `quantize_` or its PT2E flow",
+            successor="torch.export.export",
+        )
         for home in ("ao.", "")
         for name in _QUANTIZE
     ),
@@ -100,10 +111,14 @@ _ENTRIES = (
         refused=frozenset(("upper", "input")),
         risk="tensors of integers, and empty ones that are not square, raise other errors",
     ),
-    Entry("torch.lu", "`torch.linalg.lu_factor`"),
-    Entry("torch.lu_solve", "`torch.linalg.lu_solve`, which takes the right-hand side last"),
-    Entry("torch.triangular_solve", "`torch.linalg.solve_triangular`"),
-    Entry("torch.chain_matmul", "`torch.linalg.multi_dot`, which takes a list"),
+    Entry("torch.lu", "`torch.linalg.lu_factor`", successor="torch.linalg.lu_factor"),
+    Entry(
+        "torch.lu_solve",
+        "`torch.linalg.lu_solve`, which takes the right-hand side last",
+        successor="torch.linalg.lu_solve",
+    ),
+    Entry("torch.triangular_solve", "`torch.linalg.solve_triangular`", successor="torch.linalg.solve_triangular"),
+    Entry("torch.chain_matmul", "`torch.linalg.multi_dot`, which takes a list", successor="torch.linalg.multi_dot"),
     Entry("torch.range", "`torch.arange`, which leaves the end out"),
     *(
         Entry(f"torch.sparse.{name}Tensor", "`torch.sparse_coo_tensor`")
@@ -114,6 +129,7 @@ _ENTRIES = (
         "torch.nn.utils.weight_norm",
         "`torch.nn.utils.parametrizations.weight_norm`, which names the parameters differently and is taken away by "
         "`torch.nn.utils.parametrize.remove_parametrizations`",
+        successor="torch.nn.utils.parametrizations.weight_norm",
     ),
     _renamed(
         "torch.nn.utils.stateless.functional_call",
@@ -143,9 +159,17 @@ _ENTRIES = (
         extra=('mode="bilinear"', "align_corners=True"),
         positional=3,
     ),
-    Entry("torch.backends.cuda.sdp_kernel", "`torch.nn.attention.sdpa_kernel`, which takes a list of backends"),
+    Entry(
+        "torch.backends.cuda.sdp_kernel",
+        "`torch.nn.attention.sdpa_kernel`, which takes a list of backends",
+        successor="torch.nn.attention.sdpa_kernel",
+    ),
     _renamed("torch.library.impl_abstract", "torch.library.register_fake", refused=frozenset(("qualname", "func"))),
-    Entry("torch.testing.assert_allclose", "`torch.testing.assert_close`, whose tolerances differ"),
+    Entry(
+        "torch.testing.assert_allclose",
+        "`torch.testing.assert_close`, whose tolerances differ",
+        successor="torch.testing.assert_close",
+    ),
     _renamed("torch.cuda.memory_cached", "torch.cuda.memory_reserved"),
     _renamed("torch.cuda.max_memory_cached", "torch.cuda.max_memory_reserved"),
     _renamed("torch.cuda.reset_max_memory_allocated", "torch.cuda.reset_peak_memory_stats"),
@@ -166,7 +190,7 @@ _ENTRIES = (
         first='"cpu"',
         successor="torch.get_autocast_dtype",
     ),
-    Entry("torch._check_is_size", "`torch._check(n >= 0)`"),
+    Entry("torch._check_is_size", "`torch._check(n >= 0)`", successor="torch._check"),
     _renamed("torch.distributed.all_gather_into_tensor", "torch.distributed.all_gather_single"),
     _renamed("torch.distributed.reduce_scatter_tensor", "torch.distributed.reduce_scatter_single"),
     _renamed("torch.distributed._all_gather_base", "torch.distributed.all_gather_single"),
@@ -179,10 +203,10 @@ _ENTRIES = (
     _renamed("torch.has_cudnn", "torch.backends.cudnn.is_available()", attribute=True),
     _renamed("torch.has_mps", "torch.backends.mps.is_built()", attribute=True),
     _renamed("torch.has_mkldnn", "torch.backends.mkldnn.is_available()", attribute=True),
-    Entry("torch.solve", "`torch.linalg.solve(A, B)`, which takes the matrix first"),
-    Entry("torch.symeig", "`torch.linalg.eigh`"),
-    Entry("torch.eig", "`torch.linalg.eig`, which gives complex numbers"),
-    Entry("torch.lstsq", "`torch.linalg.lstsq(A, B)`, which takes the matrix first"),
+    Entry("torch.solve", "`torch.linalg.solve(A, B)`, which takes the matrix first", successor="torch.linalg.solve"),
+    Entry("torch.symeig", "`torch.linalg.eigh`", successor="torch.linalg.eigh"),
+    Entry("torch.eig", "`torch.linalg.eig`, which gives complex numbers", successor="torch.linalg.eig"),
+    Entry("torch.lstsq", "`torch.linalg.lstsq(A, B)`, which takes the matrix first", successor="torch.linalg.lstsq"),
     _renamed(
         "torch.matrix_rank", "torch.linalg.matrix_rank", positional=1, refused=frozenset(("input", "tol", "symmetric"))
     ),
@@ -203,9 +227,9 @@ _ENTRIES = (
     _renamed("torch.testing.rand", "torch.rand"),
     _renamed("torch.testing.randn", "torch.randn"),
     Entry("torch.testing.make_non_contiguous", "a strided slice of a larger tensor"),
-    Entry("torch.onnx.dynamo_export", "`torch.onnx.export(..., dynamo=True)`"),
-    Entry("torch.onnx.OnnxRegistry", "`torch.onnx.export(..., custom_translation_table=)`"),
-    Entry("torch.onnx.ExportOptions", "the arguments of `torch.onnx.export(..., dynamo=True)`"),
+    Entry("torch.onnx.dynamo_export", "`torch.onnx.export(..., dynamo=True)`", successor=_DYNAMO),
+    Entry("torch.onnx.OnnxRegistry", "`torch.onnx.export(..., custom_translation_table=)`", successor=_DYNAMO),
+    Entry("torch.onnx.ExportOptions", "the arguments of `torch.onnx.export(..., dynamo=True)`", successor=_DYNAMO),
     Entry("torch.onnx._export", "`torch.onnx.export`"),
     _renamed("torch.export.export_for_training", "torch.export.export"),
     Entry("torch._export.capture_pre_autograd_graph", "`torch.export.export(...).module()`"),
@@ -235,7 +259,12 @@ _ENTRIES = (
         "`torchvision.transforms.functional.rgb_to_grayscale`",
     ),
     *(
-        Entry(name, "`url` of the weights, such as `ResNet18_Weights.DEFAULT.url`", attribute=True)
+        Entry(
+            name,
+            "`url` of the weights, such as `ResNet18_Weights.DEFAULT.url`",
+            attribute=True,
+            successor="torchvision.models.ResNet18_Weights",
+        )
         for name in MODEL_URLS
     ),
 )
@@ -267,6 +296,13 @@ class Keyword(NamedTuple):
     def name(self) -> str:
         """Its key in the table of versions."""
         return f"{self.function}({self.keyword})"
+
+    @property
+    def renamed_in(self) -> Version:
+        """The first version that has what takes its place, or in which it can be left out."""
+        if self.inert_since is not None:
+            return self.inert_since
+        return api_table.there(f"{self.function}({self.successor})") if self.successor else api_table.ALWAYS
 
 
 _WEIGHED = """binary_cross_entropy binary_cross_entropy_with_logits hinge_embedding_loss
@@ -344,7 +380,7 @@ _ARGUMENTS = (
     Keyword("torch.nn.functional.gumbel_softmax", "eps", _NOTHING, inert_since=api_table.ALWAYS, unwarned=1e-10),
     Keyword("torch.utils.data.DataLoader", "pin_memory_device", _ACCELERATOR, inert_since=(2, 9)),
     Keyword("torch.profiler.profile", "use_cuda", "`activities`"),
-    Keyword("torch.autograd.profiler.profile", "use_cuda", '`use_device="cuda"`'),
+    Keyword("torch.autograd.profiler.profile", "use_cuda", '`use_device="cuda"`', successor="use_device"),
     Keyword("torch.nn.attention.flex_attention.flex_attention", "return_lse", _AUX),
     *(
         Keyword(f"torchvision.utils.{name}", "range", "`value_range`", "value_range")
@@ -406,6 +442,8 @@ REQUIRED: dict[str, Missing] = {
     "torch.stft": Missing("torch.stft", "return_complex", 9),
 }
 """Functions whose calls must name an argument."""
+FIRST_SUCCESSORS: Version = (0, 4)
+"""The first torch with what takes the place of anything that later ones deprecate."""
 _IN_TORCH_1 = frozenset(
     (
         *(f"torch.nn.init.{name}" for name in _INITIALISERS),

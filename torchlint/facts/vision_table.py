@@ -36,6 +36,7 @@ MODEL_URLS = tuple(f"torchvision.models.{module}.model_urls" for module in _OLD_
 
 _ABSENT = {"0.12": "absent"}
 _THERE = {"0.12": "there"}
+_WITH_WEIGHTS = {"0.12": "absent", "0.13": "there"}
 _WARNED_FIRST = {"0.12": "UserWarning", "0.14": "absent"}
 _STATES: dict[str, dict[str, str]] = {
     "torchvision.transforms.Scale": _ABSENT,
@@ -57,6 +58,9 @@ _STATES: dict[str, dict[str, str]] = {
     "torchvision.transforms.functional.rotate(resample)": _WARNED_FIRST,
     "torchvision.transforms.functional.affine(resample)": _WARNED_FIRST,
     "torchvision.transforms.functional.affine(fillcolor)": _WARNED_FIRST,
+    "torchvision.models.ResNet18_Weights": _WITH_WEIGHTS,
+    **{f"{name}(weights)": _WITH_WEIGHTS for name in PRETRAINED},
+    **{f"{name}(weights_backbone)": _WITH_WEIGHTS for name in PRETRAINED_BACKBONE},
     **{name: {"0.12": "there", "0.13": "UserWarning", "0.15": "absent"} for name in MODEL_URLS},
     **{f"{name}(pretrained)": {"0.12": "there", "0.13": "UserWarning"} for name in PRETRAINED},
     **{f"{name}(pretrained_backbone)": {"0.12": "there", "0.13": "UserWarning"} for name in PRETRAINED_BACKBONE},

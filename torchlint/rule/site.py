@@ -503,6 +503,15 @@ class Site:
             versions.narrowed(recent, self.flow, self.target) if self.analysis.tests_versions(self.module) else recent
         )
 
+    def lacks(self, version: Version) -> bool:
+        """Whether the project says that it is for a torch from before a version, so that it can't use what came with that.
+
+        A project that names no oldest torch is for today's.
+        """
+        if self.analysis.stated_for(self.module) is None or self.torch is None:
+            return False
+        return Range().low < self.torch.low < version or self.torch.high <= version
+
     def from_torch(self, version: Version) -> str:
         """` from torch 2.3 on`, as a message says of what came with it; "" where each torch that the project asks for has it."""
         stated = self.analysis.stated_for(self.module)
