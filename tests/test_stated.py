@@ -89,6 +89,23 @@ def project(tmp_path: Path) -> Path:
             "- torch.1.9\n- PyTorch 1.9 / 21\n- PyTorch 1.x\n- PyTorch 1.9.x.1\n- PyTorch 1.9 or Python 2.0\n- PyTorch==1.9 or later\n- torch_geometric 1.9\n",
         ),
         ("docs/README.md", "pip install torch==1.9.1\n"),
+        (
+            "README.md",
+            "![](https://img.shields.io/badge/pytorch-forum-DE3412.svg) ![](https://img.shields.io/badge/PyTorch--Geometric-1.9-red)\n",
+        ),
+        (
+            "README.md",
+            "![](https://img.shields.io/badge/torchview-0.2%2B-6CB) ![](https://img.shields.io/badge/PyTorch-tested%20on%201.9-red)\n",
+        ),
+        ("README.md", "| PyTorch Lightning 1.9 | yes |\n| torch | 1.9 |\n| model | torch 1.9 |\n"),
+        ("tox.ini", "deps =\n    # torch==1.9\n    torch-scatter==2.0.9\n    torchvision==0.10\n    torch==1.91\n"),
+        (".github/workflows/test.yml", "- run: pip install torch==2.9.1\n"),
+        (
+            ".github/workflows/test.yml",
+            "matrix:\n  python: [3.8]\nkey: torch-1.9\nwith: ${{ matrix.torch }}\nlightning: 1.9\n",
+        ),
+        (".github/torch.yml", "- run: pip install torch==1.9\n"),
+        (".github/workflows/torch.md", "pip install torch==1.9\n"),
         ("README.zh.md", "pip install torch==1.9.1\n"),
         ("setup.py", "setup(python_requires='>=3.6', classifiers=['Programming Language :: Python :: 3.7'])\n"),
         ("setup.py", "setup(python_requires='>=3.7,<3.12')\n"),
@@ -111,7 +128,7 @@ def project(tmp_path: Path) -> Path:
     ],
 )
 def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, text: str) -> None:
-    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
     (project / name).write_text(text)
 
     assert project_torch(project) is None
@@ -148,7 +165,7 @@ def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, te
     ],
 )
 def test_every_place_a_project_names_torch_in_is_read(project: Path, name: str, text: str) -> None:
-    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
     (project / name).write_text(text, encoding="utf-8")
 
     assert Range((2, 4), (2, 9)) == project_torch(project)
@@ -356,6 +373,10 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ("    conda install pytorch=1.12 cudatoolkit=10.1 -c pytorch\n", (1, 13)),
         ("    pip install http://x.org/whl/cu80/torch-0.2.0.post3-cp27-cp27mu-manylinux1_x86_64.whl\n", (0, 3)),
         ("    pip3 install numpy torch-1.7.0-cp36-cp36m-linux_aarch64.whl\n", (1, 8)),
+        ("- PyTorch v1.7\n- numpy v1.20\n", (1, 8)),
+        ("- PyTorch version 1.4.0\n", (1, 5)),
+        ("![](https://img.shields.io/badge/pytorch-v1.7.0-green.svg?style=plastic)\n", (1, 8)),
+        ("<img src='https://img.shields.io/badge/PyTorch-1.9-red'> <img src='https://x.org/y.svg'>\n", (1, 10)),
         ("    pip install 'torch @ https://x.org/torch-1.7.0%2Bcu101-cp36-cp36m-linux_x86_64.whl'\n", (1, 8)),
     ],
 )
@@ -411,7 +432,7 @@ def test_the_cuda_of_an_environment(project: Path, lines: str, high: tuple[int, 
                                   "doc/installation.md", "readme/INSTALL.md",
                                   "TRAINING.md", "USAGE.md", "tutorial.rst"])  # fmt: skip
 def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Path, name: str) -> None:
-    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
     (project / name).write_text("Built in PyTorch 1.8.1.\n\n    conda install pytorch=1.8 torchvision -c pytorch\n")
 
     assert Range(high=(1, 9)) == project_torch(project)
@@ -455,12 +476,16 @@ def test_a_torch_newer_than_what_is_installed_is_for_a_part_alone(
         "pytorch (1.9 or higher)\n\n    conda install pytorch==1.11.0\n",
         "- PyTorch 2.0\n- CPU: PyTorch 1.9+\n",
         "Needs PyTorch >= 1.9.\n\n    conda install pytorch cudatoolkit=11.3 -c pytorch\n",
+        "![](https://img.shields.io/badge/PyTorch-1.9%2B-red)\n",
+        "![](https://img.shields.io/badge/PyTorch_1.9.0+-ee4c2c?logo=pytorch&logoColor=white)\n",
+        "![](https://img.shields.io/badge/PyTorch-%3E%3D1.9-red)\n",
+        "| | cu113 |\n|---|---|\n| torch 1.10.0 | x |\n| **PyTorch 1.9.1** | x |\n",
         "- PyTorch 1.9+\n- PyTorch 1.9 or newer\n- PyTorch Lightning 1.8\n- PyTorch 1.81\n",
         "Install `PyTorch>=1.9.0` and `torchvision>=0.10.0`:\n\n    conda install pytorch==1.9.0 torchvision==0.10.0\n",
     ],
 )
 def test_the_oldest_torch_that_a_page_says_is_enough(project: Path, name: str, text: str) -> None:
-    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
     (project / name).write_text(text)
 
     assert Range((1, 9)) == project_torch(project)
@@ -613,6 +638,33 @@ def test_the_image_of_a_dockerfile_says_the_oldest_torch_where_nothing_is_asked_
     (project / "requirements.txt").write_text("torch>=2.0\n")
 
     assert Range(low=(2, 0)) == project_torch(project)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tox.ini", "[testenv]\ndeps =\n    torch110: torch==1.10.*\n    torch19: torch==1.9.*\n"),
+        (".travis.yml", "install:\n  - pip install torch==1.9.1+cpu -f https://x.org\n"),
+        (".circleci/config.yml", '      - TORCH_VERSION: "torch==1.9"\n'),
+        (".github/workflows/test.yaml", "matrix:\n  torch-version: [1.9.0, 1.10.0, 2.0.0]\n"),
+        (".github/workflows/test.yml", "matrix:\n  include:\n    - torch: 2.9.0\n    - torch: 1.9.1\n"),
+    ],
+)
+def test_the_oldest_torch_that_is_tested_counts_where_nothing_else_says_any(
+    project: Path, name: str, text: str
+) -> None:
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).write_text(text)
+
+    assert Range(low=(1, 9)) == project_torch(project)
+
+    (project / "README.md").write_text("Needs PyTorch >= 1.11.\n")
+
+    assert Range(low=(1, 11)) == project_torch(project)
+
+    (project / "requirements.txt").write_text("torch>=1.6\n")
+
+    assert Range(low=(1, 6)) == project_torch(project)
 
 
 def test_a_recipe_of_conda_pins_without_a_sign(project: Path) -> None:

@@ -16,7 +16,7 @@ from ..settings.home import project_root
 from ..system import stamp
 from ..system.regex import regex
 from ..text.source import Source, SourceError
-from ..torch_api.version import Range, behind_cuda, behind_text, behind_triton, behind_vision, on_python
+from ..torch_api.version import Range, behind_cuda, behind_text, behind_triton, behind_vision, oldest_in_use, on_python
 from .locked import of_lock, of_pipenv
 
 if TYPE_CHECKING:
@@ -66,6 +66,15 @@ _AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+
 _BEFORE = regex(
     r"(?:py)?torch(?: version)?\s*(?:\bbefore|\bbelow|\\?<(?!=))\s*v?(\d+(?:\.\d+)+)\.?\s*(?:$|\()", re.IGNORECASE
 )
+_BADGE = regex(r"\bimg\.shields\.io/badge/((?:py)?torch)[-_]((?!-)[^-\s\"'()]+)-\w[^\s\"')>]*", re.IGNORECASE)
+"""A picture with a version in its address: `https://img.shields.io/badge/pytorch-1.10%2B-red.svg`."""
+_ROW = regex(r"(?m)^\s*\|[\s*`]*(?:py)?torch[\s=v]*(\d+\.\d+)(?:\.\d+)?[\s*`]*\|", re.IGNORECASE)
+"""The beginning of a row of a table on versions of torch."""
+_TESTED = regex(
+    r"\btorch={2,3}[\"']?(\d+\.\d+)|\b(?:py)?torch(?:[-_]version)?[\"']?\s*:\s*(\[[\d.,\s\"'+a-z]*\]|[\"']?\d+\.\d+)",
+    re.IGNORECASE,
+)
+"""A version that a service tests: `pip install torch==1.6`, `torch-version: [1.11.0, 2.0.0]`."""
 _MARKUP = regex(r"[*`]|<br\s*/?>|\]\(\S*?\)|[\[\]]")
 _ITEM = regex(r"\s*(?:(?:[-*+]|\d+[.)])\s+(?:install\s)?|(?P<heading>(?:requirement|environment)s?:))", re.IGNORECASE)
 _FENCE = regex(r"\s*(?:```|~~~)")
@@ -75,13 +84,15 @@ _NAME = regex(
 )
 """A package without a version; what goes on about the one before is none."""
 _WANTED = regex(
-    r"([a-z][\w-]*(?: [a-z][\w-]*)?)\s*(==?|:)?\s*\(?(?:version\s*|v)?(\d+(?:\.\d+)*)"
+    r"([a-z][\w-]*(?: (?!v\d|version\b)[a-z][\w-]*)?)\s*(==?|:)?\s*\(?(?:version\s*|v)?(\d+(?:\.\d+)*)"
     r"(?:\s*(?:/|\bor\b)\s*(\d+(?:\.\d+)*))?\)?\.?",
     re.IGNORECASE,
 )
 _ANY_PATCH = regex(r"(?<=\d)\.(?:\\?\*|x\b)(?!\.)", re.IGNORECASE)
 """What stands for any number: `0.4.x`, `0.3.*`, with a backslash where Markdown asks for one."""
-_RELEASE = regex(r"(?:0\.\d|1\.(?:1[0-3]|\d)|2\.\d+)(?:\.\d+)?")
+_VERSION = r"(?:0\.\d|1\.(?:1[0-3]|\d)|2\.\d+)(?:\.\d+)?"
+_RELEASE = regex(_VERSION)
+_RELEASES = regex(rf"(?<![\d.]){_VERSION}(?![\d.])")
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 _CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
 _PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
@@ -164,6 +175,8 @@ def _said_in(directory: Path) -> Said:
     told = _ranges(_told("\n".join(_read("torch", prose))))
     images = [(path, read) for path, read in files if read is _dockerfile and not asked]
     _narrow(told, _of_all(_ranges(_read("torch", images))))
+    tested = [(path, read) for path, read in files if read is _service and not asked and not told]
+    _narrow(told, _range(",".join(_oldest(_tested(_read("torch", tested))))))
     _narrow(asked or told, on_python(_python(files)))
     return Said(asked, told, (directory / ".git").exists())
 
@@ -373,7 +386,7 @@ def _told(text: str) -> Iterator[str]:
     They may have an older one than the newest. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example, unless it is older than that:
     then a part of the project alone needs the newer one.
     """
-    text = text.replace("\\\n", " ")
+    text = _BADGE.sub(_badge, text.replace("\\\n", " "))
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
     found = [match[1] for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)]
     least = [match for line in lines if (match := _AT_LEAST.search(line)) and not _AT_MOST.search(line)]
@@ -388,6 +401,15 @@ def _told(text: str) -> Iterator[str]:
     enough = [match[1] or match[2] for match in least]
     if enough and all(enough) and not any(_is_older(found, one) for one in enough):
         yield f">={min(enough, key=_minor)}"
+    elif not found and not enough:
+        yield from _oldest(match[1] for match in _ROW.finditer(text))
+
+
+def _badge(match: re.Match[str]) -> str:
+    """What a picture of a version shows, as an item of a list."""
+    from urllib.parse import unquote
+
+    return f"\n* {match[1]} {unquote(match[2])}\n"
 
 
 def _built_for(lines: Iterable[str]) -> list[str]:
@@ -467,6 +489,19 @@ def _filled(text: str) -> Iterator[str]:
     given = dict(_ARGUMENT.findall(text))
     for line in text.splitlines():
         yield re.sub(r"\$\{?(\w+)\}?", lambda argument: given.get(argument[1], argument[0]), line.strip())
+
+
+def _tested(versions: Iterable[str]) -> list[str]:
+    """The versions that services test, where the oldest is none of the last years: a newer one says nothing of what else is in use."""
+    found = list(versions)
+    return found if found and min(map(_minor, found)) < oldest_in_use() else []
+
+
+def _service(text: str) -> Iterator[str]:
+    """The versions that a service tests: `pip install torch==1.6`, `torch-version: [1.11.0, 2.0.0]`."""
+    lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    for match in _TESTED.finditer(lines):
+        yield from _RELEASES.findall(match[1] or match[2])
 
 
 def _setup_cfg(text: str) -> Iterator[str]:
@@ -603,11 +638,12 @@ _READERS: dict[str, Reader] = {
     r"(?:install|env|setup)[^/]*\.sh": _installed,
     r"(?i:(?:README|(?:docs?/|readme/)?(?:install(?:ation)?|get(?:ting)?[-_]?started)|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
     r"Dockerfile": _dockerfile,
+    r"tox\.ini|\.travis\.yml|\.circleci/config\.yml|\.github/workflows/[^/]*\.ya?ml": _service,
 }
 _PINNING = (_requirements, _environment)
 """What reads files that may pin packages made for one torch."""
 _LOCKS: set[Reader] = {of_lock, of_pipenv}
-_INSTALLING = {_installed, _told, _environment_aside, _dockerfile}
+_INSTALLING = {_installed, _told, _environment_aside, _dockerfile, _service}
 _PYTHON_READERS: dict[Reader, Reader] = {
     _pyproject: _pyproject_python,
     _setup_cfg: _setup_cfg_python,

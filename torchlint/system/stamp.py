@@ -36,11 +36,13 @@ _ON_INSTALLING = ("install", "get_started", "get-started", "getstarted", "gettin
 _MANIFESTS = (
     *_ON_INSTALLING,
     *"pyproject.toml requirement req constraints setup env dockerfile readme training tutorial usage __init__.py".split(),
-    *"pipfile pixi.toml uv.lock poetry.lock pdm.lock".split(),
+    *"pipfile pixi.toml uv.lock poetry.lock pdm.lock tox.ini".split(),
 )
 _ENVIRONMENTS = (".yml", ".yaml")
 _IMPORTED = (".py", ".pyi", ".pyx", ".so", ".pyd")
 _COMPILED = "__pycache__"
+_SERVICES = {".circleci": "", ".github": "workflows"}
+"""The folders of services that test a repository, and what they read below them."""
 _PAGES = frozenset(("doc", "docs", "readme"))
 """The folders that a page on installing may lie in."""
 _ASIDE = frozenset(
@@ -150,6 +152,10 @@ def manifests(directory: str) -> list[str]:
     for folder in _ASIDE.intersection(listed):
         names = _listed(os.path.join(directory, folder))
         found += [f"{folder}/{name}" for name in names if name.endswith(_ENVIRONMENTS)]
+    for folder, below in _SERVICES.items():
+        if folder in listed:
+            names = _listed(os.path.join(directory, folder, below))
+            found += [os.path.join(folder, below, name) for name in names if name.endswith(_ENVIRONMENTS)]
     return sorted(found)
 
 
