@@ -41,7 +41,7 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
 
     Finds `zero_grad(set_to_none=False)`, also by an option of the command line whose default is False, and
     `p.grad.zero_()` or `p.grad = torch.zeros_like(p)` over the parameters of a model.
-    For programs that are for torch 1.7 to 1.13 at the newest a bare `zero_grad()` in a step loop counts as well: it filled by default.
+    For programs that are for torch 1.7 to 1.13 at the newest a bare `zero_grad()` in a step loop counts as well: it filled by default. A `cudatoolkit` that an environment has beside any torch does not say so: newer ones do not mind it.
 
     ## Why is this slow?
 
@@ -98,7 +98,8 @@ def _called(site: Site) -> Iterator[Finding]:
         return
     given = site.argument("set_to_none", 0)
     if given is None:
-        if site.torch is None or not _FILLS.low < site.torch.high <= _FILLS.high or not site.hot:
+        torch = site.torch
+        if torch is None or torch.supposed or not _FILLS.low < torch.high <= _FILLS.high or not site.hot:
             return
         if site.receiver.kind in ("optimizer", "module") and not site.source.holds(_ENGINE):
             message = f"`{site.short()}` fills the gradients with zeros on every step before torch 2.0"

@@ -365,10 +365,6 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ("    conda install -y torchvision=0.16.1 numpy -c pytorch\n", (2, 2)),
         ("    pip install torch==2.2.0 torchvision==0.16.0\n", (2, 3)),
         ("    conda install pytorch torchvision pytorch-cuda=11.7 -c pytorch -c nvidia\n", (2, 1)),
-        (
-            "    conda install -y pytorch cudatoolkit=10.0 -c pytorch\nor\n    conda install pytorch cudatoolkit=9.2\n",
-            (1, 8),
-        ),
         ("    pip3 install torch torchvision --index-url https://download.pytorch.org/whl/cu121\n", (2, 6)),
         ("    conda install pytorch=1.12 cudatoolkit=10.1 -c pytorch\n", (1, 13)),
         ("    pip install http://x.org/whl/cu80/torch-0.2.0.post3-cp27-cp27mu-manylinux1_x86_64.whl\n", (0, 3)),
@@ -392,6 +388,18 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
     (project / "install.sh").write_text("pip install torch==2.6\n")
 
     assert Range((2, 6), (2, 7)) == project_torch(project)
+
+
+def test_the_toolkit_that_a_readme_installs_says_what_was_the_newest_torch_with_it(project: Path) -> None:
+    (project / "README.md").write_text(
+        "    conda install -y pytorch cudatoolkit=10.0 -c pytorch\nor\n    conda install pytorch cudatoolkit=9.2\n"
+    )
+
+    assert Range(high=(1, 8), supposed=True) == project_torch(project)
+
+    (project / "requirements.txt").write_text("torch<1.6\n")
+
+    assert Range(high=(1, 6)) == project_torch(project)
 
 
 @pytest.mark.parametrize(
@@ -426,6 +434,39 @@ def test_the_cuda_of_an_environment(project: Path, lines: str, high: tuple[int, 
     found = project_torch(project)
 
     assert high == (found.high if found is not None else None)
+
+
+ENDLESS = """\
+import torch
+
+model, optimizer = torch.nn.Linear(4, 4), torch.optim.SGD(p, lr=1)
+for x in loader:
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "fills"),
+    [
+        ("  - pytorch\n  - cudatoolkit=10.2\n", False),
+        ("  - pytorch\n  - cudatoolkit=10.2\n  - python=3.11\n", False),
+        ("  - pytorch=1.9\n  - cudatoolkit=10.2\n", True),
+        ("  - pytorch<=1.12\n  - cudatoolkit=10.2\n", True),
+        ("  - pytorch\n  - python=3.7\n", True),
+        ("  - pytorch\n  - pytorch-cuda=11.6\n", True),
+    ],
+)
+def test_a_toolkit_does_not_keep_a_newer_torch_out(
+    project: Path, monkeypatch: pytest.MonkeyPatch, lines: str, fills: bool
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "environment.yml").write_text(f"dependencies:\n{lines}")
+
+    found = lint({"a.py": ENDLESS.encode()}, Settings(frozenset(("TL501",)), frozenset())).findings
+
+    assert fills == bool(found)
 
 
 @pytest.mark.parametrize("name", ["INSTALL.md", "README.MD", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL", "docs/INSTALL.md",

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,7 +41,9 @@ _VISION = regex(rf"{_INSTALLS}(?:torchvision\s*={{1,2}}\s*|{_WHEEL % 'torchvisio
 _OF_WHEEL = regex(r"(?:.*/)?([a-z]+)-(\d+(?:\.\d+)+)[^/]*\.whl(?:#.*)?", re.IGNORECASE)
 _LISTED_WHEEL = regex(r"\s*-\s*[\"']?(?:torch\s*@\s*)?(\S*\btorch-\d[^\s/\"']*\.whl)")
 """A wheel among the packages that an environment has from pip."""
-_CONDA_CUDA = r"(?:cudatoolkit|pytorch-cuda)\s*={1,2}\s*(\d+\.\d+)"
+_TOOLKIT = "cudatoolkit"
+"""What builds of torch before 1.13 asked conda for: a newer torch doesn't mind it."""
+_CONDA_CUDA = r"(cudatoolkit|pytorch-cuda)\s*={1,2}\s*(\d+\.\d+)"
 _BUILT_FOR = regex(
     rf"\b(?:conda|mamba)\s+install\s[^;&|]*?\b(?:py)?torch\s[^;&|]*?\b{_CONDA_CUDA}"
     r"|\bpip3?\s+install\s[^;&|]*?\btorch\s[^;&|]*?(?:--index-url|-i)[\s=]\S*/whl/cu(\d+)(\d)\b"
@@ -169,16 +172,21 @@ def _of_all(ranges: Iterable[Range | None]) -> Range | None:
 def _said_in(directory: Path) -> Said:
     files = manifests(str(directory))
     asked = _ranges(_statements(files))
-    by_others = _of_all(_ranges(_read("t", [(path, _others) for path, read in files if read in _PINNING])))
-    _narrow(asked, by_others)
-    prose = [(path, _as_it_is) for path, read in files if read is _told and not asked]
-    told = _ranges(_told("\n".join(_read("torch", prose))))
+    pinning = [path for path, read in files if read in _PINNING]
+    _narrow(asked, _of_all(_ranges(_read("t", [(path, _others) for path in pinning]))))
+    _narrow(asked, _supposed(_of_all(_ranges(_read(_TOOLKIT, [(path, _toolkit) for path in pinning])))))
+    prose = "\n".join(_read("torch", [(path, _as_it_is) for path, read in files if read is _told and not asked]))
+    told = _ranges(_told(prose)) or _built_for(prose)
     images = [(path, read) for path, read in files if read is _dockerfile and not asked]
     _narrow(told, _of_all(_ranges(_read("torch", images))))
     tested = [(path, read) for path, read in files if read is _service and not asked and not told]
     _narrow(told, _range(",".join(_oldest(_tested(_read("torch", tested))))))
     _narrow(asked or told, on_python(_python(files)))
     return Said(asked, told, (directory / ".git").exists())
+
+
+def _supposed(one: Range | None) -> Range | None:
+    return None if one is None else replace(one, supposed=one.high < Range().high)
 
 
 def _narrow(ranges: list[Range | None], by: Range | None) -> None:
@@ -343,7 +351,7 @@ def _requirements(text: str) -> Iterator[str]:
 
 def _others(text: str) -> Iterator[str]:
     """The torch that a torchvision or a triton is made for, 1.7 for `torchvision==0.8.2`, 2.2 for `triton==2.2.0`; and that conda has
-    for a CUDA, up to 1.12 for `cudatoolkit=10.2`.
+    for a CUDA, up to 2.0 for `pytorch-cuda=11.7`.
     """
     from packaging.specifiers import SpecifierSet
 
@@ -355,8 +363,18 @@ def _others(text: str) -> Iterator[str]:
             found = [(one.operator, torch) for one in pinned if (torch := behind(one.version))]
             # Before torch 1.2 they were built for any, but those who pinned them had no newer one.
             yield ",".join(f"{sign if _minor(torch) >= _FIRST_PINNED else '<='}{torch}" for sign, torch in found)
-    if _FROM_CONDA.search(text) is not None:
-        yield from _either(f"<={torch}" for match in _FOR_CUDA.finditer(text) if (torch := behind_cuda(match[1])))
+    yield from _on_cuda(text, "pytorch-cuda")
+
+
+def _toolkit(text: str) -> Iterator[str]:
+    """The newest torch of conda that asked for a `cudatoolkit` beside it: 1.12 for `cudatoolkit=10.2`."""
+    yield from _on_cuda(text, _TOOLKIT)
+
+
+def _on_cuda(text: str, package: str) -> Iterator[str]:
+    if package in text and _FROM_CONDA.search(text) is not None:
+        found = (match[2] for match in _FOR_CUDA.finditer(text) if match[1] == package)
+        yield from _either(f"<={torch}" for version in found if (torch := behind_cuda(version)))
 
 
 def _setup_py(text: str) -> Iterator[str]:
@@ -393,7 +411,6 @@ def _told(text: str) -> Iterator[str]:
     if all(_is_older(found, match[1] or match[2]) for match in least):
         found += _listed(text)
         found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
-        found = found or _built_for(lines)
         older = (match[1] for line in lines if (match := _BEFORE.match(_item(line))))
         yield from _either(
             [*(f"<={version}" for version in filter(None, found)), *(f"<{version}" for version in older)]
@@ -412,11 +429,17 @@ def _badge(match: re.Match[str]) -> str:
     return f"\n* {match[1]} {unquote(match[2])}\n"
 
 
-def _built_for(lines: Iterable[str]) -> list[str]:
-    """The newest torch for each CUDA that torch is installed for, 2.0 for `conda install pytorch pytorch-cuda=11.7`; none where one is not known."""
+def _built_for(text: str) -> list[Range | None]:
+    """What pages say of torch by the CUDA that they install it for: up to 2.0 for `conda install pytorch pytorch-cuda=11.7`; of several
+    any may be the one. Nothing where the newest torch for one of them is not known, or an older torch is said to be enough.
+    """
+    lines = [line for line in text.replace("\\\n", " ").splitlines() if "torch" in line.lower()]
     found = [match for line in lines for match in _BUILT_FOR.finditer(line)]
-    newest = [behind_cuda(match[1] or f"{match[2]}.{match[3]}") for match in found]
-    return newest if all(newest) else []
+    newest = [behind_cuda(match[2] or f"{match[3]}.{match[4]}") for match in found]
+    if not all(newest) or any(map(_AT_LEAST.search, lines)):
+        return []
+    limits = _ranges(_either(f"<={version}" for version in newest))
+    return [_supposed(one) for one in limits] if any(match[1] == _TOOLKIT for match in found) else limits
 
 
 def _item(line: str) -> str:

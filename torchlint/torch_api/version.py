@@ -49,6 +49,8 @@ class Range:
 
     low: Version = _LOWEST
     high: Version = _HIGHEST
+    supposed: bool = False
+    """Whether `high` is only what was the newest for something else, beside which a newer one can be installed: enough to be silent."""
 
     @classmethod
     def parse(cls, text: str) -> Range:
@@ -111,7 +113,8 @@ class Range:
     def intersection(self, other: Range) -> Range | None:
         """The versions in both, or None."""
         low, high = max(self.low, other.low), min(self.high, other.high)
-        return Range(low, high) if low < high else None
+        supposed = all(one.supposed for one in (self, other) if one.high == high)
+        return Range(low, high, supposed) if low < high else None
 
     def __str__(self) -> str:
         """A specifier that parses to this range; empty for all versions."""
