@@ -299,7 +299,8 @@ def _from(site: Site, entry: Entry) -> str:
     allowed = site.allowed_torch
     if not (entry.rename or entry.successor) or allowed is None or allowed.low >= entry.renamed_in:
         return ""
-    return f" from torch {entry.renamed_in[0]}.{entry.renamed_in[1]} on"
+    aside = "," if "," in entry.instead else ""  # behind `f`, which takes a list
+    return f"{aside} from torch {entry.renamed_in[0]}.{entry.renamed_in[1]} on"
 
 
 def _warned(site: Site, name: str, came: tuple[int, int]) -> tuple[int, int] | None:

@@ -49,7 +49,7 @@ WARNED = {
     "TL906": "torch.utils.checkpoint.checkpoint(!use_reentrant)",
 }
 # Which torch changed a default, an operator or a compiler, before the oldest torch measured, too: no name came with it.
-BEHAVIOUR = {"TL302", "TL501", "TL503", "TL601", "TL705", "TL910", "TL911", "TL912", "TLD06", "TLK08"}
+BEHAVIOUR = {"TL302", "TL402", "TL501", "TL503", "TL601", "TL705", "TL910", "TL911", "TL912", "TLD06", "TLK08"}
 
 
 def low(code: str) -> Version:
