@@ -2662,6 +2662,17 @@ def test_a_counter_of_a_loop_inside_of_the_step() -> None:
     )
 
 
+def test_a_loop_inside_of_the_step_that_counts_its_turns_itself() -> None:
+    check_one(
+        "def refine(x):\n    turn = 0  # hot\n    while x.any():\n        if turn == 0:\n            start(x)  # hot\n"
+        "        if not turn != 0:\n            start(x)  # hot\n        x = part(x)  # hot\n        turn += 1  # hot\n    return x  # hot\n"
+        "def go_on(x, turn):\n    while x.any():\n        if turn == 0:\n            start(x)\n        x = part(x)  # hot\n        turn += 1  # hot\n    return x  # hot\n"
+        "step = 0\nfor x in loader:\n    if step == 0:\n        show(x)\n    tries = 0  # hot\n    while x.sum() < 3:\n"
+        "        if tries == 0:\n            start(x)  # hot\n        if step == 0:\n            show(x)\n        tries += 1  # hot\n        step += 1  # hot\n"
+        "    refine(go_on(x, step)).backward()  # hot\n    optimizer.step()  # hot\n"
+    )
+
+
 def test_a_loop_that_counts_and_asks_a_criterion_runs_no_model() -> None:
     check_one(
         "criterion = nn.MSELoss()\nmodel = nn.Linear(2, 2)\n"

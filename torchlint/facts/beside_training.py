@@ -18,9 +18,6 @@ _PASSES_ON = ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Dict | ast.Sub
 _PASSES_ON |= ast.Starred | ast.FormattedValue | ast.JoinedStr | ast.IfExp | ast.Slice
 """What holds or is made of what stands in it, and keeps it nowhere."""
 
-_WITHOUT_EFFECT = frozenset(("staticmethod", "classmethod"))
-"""Decorators that get at nothing of what a function gives."""
-
 
 def evaluated(place: Place, switch: ast.Call, model: list[str]) -> Sequence[ast.stmt]:
     """The statements behind `model.eval()` up to the end of its block, or to what switches the model again; none where they ask for gradients."""
@@ -74,7 +71,7 @@ def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen
 def _is_called_here_alone(place: Place) -> bool:
     """Whether calls of the place's function are known, and it is no method that a framework calls as well; a decorator may train on what it gives."""
     function = place.function
-    if not function.decorator_names <= _WITHOUT_EFFECT:
+    if function.is_replaced:
         return False
     bases = [chain(base) for base in function.cls.bases] if function.cls is not None else []
     known = all(base == ["object"] for base in bases) and not _is_given_away(function)

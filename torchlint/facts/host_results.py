@@ -21,7 +21,7 @@ def gives_on_host(place: Place, call: ast.Call, found: list[Function]) -> bool:
 
 def _makes_there(place: Place, function: Function, call: ast.Call, absent: frozenset[str], calls: int) -> bool:
     """The same of one function, where the caller's parameters `absent` are None."""
-    if not isinstance(function.node, ast.FunctionDef) or function.decorators or spreads(call):
+    if not isinstance(function.node, ast.FunctionDef) or function.is_replaced or spreads(call):
         return False
     left = frozenset(name for name in function.positions if _is_none(function, call, name, absent))
     ends = [

@@ -169,7 +169,7 @@ class Makers:
             return
         targets = self._code.targets(function, call)
         factory = targets[0] if len(targets) == 1 and targets[0].cls is None else None
-        if factory is None or not isinstance(factory.node, ast.FunctionDef) or factory.decorators:
+        if factory is None or not isinstance(factory.node, ast.FunctionDef) or factory.is_replaced:
             yield False
             return
         yield from self._once(factory, "", self._results(factory))

@@ -52,6 +52,10 @@ def has_slice(index: ast.expr) -> bool:
     )
 
 
+_KEEP = frozenset(("staticmethod", "classmethod", "no_grad", "inference_mode"))
+"""Decorators behind which a function does and gives what it says."""
+
+
 class Function:
     """A function, a method, or the body of a module (its node is then the `ast.Module`)."""
 
@@ -235,6 +239,11 @@ class Function:
             elif isinstance(target, ast.Name):
                 names.add(target.id)
         return frozenset(names)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a decorator may put something else in the place of the function: none that says whose it is, or turns autograd off."""
+        return not self.decorator_names <= _KEEP or len(self.decorators) > len(self.decorator_names)
 
     @property
     def telling(self) -> list[ast.stmt]:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 
 from ..facts import first_time, given_numbers, guards, names, runs, syntax
-from ..facts.flow import Guard, Loop, contains
+from ..facts.flow import Flow, Guard, Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import names_in, without_not
 from ..facts.syntax import required
@@ -50,7 +50,7 @@ def guarded(
         leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
         if leaves or first_time.soon_over(guard, flow, loop):
             return "cold"
-        if _counts(guard.test, inside, own=loop is not None):
+        if _counts(guard.test, inside, own=loop is not None) or _counts_turns(guard.test, flow, inside, loop):
             continue
         meaning = guards.meaning(guard, flow, lambda n: _value(project, function, n))
         if meaning in guards.RARE and settled.is_on(project, function, guard.test, guard.true):
@@ -471,6 +471,27 @@ def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
         return False
     return any(test.left.id == counted_by(loop, over) for loop in loops)
+
+
+def _counts_turns(test: ast.expr, flow: Flow, inside: Sequence[Loop], loop: Loop | None) -> bool:
+    """`turn == 0` in a loop inside of the step that counts its turns itself: `turn = 0`, `while go: ...; turn += 1`; it holds once in each."""
+    test, _ = without_not(test, True)
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
+        return False
+    stores = flow.stores.get(test.left.id, ())
+    counted = [store for store in stores if isinstance(flow.parents[store], ast.AugAssign)]
+    begun = [store for store in stores if store not in counted]
+    return (
+        any(contains(one, store) for one in inside for store in counted)
+        and bool(begun)
+        and all(_begins(flow, store) and (loop is None or contains(loop, store)) for store in begun)
+    )
+
+
+def _begins(flow: Flow, store: ast.expr) -> bool:
+    """`turn = 0`"""
+    made = flow.parents[store]
+    return isinstance(made, ast.Assign) and isinstance(made.value, ast.Constant)
 
 
 def _by_own_period(test: ast.expr) -> bool:
