@@ -31,7 +31,7 @@ from .literals import literals
 from .loader_calls import collated, loader_of, of_tensors, pinned_by_option, told_to_pin, where_samples_are
 from .members import attribute_of, each_class
 from .module import Class, Function, key_of
-from .nodes import NEXT, names_in, string
+from .nodes import NEXT, argument_of, names_in, string
 from .promises import promised
 from .values import (
     LIKELY,
@@ -537,7 +537,8 @@ def _is_moved(values: Evaluator, method: ast.expr) -> bool:
     made = binding.node if isinstance(binding, Assigned) else owner
     if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr != "to":
         return False
-    return len(made.args) == 1 and values.expr(made.args[0]).kind == "device"
+    target = argument_of(made, "device", 0) if len(made.args) < 2 else None
+    return target is not None and values.expr(target).kind == "device"
 
 
 def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments, function: ast.expr) -> Value:

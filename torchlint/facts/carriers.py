@@ -6,7 +6,7 @@ import ast
 from typing import NamedTuple
 
 from .module import Function
-from .nodes import names_in
+from .nodes import argument_of, names_in
 
 _MOVES = frozenset(("to", "cuda"))
 
@@ -34,8 +34,8 @@ def carried(function: Function) -> Carried | None:
         func = call.func
         if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == name):
             continue
-        plain = [one for one in call.args if not isinstance(one, ast.Starred)]
+        target = argument_of(call, "device", 0)
         asks_alone = all(names_in(guard.test) & given == {name} for guard in function.flow.guards(call))
-        if asks_alone and not function.flow.loops(call) and (plain or func.attr == "cuda"):
-            return Carried(name, plain[0] if plain else None, func.attr)
+        if asks_alone and not function.flow.loops(call) and (target is not None or func.attr == "cuda"):
+            return Carried(name, target, func.attr)
     return None

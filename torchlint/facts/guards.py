@@ -605,11 +605,11 @@ def _remainder_named(name: ast.Name, flow: Flow) -> ast.expr | None:
 def _divides(call: ast.Call, true: bool, value_of: ValueOf) -> bool:
     """`divisible_by(step, n)` of a function of the project that returns `a % b == 0`, or that and more."""
     function = value_of(call.func).function if true else None
-    test = _told_last(function.node.body[-1]) if function is not None else None
+    test = _told_last(function.end) if function is not None else None
     return function is not None and test is not None and _asks_to_divide(test, function, call, value_of)
 
 
-def _told_last(statement: ast.AST) -> ast.expr | None:
+def _told_last(statement: ast.stmt | None) -> ast.expr | None:
     """What a function returns at its end; behind conditions the one of them that is no constant: `elif done: return True`, `else: return a % b < c`."""
     if isinstance(statement, ast.Return):
         return statement.value

@@ -436,7 +436,7 @@ def _is_asked_often(place: Place, made: ast.Call) -> bool:
 
 def _fills(place: Place, function: Function, steps: int) -> bool:
     """Whether a function gives what it fills on the host, of numbers alone, on its only way out."""
-    end = function.telling[-1] if function.telling and not function.is_replaced else None
+    end = function.end if not function.is_replaced else None
     given = end.value if isinstance(end, ast.Return) else None
     if given is None or any(isinstance(node, ast.Return) and node is not end for node in function.flow.nodes):
         return False

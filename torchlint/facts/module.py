@@ -251,6 +251,14 @@ class Function:
         body = [] if isinstance(self.node, ast.Module) else self.node.body
         return [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
 
+    @property
+    def end(self) -> ast.stmt | None:
+        """The statement that ends the body: `return f(x)` of `with torch.no_grad(): return f(x)`; None of a file."""
+        body = self.telling
+        while body and isinstance(body[-1], ast.With | ast.AsyncWith):
+            body = body[-1].body
+        return body[-1] if body else None
+
     @cached_property
     def is_abstract(self) -> bool:
         """Whether a method leaves all it does to subclasses: `raise NotImplementedError`, or nothing behind `@abstractmethod`."""

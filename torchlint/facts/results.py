@@ -8,7 +8,7 @@ from collections.abc import Callable
 from . import names
 from . import torch_table as table
 from .bindings import Assigned, Augmented, Binding, Iterated, Joined, Narrowed, Part, Reach
-from .nodes import given_to
+from .nodes import argument_of, given_to
 from .values import Value
 
 _STEPS = 24
@@ -117,7 +117,8 @@ class Origins:
             return False
         if call.func.attr != "to":
             return call.func.attr == "cuda"
-        target = self.value(call.args[0]) if call.args else None
+        given = argument_of(call, "device", 0)
+        target = self.value(given) if given is not None else None
         return target is not None and target.kind == "device" and target.device != "cpu"
 
     def _is_on_host(self, node: ast.expr) -> bool:
