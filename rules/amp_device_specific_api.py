@@ -35,8 +35,8 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    In code that must run on a torch without the new names: where the oldest torch that the project names is older than
-    1.12 for `autocast`, 2.3 for `GradScaler` or 2.4 for `custom_fwd` and `custom_bwd`, nothing is reported.
+    In code that must run on torch before 2.4.
+    There `torch.autocast("cuda", ...)` already works in place of `torch.cuda.amp.autocast(...)`.
     Compatibility shims (`try: ... except ImportError`, `hasattr(torch.amp, ...)`) are not reported, nor is `apex.amp` in a
     file that has torch's way beside it.
 
@@ -94,10 +94,7 @@ def amp_device_specific_api(site: Site) -> Iterator[Finding]:
     )
     if any(syntax.exclusive(site.flow, one, target) for one in beside):
         return  # the branch for a torch that does not have it
-    came = api_table.there(new)
-    if site.lacks(came):
-        return
-    there = site.from_torch(came)
+    there = site.from_torch(api_table.there(f"torch.amp.{old[1]}"))
     yield site.finding(
         f"`{site.text()}` is deprecated since torch 2.4 and warns on every use; `{amp.form(old)}` takes its place{there}",
         at=use,

@@ -12,8 +12,6 @@ from torchlint.rule.lazy import regex
 _NAMES = "script trace trace_module freeze optimize_for_inference fork wait interface".split()
 _USES = (("", "(...)"), ("@", "\ndef $made(*$_): ..."), ("@", "\nclass $made: ..."))
 _BY_NAME = regex(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
-_COMPILES = (2, 0)
-"""The first torch with something else in the place of TorchScript."""
 _EXPORTS = regex(r"(?:^|_)export(?:$|_)")
 
 
@@ -46,7 +44,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph`, for a file alone or for another library,
     nor a class that only holds data (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
-    are not reported, nor are tests, nor projects whose oldest torch is from before 2.0 and has nothing else.
+    are not reported, nor are tests.
 
     ## Bad
 
@@ -69,7 +67,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb4695.html
     """
     call = site.target if isinstance(site.target, ast.Call) else None
-    if site.role == "test" or site.shim or site.lacks(_COMPILES) or _asked_for(site):
+    if site.role == "test" or site.shim or _asked_for(site):
         return
     if call is not None and _for_others(site, call):
         return
