@@ -977,12 +977,10 @@ RATE = "import torch\ns = torch.optim.lr_scheduler.StepLR(torch.optim.SGD(p, lr=
 @pytest.mark.parametrize(
     ("text", "oldest", "enough"),
     [
-        (SCALED, "1.11", "2.3"),
         (CLOSE, "1.6", "1.9"),
         (WEIGHTS, "1.6", "1.12"),
         (LIMIT, "2.4", "2.7"),
         (AGAIN, "1.10", "1.11"),
-        (SCRIPTED, "1.13", "2.0"),
         (ATTENTION, "2.2", "2.3"),
         (ON_DEVICE, "1.1", "2.0"),
         (ON_HOST, "0.3", "1.1"),
@@ -998,7 +996,7 @@ def test_an_old_name_is_left_alone_where_the_oldest_torch_of_a_project_has_no_ot
     project: Path, monkeypatch: pytest.MonkeyPatch, text: str, oldest: str, enough: str
 ) -> None:
     monkeypatch.chdir(project)
-    codes = frozenset(("TL901", "TL903", "TL904", "TL906", "TL909", "TL910"))
+    codes = frozenset(("TL903", "TL906", "TL909", "TL910"))
 
     def found(requirements: str) -> int:
         (project / "requirements.txt").write_text(requirements)
@@ -1007,6 +1005,17 @@ def test_an_old_name_is_left_alone_where_the_oldest_torch_of_a_project_has_no_ot
     assert (0, 1) == (found(f"torch>={oldest}\n"), found(f"torch>={enough}\n"))
     # Who names no oldest one is for today's, up to where the newest that is named has no other, either.
     assert (1, 1, 0) == (found("torch\n"), found("torch<3\n"), found(f"torch<={oldest}\n"))
+
+
+@pytest.mark.parametrize(("text", "code"), [(SCALED, "TL901"), (SCRIPTED, "TL904")])
+@pytest.mark.parametrize("asked", ["torch", "torch>=1.11", "torch>=2.4"])
+def test_mixed_precision_and_torchscript_are_told_of_where_an_older_torch_does_too(
+    project: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: str, asked: str
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "requirements.txt").write_text(f"{asked}\n")
+    found = lint({"a.py": text.encode()}, Settings(frozenset((code,)), frozenset())).findings
+    assert [2] == [one.line for one in found]
 
 
 def test_what_the_newest_torch_does_not_have_any_more_is_told_whatever_the_oldest_has(
