@@ -94,8 +94,10 @@ def _lets_through(item: ast.withitem) -> bool:
 
 
 def _ends(statement: ast.stmt) -> bool:
-    """`return`, `raise`, `break`, `continue`, `sys.exit()`: nothing behind it runs."""
+    """`return`, `raise`, `break`, `continue`, `sys.exit()`, `assert False`: nothing behind it runs."""
     statement = _last([statement])
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return names.chain(statement.value.func) in (["exit"], ["quit"], ["sys", "exit"], ["os", "_exit"])
     return isinstance(statement, _ENDS)
