@@ -15,7 +15,6 @@ from torchlint.facts import (
     visible_devices,
     wrapped_models,
 )
-from torchlint.facts.argparse_defaults import holds_by_default
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.module import Function, Module
 from torchlint.facts.names import last
@@ -66,8 +65,6 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     alone is not reported, nor is one in a file whose loaders all have `batch_size=1`, nor one around a `ModuleList`, which nothing calls,
     or around a loss such as `CrossEntropyLoss`, or a module of the project, that has no parameters, nor one in a file that sets
     `os.environ["CUDA_VISIBLE_DEVICES"]` to one device.
-    Where another branch makes `DistributedDataParallel`, and where several devices are an option that is off by default
-    (`if args.multi_gpu:`, `args.n_gpus > 1`, `CUDA_VISIBLE_DEVICES` of `--gpu 0`), it is reported with `--preview` alone.
     Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
     `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
@@ -109,8 +106,6 @@ def data_parallel(site: Site) -> Iterator[Finding]:
         if visible_devices.is_one(site) or _wraps_no_model(site) or _differentiates(site):
             return
         beside = _other_way(site)
-        if not site.settings.preview and (beside or _is_left_off(site)):
-            return
         if evaluation_mode.is_wrapped_for_it(site) or _runs_without_autograd(site):
             other = "a process for each GPU"
         else:
@@ -174,14 +169,6 @@ def _other_way(site: Site) -> list[ast.Call]:
         ("distributed", function), lambda: [call for call in site.flow.calls if site.resolve(call.func) == _DISTRIBUTED]
     )
     return [call for call in calls if syntax.exclusive(site.flow, site.target, call)][:1]
-
-
-def _is_left_off(site: Site) -> bool:
-    """Whether several devices are an option that nobody has by default: `if args.multi_gpu:`, `CUDA_VISIBLE_DEVICES` of `--gpu 0`."""
-    if visible_devices.is_one(site, by_default=True):
-        return True
-    tests = ((guard.test, guard.true) for guard in site.flow.guards(site.target))
-    return any(holds_by_default(site.project, site.module, test) is (not true) for test, true in tests)
 
 
 def _replicated(site: Site) -> Iterator[Finding]:

@@ -11,10 +11,8 @@ from typing import Protocol, TypeVar
 from ..system.cached import kept
 from ..system.regex import regex
 from ..text.source import Words
-from .common_names import OPTIONS_NAME
 from .module import Function, Module
-from .names import last
-from .nodes import COMPARES, argument_of, keyword_of, number, string, truth
+from .nodes import argument_of, keyword_of, string
 
 T = TypeVar("T")
 
@@ -63,34 +61,10 @@ def unless_given(project: _Project, module: Module, node: ast.expr) -> object:
     """
     if not isinstance(node, ast.Attribute) or len(_definers(project, node.attr)) != 1:
         return None
-    return _left_alone(project, module, node)
-
-
-def _left_alone(project: _Project, module: Module, node: ast.Attribute) -> object:
-    """What an option is by default; None where a line of the program sets it."""
     default, name = by_default(project, module, node.attr), node.attr.encode()
     is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
     sets = rb"%s\.%s *=(?!=)" % (b"" if is_own else b"(?<!self)", name)
     return None if default is None or project.any_holds(sets, word=name) else default
-
-
-def holds_by_default(project: _Project, module: Module, test: ast.expr) -> bool | None:
-    """Whether a condition on options, `args.distributed and args.gpus > 1`, holds where nobody gives any; None where that is open."""
-    return truth(test, lambda part: _holds(project, module, part))
-
-
-def _holds(project: _Project, module: Module, part: ast.expr) -> bool | None:
-    bound = number(part.comparators[0]) if isinstance(part, ast.Compare) and len(part.ops) == 1 else None
-    asked = part.left if isinstance(part, ast.Compare) else part
-    if not isinstance(asked, ast.Attribute) or (asked is not part and bound is None):
-        return None
-    if not OPTIONS_NAME.search(last(asked.value)):
-        return None
-    default = _left_alone(project, module, asked)
-    if not isinstance(part, ast.Compare):
-        return bool(default) if isinstance(default, bool | int) else None
-    holds = COMPARES.get(type(part.ops[0]))
-    return holds(default, bound) if holds is not None and bound is not None and type(default) is int else None
 
 
 def _definers(project: _Project, attribute: str) -> frozenset[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .argparse_defaults import unless_given
 from .module import Module
 from .names import last
 from .nodes import string
@@ -14,12 +13,12 @@ from .place import Place
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
-def is_one(place: Place, *, by_default: bool = False) -> bool:
-    """Whether the file leaves itself one device, wherever it says so; `by_default` where nobody gives the option that says which."""
+def is_one(place: Place) -> bool:
+    """Whether the file leaves itself one device, wherever it says so."""
     module = place.function.module
     if not module.source.holds(_VARIABLE.encode()):
         return False
-    said = [_said(place, module, given, by_default=by_default) for given in _given(module)]
+    said = list(map(_said, _given(module)))
     return bool(said) and all(one is not None and one.isdigit() for one in said)
 
 
@@ -36,13 +35,10 @@ def _is_variable(target: ast.Subscript) -> bool:
     return last(target.value) == "environ" and string(target.slice) == _VARIABLE
 
 
-def _said(place: Place, module: Module, given: ast.expr, *, by_default: bool) -> str | None:
-    """The devices that are named: by a text, `str(0)`, and by the option that is given by default."""
+def _said(given: ast.expr) -> str | None:
+    """The devices that are named: by a text, or `str(0)`."""
     if isinstance(given, ast.Call) and last(given.func) == "str" and len(given.args) == 1:
         given = given.args[0]
-    if isinstance(given, ast.Attribute):
-        default = unless_given(place.project, module, given) if by_default else None
-        return str(default) if isinstance(default, str | int) else None
     if isinstance(given, ast.Constant) and type(given.value) is int:
         return str(given.value)
     return string(given)
