@@ -51,7 +51,7 @@ for x in loader:
 MODEL = """\
 import torch
 
-class Net(torch.nn.Module):
+class Net(torch.nn.Linear):
     def forward(self, x):
         if x.isnan().any():
             return x

@@ -264,16 +264,19 @@ def _is_sampled_from(place: Place) -> bool:
     """Whether an action is drawn of the value on the host, and returned as a number: `odds = policy(state).cpu(); action = Categorical(odds).sample(); return action.item()`."""
     flow, made = place.flow, assigned_in(place.statement)
     drawn = [call for call in flow.calls_named("sample") if not call.args]
-    returned = [node for node in flow.nodes if isinstance(node, ast.Return) and node.value is not None]
-    if not made or not drawn or not returned:
+    reads = place.once(("returned numbers", place.function), lambda: _returned_numbers(place.function)) if drawn else []
+    if not made or not reads:
         return False
     for statement in flow.nodes:
         if isinstance(statement, ast.Assign) and not made.isdisjoint(names_in(statement.value)):
             made |= assigned_in(statement)
-    reads = [call for node in returned for call in ast.walk(node) if _is_item(call)]
-    return any(not made.isdisjoint(names_in(one)) for one in drawn) and any(
-        not made.isdisjoint(names_in(one)) for one in reads
-    )
+    return all(any(not made.isdisjoint(names_in(one)) for one in calls) for calls in (drawn, reads))
+
+
+def _returned_numbers(function: Function) -> list[ast.Call]:
+    """The reads in what a function returns: `return action.item()`."""
+    returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None)
+    return [call for value in returned for call in ast.walk(value) if isinstance(call, ast.Call) and _is_item(call)]
 
 
 def _is_item(node: ast.AST) -> bool:

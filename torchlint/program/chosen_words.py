@@ -14,6 +14,7 @@ from ..facts.module import Function, Module
 from ..facts.nodes import elements, spreads, string
 from ..facts.uses import assigned
 from ..query.question import question
+from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .application import is_application
 from .calling import CallSite
@@ -22,7 +23,7 @@ from .project import Project
 from .settled import kept_by_constructor
 from .texts import MAX_SITES
 
-_WORD = re.compile(r"[A-Za-z][\w-]*")
+_WORD = regex(r"[A-Za-z][\w-]*")
 
 
 class Literal(NamedTuple):
