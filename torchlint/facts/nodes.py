@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -14,15 +13,6 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.BitAnd: "and",
 }  # fmt: skip
 """What the method of a class that says what an operator does is called."""
-COMPARES: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-"""What each comparison asks of two numbers."""
 
 
 def given_to(call: ast.Call) -> list[ast.expr]:

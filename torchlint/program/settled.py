@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..facts import layers, names, nodes, syntax
@@ -31,6 +32,15 @@ class Number(NamedTuple):
 
 Constant = str | bool | Number | None
 Constants = frozenset[Constant]
+_HOLDS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+"""What each comparison asks of two numbers."""
 _SETS_NAMES = regex(rb"(?<![.\w])(?:exec|globals)\(|\bsetattr\((?!self\b)")
 """What may give a name of a module another value: `exec(open("configurator.py").read())`."""
 _SET = rb"\.%s[ \t]*=(?!=)|[\"']%s[\"']"
@@ -75,7 +85,7 @@ def _by_default(project: Project, function: Function, test: ast.expr) -> bool | 
         return None
     if not isinstance(test, ast.Compare):
         return bool(default.value if isinstance(default, Number) else default)
-    bound, holds = nodes.number(test.comparators[0]), nodes.COMPARES.get(type(test.ops[0]))
+    bound, holds = nodes.number(test.comparators[0]), _HOLDS.get(type(test.ops[0]))
     if not compared or bound is None or holds is None or not isinstance(default, Number):
         return None
     return holds(default.value, bound)
@@ -296,7 +306,7 @@ def _compared(project: Project, function: Function, test: ast.Compare) -> bool |
 
 def _measured(project: Project, function: Function, test: ast.Compare, bound: float) -> bool | None:
     """Whether all numbers that are given compare alike with one."""
-    holds = nodes.COMPARES.get(type(test.ops[0]))
+    holds = _HOLDS.get(type(test.ops[0]))
     given = _constants(project, function, test.left, Number) if holds is not None else None
     if given is None or holds is None:
         return None
