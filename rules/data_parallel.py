@@ -211,17 +211,15 @@ def _told_of(site: Site, call: ast.Call) -> bool:
 
 def _is_offered(site: Site) -> bool:
     """Whether the file puts the function into a table, and calls it by its name nowhere: `{"dp-256": Experiments.dataparallel256, ...}`"""
-    around = [(function.flow.parents.get(node), node) for function, node in _named(site.module, site.function.name)]
-    called = any(isinstance(one, ast.Call) and one.func is node for one, node in around)
-    return not called and any(isinstance(one, ast.Dict) for one, _ in around)
-
-
-def _named(module: Module, name: str) -> Iterator[tuple[Function, ast.expr]]:
-    """Where a file speaks of a function of that name."""
-    for function in module.functions_at(module.lines_holding(name)):
-        for node in function.flow.nodes:
-            if isinstance(node, ast.Name | ast.Attribute) and last(node) == name:
-                yield function, node
+    module, name = site.module, site.function.name
+    named = [
+        (function.flow, node)
+        for function in module.functions_at(module.lines_holding(name))
+        for node in function.flow.nodes
+        if isinstance(node, ast.Name | ast.Attribute) and last(node) == name
+    ]
+    called = any(syntax.called(flow, node) is not None for flow, node in named)
+    return not called and any(isinstance(flow.parents.get(node), ast.Dict) for flow, node in named)
 
 
 def _switched_off(site: Site) -> bool:

@@ -10,7 +10,7 @@ from .place import Place
 from .syntax import same
 from .uses import assigned, readers
 
-_SUBSETS = frozenset(("torch.utils.data.Subset", "torch.utils.data.dataset.Subset"))
+_SUBSET = "torch.utils.data.Subset"
 FEW = 8
 """How many batches workers would still be starting for."""
 
@@ -30,7 +30,7 @@ def is_empty(place: Place) -> bool:
     """Whether the loader that the place makes has nothing to give: `DataLoader(Subset(data, []))`."""
     given = argument_of(place.target, "dataset", 0) if isinstance(place.target, ast.Call) else None
     subset = assigned(place.function, given) if isinstance(given, ast.Name) else given
-    if not isinstance(subset, ast.Call) or place.resolve(subset.func) not in _SUBSETS:
+    if not isinstance(subset, ast.Call) or place.resolve(subset.func) != _SUBSET:
         return False
     indices = argument_of(subset, "indices", 1)
     return isinstance(indices, ast.List | ast.Tuple) and not indices.elts

@@ -11,7 +11,7 @@ from ..system.regex import regex
 from .flow import Loop
 from .module import Function
 from .names import chain
-from .nodes import is_constant, root_of, truth
+from .nodes import is_constant, made_first, root_of, truth
 from .place import Place
 from .syntax import given_to_target, scope_of, stores_of
 from .values import Value
@@ -145,10 +145,10 @@ def _freezes_what_it_makes(maker: Function, name: str) -> bool:
 
 def _is_of(call: ast.Call, name: str) -> bool:
     """Whether a method is called of all of what has a name, or of what is given it: `net.eval().requires_grad_(False)`; `net.encoder` is a part."""
-    inner: ast.expr = call
-    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-        inner = inner.func.value
-    return isinstance(inner, ast.Name) and inner.id == name
+    match made_first(call):
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=found))):
+            return found == name
+    return False
 
 
 def _given_all(loop: Loop, own: list[str]) -> ast.expr | None:

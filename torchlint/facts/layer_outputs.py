@@ -64,14 +64,13 @@ def _use(function: Function, read: ast.Attribute) -> Literal["runs", "looks"] | 
         case ast.comprehension() if function.name == "__init__":
             return "looks"
         case ast.Call(func=ast.Name(id="enumerate"), args=[_]):
-            loop = function.flow.parents[parent]
-            pair = loop.target if isinstance(loop, ast.For) else None
-            layer = pair.elts[-1] if isinstance(pair, ast.Tuple) else None
-            return "runs" if isinstance(loop, ast.For) and _is_chain(loop, layer) else None
+            match function.flow.parents[parent]:
+                case ast.For(target=ast.Tuple(elts=[*_, layer])) as loop if _is_chain(loop, layer):
+                    return "runs"
     return None
 
 
-def _is_chain(loop: ast.For, layer: ast.expr | None) -> bool:
+def _is_chain(loop: ast.For, layer: ast.expr) -> bool:
     """`for layer in layers: x = layer(x)`"""
     match loop.body:
         case [ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Name(id=given)]))]:
@@ -79,7 +78,7 @@ def _is_chain(loop: ast.For, layer: ast.expr | None) -> bool:
     return False
 
 
-def _is_named(func: ast.expr, layer: ast.expr | None) -> bool:
+def _is_named(func: ast.expr, layer: ast.expr) -> bool:
     return isinstance(func, ast.Name) and isinstance(layer, ast.Name) and func.id == layer.id
 
 

@@ -53,12 +53,14 @@ def fills_by_number(place: Place, loop: ast.For) -> bool:
             parts = indices(where)
         case _:
             return False
-    told = [one for one in parts if (isinstance(one, ast.Name) and one.id == index) or _is_one(one, index)]
-    if len(told) != 1 or any(names_in(one) for one in parts if one not in told) or filled in names_in(made):
+    told = [one for one in parts if _is_turn(one, index)]
+    if len(told) != 1 or any(names_in(one) for one in parts if one not in told):
+        return False
+    if index not in names_in(made) or filled in names_in(made):
         return False
     leaves = _leaves(place, made)
     tensors = [one for one in leaves or () if place.value(one).kind != "number"]
-    if index not in names_in(made) or len(tensors) != 1 or index in names_in(tensors[0]):
+    if len(tensors) != 1 or index in names_in(tensors[0]):
         return False
     return is_device_tensor(place, out) and is_device_tensor(place, tensors[0])
 
@@ -141,8 +143,12 @@ def _by_index(place: Place, loop: ast.For, bound: ast.expr) -> list[str]:
 
 def _is_at(part: ast.expr, index: str) -> bool:
     """`x[i]`, `x[i, :, 0]`, `x[i : i + 1]`"""
-    first = _first(part)
-    return (isinstance(first, ast.Name) and first.id == index) or _is_one(first, index)
+    return _is_turn(_first(part), index)
+
+
+def _is_turn(part: ast.expr, index: str) -> bool:
+    """`i`, `i : i + 1`"""
+    return (isinstance(part, ast.Name) and part.id == index) or _is_one(part, index)
 
 
 def _first(part: ast.expr) -> ast.expr:

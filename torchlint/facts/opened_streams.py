@@ -29,10 +29,7 @@ def reads_opened(place: Place, dataset: ast.expr, depth: int = _DEPTH) -> bool:
 def _parts(place: Place, dataset: ast.expr) -> Iterator[ast.expr]:
     """What the calls that a dataset is made by are given, by whatever statement of the function; the elements of a list each."""
     named = place.flow.stores.get(dataset.id, ()) if isinstance(dataset, ast.Name) else ()
-    for made in (
-        dataset,
-        *(syntax.given_to_target(place.flow, store) for store in named if isinstance(store, ast.Name)),
-    ):
+    for made in (dataset, *(syntax.given_to_target(place.flow, store) for store in named)):
         for given in given_to(made) if isinstance(made, ast.Call) else ():
             whole = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
             yield from (part for part in whole if isinstance(part, ast.Name | ast.Call))

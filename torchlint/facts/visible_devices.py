@@ -26,9 +26,9 @@ def _given(module: Module) -> Iterator[ast.expr]:
     """What the file sets the variable to: by `os.environ[...] = x` anywhere in it."""
     for function in module.functions_at(module.lines_holding(_VARIABLE)):
         for node in function.flow.nodes:
-            target = node.targets[0] if isinstance(node, ast.Assign) else None
-            if isinstance(node, ast.Assign) and isinstance(target, ast.Subscript) and _is_variable(target):
-                yield node.value
+            match node:
+                case ast.Assign(targets=[ast.Subscript() as target, *_], value=given) if _is_variable(target):
+                    yield given
 
 
 def _is_variable(target: ast.Subscript) -> bool:
