@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from . import common_names, names, uses
 from .flow import Flow, Loop, contains
@@ -24,19 +24,7 @@ def decides(place: Place, node: ast.expr) -> bool:
     `yield token.item()`; in a step loop such a test is mostly a check for NaN, unless processes agree on it, or it
     ends where a value is small enough: `if loss.item() < 1e-7: break`.
     """
-    loops = place.flow.loops(node)
-    if not loops:
-        return False
-    if isinstance(loops[0], ast.While) and contains(loops[0].test, node):
-        return not _is_counted(place, node, loops[0])
-    statement = place.statement
-    leaves = isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body))
-    if place.hot is not None:
-        return leaves and (_is_agreed(place, loops[0], node) or _is_reached(statement, node))
-    if leaves:
-        return not place.once(("searches", loops[0]), lambda: _searches(place, loops[0]))
-    names, calls_ = place.once(("leaving", loops[0]), lambda: _leaving(loops[0]))
-    return not names.isdisjoint(assigned_in(place.statement)) or (bool(calls_) and ast.dump(node) in calls_)
+    return _decides(place, node, _is_left_by)
 
 
 def decides_turns(place: Place, node: ast.expr) -> bool:
@@ -44,25 +32,43 @@ def decides_turns(place: Place, node: ast.expr) -> bool:
 
     `while bad.any():`, and `if residual < tolerance: break` of a loop inside of a step; neither a check for NaN nor a search for an element.
     """
-    loops = place.flow.loops(node)
-    if not loops:
-        return False
-    if isinstance(loops[0], ast.While) and contains(loops[0].test, node):
-        return not _is_counted(place, node, loops[0])
+    return _decides(place, node, _turns_until)
+
+
+def _decides(place: Place, node: ast.expr, leaves: Callable[[Place, ast.expr, Loop], bool]) -> bool:
+    """Whether the loop around asks for the value to go on, and not for a counter, or is left by it as `leaves` tells."""
+    loop = next(iter(place.flow.loops(node)), None)
+    if isinstance(loop, ast.While) and contains(loop.test, node):
+        return not _is_counted(place, node, loop)
+    return loop is not None and leaves(place, node, loop)
+
+
+def _is_left_by(place: Place, node: ast.expr, loop: Loop) -> bool:
     statement = place.statement
-    if (
-        not isinstance(statement, ast.If)
-        or not contains(statement.test, node)
-        or not isinstance(statement.test, ast.Compare)
-    ):
-        return False
-    if not any(map(_leaves, statement.body)) or _is_step_loop(place, loops[0]):
-        return False
-    return not place.once(("searches", loops[0]), lambda: _searches(place, loops[0]))
+    leaves = _leaves_where(statement, node)
+    if place.hot is not None:
+        return leaves and (_is_agreed(place, loop, node) or _is_reached(statement, node))
+    if leaves:
+        return not _is_search(place, loop)
+    read, called = place.once(("leaving", loop), lambda: _leaving(loop))
+    return not read.isdisjoint(assigned_in(statement)) or (bool(called) and ast.dump(node) in called)
 
 
-def _is_step_loop(place: Place, loop: Loop) -> bool:
-    return place.hot is not None and place.hot.loop is loop
+def _turns_until(place: Place, node: ast.expr, loop: Loop) -> bool:
+    statement = place.statement
+    compares = isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare)
+    if not compares or not _leaves_where(statement, node) or (place.hot is not None and place.hot.loop is loop):
+        return False
+    return not _is_search(place, loop)
+
+
+def _leaves_where(statement: ast.stmt, node: ast.expr) -> bool:
+    """`if residual < tolerance: break`"""
+    return isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body))
+
+
+def _is_search(place: Place, loop: Loop) -> bool:
+    return place.once(("searches", loop), lambda: _searches(place, loop))
 
 
 def _searches(place: Place, loop: Loop) -> bool:
