@@ -57,8 +57,7 @@ def is_kept(place: Place, copy: ast.Call) -> bool:
         return False
     if any(_MEDIA.search(".".join(_words(holder)).lower()) for holder in holders):
         return False
-    over = place.value(aliases.gone_through(loop.iter))
-    if over.kind != "loader" or any(_is_written(place, _key(holder)) for holder in holders):
+    if not _brings_batches(place, loop) or any(_is_written(place, _key(holder)) for holder in holders):
         return False
     return not any(_goes_round(place, loop, _key(holder)) for holder in holders)
 

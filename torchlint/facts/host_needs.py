@@ -177,8 +177,8 @@ def _may_take(place: Place, node: ast.expr, words: frozenset[str]) -> bool:
 
 def _sends(place: Place, method: ast.Attribute) -> bool:
     """Whether a `.to` or `.cuda` is called, and sends to the device."""
-    call = place.flow.parents.get(method)
-    return isinstance(call, ast.Call) and call.func is method and goes_to_device(place, call)
+    call = syntax.called(place.flow, method)
+    return call is not None and goes_to_device(place, call)
 
 
 def _read_next_time(function: Function, name: str, made: ast.Assign) -> list[ast.Name]:

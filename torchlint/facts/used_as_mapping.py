@@ -8,6 +8,7 @@ from .bindings import OF_MAPPINGS, Binding
 from .flow import Guard
 from .module import Function
 from .nodes import names_in, none_test
+from .syntax import called
 
 
 def is_asked_for_keys(function: Function, name: str, binding: Binding | None) -> bool:
@@ -17,8 +18,7 @@ def is_asked_for_keys(function: Function, name: str, binding: Binding | None) ->
         reach.get(load) is binding
         and isinstance(asked := flow.parents.get(load), ast.Attribute)
         and asked.attr in OF_MAPPINGS
-        and isinstance(call := flow.parents.get(asked), ast.Call)
-        and call.func is asked
+        and (call := called(flow, asked)) is not None
         and not (call.args or call.keywords)
         and not any(_chooses(guard, name) for guard in flow.guards(load))
         and not any(isinstance(around, ast.Try) for around in flow.ancestors(load))

@@ -131,8 +131,10 @@ def over_all_modules(loop: Loop) -> bool:
 
 def counted_by(loop: Loop, over: Collection[str] = ("range", "enumerate")) -> str:
     """`i` of `for i in range(n)` and of `for i, x in enumerate(xs)`; "" where a loop does not count."""
-    counted = in_any_order(loop.iter) if isinstance(loop, ast.For) else None
-    if not isinstance(loop, ast.For) or not isinstance(counted, ast.Call) or not isinstance(counted.func, ast.Name):
+    if not isinstance(loop, ast.For):
+        return ""
+    counted = in_any_order(loop.iter)
+    if not isinstance(counted, ast.Call) or not isinstance(counted.func, ast.Name):
         return ""
     target = next(iter(loop.target.elts), None) if isinstance(loop.target, ast.Tuple) else loop.target
     return target.id if counted.func.id in over and isinstance(target, ast.Name) else ""
