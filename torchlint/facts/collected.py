@@ -90,10 +90,10 @@ def is_streamed(place: Place, copy: ast.Call) -> bool:
     """Whether a loop that goes through no batches hands out what it makes as it goes: `for chunk in stream: buffer.append(chunk.cpu().numpy()); yield join(buffer)`."""
     flow = place.flow
     loop = next(iter(flow.loops(copy)), None)
-    if loop is None or place.hot is not None or _brings_batches(place, loop):
+    if loop is None or place.hot is not None:
         return False
-    yields = [node for node in flow.nodes if isinstance(node, ast.Yield) and loop in flow.loops(node)]
-    if not yields:
+    yields = [one for one in place.function.yields if isinstance(one, ast.Yield) and loop in flow.loops(one)]
+    if not yields or _brings_batches(place, loop):
         return False
     made = _made_of(flow, copy, loop)
     return any(contains(one, copy) or not made.isdisjoint(names_in(one)) for one in yields)
@@ -107,16 +107,13 @@ def is_printed(place: Place, copy: ast.Call) -> bool:
     loop, flow = place.warm, place.flow
     if loop is None or flow.loops(copy)[:1] != [loop]:
         return False
-    since = {guard.node for guard in flow.guards(copy, loop)}
-    prints = [
-        call
-        for call in flow.calls_named("print")
-        if flow.loops(call)[:1] == [loop] and all(guard.node in since for guard in flow.guards(call, loop))
-    ]
+    prints = [call for call in flow.calls_named("print") if flow.loops(call)[:1] == [loop]]
     if not prints or _brings_batches(place, loop):
         return False
+    since = {guard.node for guard in flow.guards(copy, loop)}
     made = _made_of(flow, copy, loop)
-    return any(not made.isdisjoint(names_in(call)) for call in prints)
+    shown = (call for call in prints if not made.isdisjoint(names_in(call)))
+    return any(all(guard.node in since for guard in flow.guards(call, loop)) for call in shown)
 
 
 def _brings_batches(place: Place, loop: Loop) -> bool:

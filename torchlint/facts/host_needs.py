@@ -60,9 +60,8 @@ def host_needs(place: Place, node: ast.expr) -> bool:
 
     Numbers for a file or a chart behind the loop can be gathered on the device.
     """
-    words = _words(place)
-    if _is_number(place, node) and not _is_written_at_once(place, node):
-        words = _NEEDS_HOST - _WRITES - _SHOWS
+    gathered = _is_number(place, node) and not _is_written_at_once(place, node)
+    words = _NEEDS_HOST - _WRITES - _SHOWS if gathered else _words(place)
     taken = place.consumed_by(words, node) and _may_take(place, node, words)
     if taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place):
         return True

@@ -116,8 +116,9 @@ def runs_on_batches(project: Project, function: Function) -> bool:
 
 def _is_metric(function: Function) -> bool:
     """Whether a callback is a metric of fastai 1, whose batches are those of the validation: `def on_batch_end(self, last_output, last_target, **kwargs):` beside `add_metrics(last_metrics, ...)`."""
-    given = {"last_output", "last_target"} <= function.positions.keys()
-    return function.name == "on_batch_end" and given and function.module.source.holds(b"add_metrics")
+    if function.name != "on_batch_end" or not {"last_output", "last_target"} <= function.positions.keys():
+        return False
+    return function.module.source.holds(b"add_metrics")
 
 
 def runs_once(project: Project, function: Function) -> bool:

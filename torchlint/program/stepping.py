@@ -103,7 +103,7 @@ def own_steps(subject: Subject, path: str) -> Own:
     seldom = _seldom(project, list(dict.fromkeys(one.function for one in own.steppers)))
     framework = (function_at(project, one) for one in own.framework if one not in seldom)
     around = (one for function in framework for one in running(project, function))
-    measures = module is not None and _only_measures(project, module)
+    measures = module is not None and bool(own.steppers) and _only_measures(project, module)
     own = own._replace(
         steppers=[
             one
