@@ -48,7 +48,7 @@ GIVEN_NOTHING = frozenset(
     """detach detach_ retain_grad zero_ sigmoid sigmoid_ relu relu_ exp_ log1p rsqrt numel nelement sqrt_ abs_ isnan
     isinf byte""".split()
 )
-"""Those of them that take nothing in place: `ops.sigmoid(x)` is a function of something else."""
+"""Those of them that take nothing by position: `ops.sigmoid(x)` is a function of something else."""
 
 # Functions of libraries for graphs that give a tensor, where those live that they are given.
 _OF_GRAPHS = {

@@ -467,18 +467,13 @@ def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
     What is enumerated may be the batches, unless it is in the `own` function of the step's loop.
     """
     over = ("range", "enumerate") if own else ("range",)
-    test, _ = without_not(test, True)
-    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
-        return False
-    return any(test.left.id == counted_by(loop, over) for loop in loops)
+    name = _compared(test)
+    return bool(name) and any(name == counted_by(loop, over) for loop in loops)
 
 
 def _counts_turns(test: ast.expr, flow: Flow, inside: Sequence[Loop], loop: Loop | None) -> bool:
     """`turn == 0` in a loop inside of the step that counts its turns itself: `turn = 0`, `while go: ...; turn += 1`; it holds once in each."""
-    test, _ = without_not(test, True)
-    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.left, ast.Name):
-        return False
-    stores = flow.stores.get(test.left.id, ())
+    stores = flow.stores.get(_compared(test), ()) if inside else ()
     counted = [store for store in stores if isinstance(flow.parents[store], ast.AugAssign)]
     begun = [store for store in stores if store not in counted]
     return (
@@ -486,6 +481,13 @@ def _counts_turns(test: ast.expr, flow: Flow, inside: Sequence[Loop], loop: Loop
         and bool(begun)
         and all(_begins(flow, store) and (loop is None or contains(loop, store)) for store in begun)
     )
+
+
+def _compared(test: ast.expr) -> str:
+    """`i` of `i == 0` and `not i > 3`; "" for a condition that asks otherwise."""
+    test, _ = without_not(test, True)
+    asked = test.left if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
+    return asked.id if isinstance(asked, ast.Name) else ""
 
 
 def _begins(flow: Flow, store: ast.expr) -> bool:
