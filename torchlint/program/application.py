@@ -61,12 +61,15 @@ def is_application(project: Project) -> bool:
 def _has_script_beside(project: Project) -> bool:
     """Whether a script lies in no package of what is installed, `train.py` or `tools/train.py` beside `lib/__init__.py`, or a page tells to start one."""
     found = frozenset(map(project.home, project.holders(_SCRIPT, word=b"__name__")))
-    told = started(project.home.root)
     # What a page tells to start need not ask whether it is started.
-    likely = (place for place in map(project.home, project.paths) if place in found or place in told)
+    told = {place for place in started(project.home.root) if _called_so(project, _stem(place), place)}
     return any(
-        _is_script(place) and (not _packages(project, place) or place in found & told) for place in sorted(likely)
+        _is_script(place) and (not _packages(project, place) or place in found & told) for place in sorted(found | told)
     )
+
+
+def _stem(place: str) -> str:
+    return place.rpartition("/")[2].removesuffix(".py")
 
 
 def _is_script(place: str) -> bool:
