@@ -292,7 +292,8 @@ class _Run:
         if "state" in self.__dict__:
             pages = (os.path.join(str(self.settings.project), name) for name in (*PAGES, "setup.cfg"))
             for path in (*filter(os.path.exists, pages), *(self.configurations or ())):
-                witness.file(path)
+                if path not in witness.files:  # notebooks that were linted
+                    witness.file(path)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""
