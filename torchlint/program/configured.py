@@ -32,13 +32,18 @@ _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 1000, 1000, 1 << 18
 @question("configured", None)
 def configured(project: Project) -> frozenset[str] | None:
     """The names that the configurations of a project spell, None where nobody can tell; the cache is told by its frame."""
-    return names_in(configurations(project.home.root))
+    return names_in(_paths(project))
 
 
 @question("configured words", None)
 def words(project: Project) -> frozenset[str] | None:
     """All words that the configurations and texts of a project have, keys apart, None where nobody can tell; the cache is told by its frame."""
-    return words_in(configurations(project.home.root))
+    return words_in(_paths(project))
+
+
+@question("configurations", None)
+def _paths(project: Project) -> list[str] | None:
+    return configurations(project.home.root)
 
 
 def words_in(paths: list[str] | None) -> frozenset[str] | None:

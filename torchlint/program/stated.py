@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -172,9 +173,9 @@ def _of_all(ranges: Iterable[Range | None]) -> Range | None:
 def _said_in(directory: Path) -> Said:
     files = manifests(str(directory))
     asked = _ranges(_statements(files))
-    pinning = [path for path, read in files if read in _PINNING]
-    _narrow(asked, _of_all(_ranges(_read("t", [(path, _others) for path in pinning]))))
-    _narrow(asked, _supposed(_of_all(_ranges(_read(_TOOLKIT, [(path, _toolkit) for path in pinning])))))
+    pinning = list(_read("t", [(path, _as_it_is) for path, read in files if read in _PINNING]))
+    _narrow(asked, _of_all(_ranges(chain.from_iterable(map(_others, pinning)))))
+    _narrow(asked, _supposed(_of_all(_ranges(chain.from_iterable(map(_toolkit, pinning))))))
     prose = "\n".join(_read("torch", [(path, _as_it_is) for path, read in files if read is _told and not asked]))
     told = _ranges(_told(prose)) or _built_for(prose)
     images = [(path, read) for path, read in files if read is _dockerfile and not asked]
