@@ -59,7 +59,9 @@ def meaning(
     if not others or not all(one.site is not None and is_rare(one.site) for one in ours):
         return ""
     known = {one.node for one in ours}
-    if any(_is_spelled(project, word) or not known.issuperset(_writes(project, word)) for word in compared):
+    if any(_is_spelled(project, word) for word in compared):
+        return ""
+    if not all(node in known for word in compared for _, node in _written(project, word)):
         return ""
     return "throttled" if ours else "cold"
 
@@ -98,11 +100,10 @@ def _given(project: Project, function: Function, node: ast.expr) -> Given | None
 @question("words passed", None)
 def _passed(project: Project, function: Function, name: str) -> Given | None:
     """What all calls of a function outside of tests give for a parameter."""
-    sites = project.runs_of(function, MAX_SITES)
     if name in function.flow.stores:
         return None
     literals, options = list[Literal](), list[str]()
-    for site in sites or ():
+    for site in project.runs_of(function, MAX_SITES) or ():
         if project.is_tested(site.function):
             continue
         call = site.given or site.call
@@ -181,10 +182,6 @@ def _is_spelled(project: Project, word: str) -> bool:
         return True
     told = rb"\bhelp[ \t]*=[^\n]*(?<![\w-])%s(?![\w-])" % re.escape(as_bytes(word))
     return project.any_holds(told, word=as_bytes(word))
-
-
-def _writes(project: Project, word: str) -> set[ast.expr]:
-    return {node for _, node in _written(project, word)}
 
 
 @question("words written", ())

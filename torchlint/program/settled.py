@@ -362,8 +362,10 @@ def _given(project: Project, function: Function, name: str) -> Constants | None:
 
     None at all where nobody calls the function, which then gives nothing to those that it calls.
     """
+    if name in function.flow.stores or name not in function.positions:
+        return None
     sites = _runs(project, function)
-    if sites is None or name in function.flow.stores or name not in function.positions:
+    if sites is None:
         return None
     found: set[Constant] = set()
     for site in sites:
