@@ -78,6 +78,24 @@ class Meter:
 def accuracy(output, target):
     return (output.argmax(-1) == target).float().mean().item()
 """
+WORDED = """\
+import argparse
+import torch
+
+def fit(net, loader, optimizer, args):
+    for x in loader:
+        loss = net(x.cuda()).sum()
+        if args.kind == "phong":
+            print(loss.item())
+        loss.backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="volume")
+    fit(net, loader, optimizer, parser.parse_args())
+"""
+"""A finding that stands only where something gives an option a word."""
 FILES = {
     "train.py": TRAIN,
     "model.py": MODEL,
@@ -539,6 +557,44 @@ class TestChanged:
         Path("conf/net.yaml").write_text("target: nets.Net\nsize: 3\n")
         assert ([[], [7], [7], []], []) == (found, run()[1])
 
+    def test_a_word_that_a_text_spells_now(self) -> None:
+        """Nothing is linted anew but what has asked for that word."""
+        put("worded.py", WORDED)
+        put("README.md", "volume\n")
+        found = []
+        for text in ("volume", "volume, brief", "volume, phong", "volume"):
+            put("README.md", f"{text}\n")
+            result, asked = run()
+            assert same(plain(settings_with()), result)
+            found.append((any(f.path == "worded.py" and f.code == "TL104" for f in result.findings), asked))
+        assert [(False, [*ALL, "worded.py"]), (False, []), (True, ["worded.py"]), (False, ["worded.py"])] == found
+
+    @pytest.mark.parametrize("before", ["large", "linked", "unread", "many"])
+    def test_words_that_nobody_could_tell(self, before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No words at all are something else than those that nobody can tell."""
+        monkeypatch.setattr("torchlint.program.spelled._MOST_FILES", 5)
+        put("worded.py", WORDED)
+        beside = {
+            "large": lambda: put("notes.md", "x" * 300_000),
+            "linked": lambda: os.symlink("..", "notes.d", target_is_directory=True),
+            "unread": lambda: put("notes.md", "") or os.chmod("notes.md", 0),
+            "many": lambda: [put(f"notes/{n}.md", "") for n in range(9)],
+        }
+        found = []
+        for is_there in (False, True, False):
+            if is_there:
+                beside[before]()
+                if before == "unread" and os.access("notes.md", os.R_OK):
+                    pytest.skip("root may read everything")
+            else:
+                for path in filter(os.path.lexists, ("notes.md", "notes.d")):
+                    os.unlink(path)
+                shutil.rmtree("notes", ignore_errors=True)
+            result, _ = run()
+            assert same(plain(settings_with()), result)
+            found.append(any(f.path == "worded.py" and f.code == "TL104" for f in result.findings))
+        assert [False, True, False] == found
+
     def test_a_new_folder_of_files(self) -> None:
         """It is known by its files: nothing else is linted for it."""
         run()
@@ -634,6 +690,17 @@ class TestChanged:
     def test_another_torch(self) -> None:
         run()
         put("pyproject.toml", FILES["pyproject.toml"].replace("2.4", "2.9"))
+        result, asked = run()
+        assert TORCH == asked
+        assert same(plain(settings_with()), result)
+
+    def test_a_page_that_tells_of_another_torch(self) -> None:
+        Path("pyproject.toml").unlink()
+        put("README.md", "pip install torch==2.4\n")
+        run()
+        put("README.md", "pip install torch==2.4\nThen train.\n")
+        assert [] == run()[1]
+        put("README.md", "pip install torch==1.9\nThen train.\n")
         result, asked = run()
         assert TORCH == asked
         assert same(plain(settings_with()), result)

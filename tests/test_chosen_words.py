@@ -80,12 +80,22 @@ def test_words_that_rare_calls_give_or_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "lines"),
     [
-        # A configuration has the word, or a page; a key is none.
+        # A configuration has the word, be it the key of a part that is chosen, or a page.
         ({"configs/phong.yaml": "training: {kind: phong}\n"}, ["sum", "mean"]),
         ({"README.md": "Train with `kind: surface` for surfaces.\n"}, ["sum", "max"]),
         ({"run.sh": "python train.py --kind=phong\n"}, ["sum", "mean"]),
         ({"docs/usage.md": "    python train.py --kind surface\n"}, ["sum", "max"]),
-        ({"configs/deep.yaml": "training: {kind: volume, phong: 1}\n"}, ["sum"]),
+        ({"configs/deep.yaml": "training: {kind: volume, phong: {shine: 1}}\n"}, ["sum", "mean"]),
+        ({"configs/deep.yaml": "training: {kind: volume, phongs: 1, blinn_phong: 2}\n"}, ["sum"]),
+        ({"configs/run.YAML": "kind: phong\n"}, ["sum", "mean"]),
+        ({"USAGE.MD": "`--kind phong`\n"}, ["sum", "mean"]),
+        ({"args.txt": "--kind=phong\n"}, ["sum", "mean"]),
+        ({"Makefile": "all:\n\tpython train.py KIND=phong\n"}, ["sum", "mean"]),
+        ({"jobs/run.sbatch": "for kind in phong:4; do train; done\n"}, ["sum", "mean"]),
+        ({".github/workflows/run.yml": "run: python train.py --kind phong\n"}, ["sum", "mean"]),
+        ({"outputs/a.yaml": "kind: phong\n"}, ["sum", "mean"]),
+        ({"node_modules/a.json": '["phong"]\n'}, ["sum"]),
+        ({"data.csv": "phong\n"}, ["sum"]),
         # So has the program: a default, a table, a choice, the help for an option.
         ({"options.py": 'DEFAULTS = {"kind": "surface"}\n'}, ["sum", "max"]),
         ({"options.py": 'import argparse\nargparse.ArgumentParser().add_argument("--kind", help="volume or surface")\n'}, ["sum", "max"]),
@@ -102,6 +112,25 @@ def test_words_that_rare_calls_give_or_nobody(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_words_that_are_given(tmp_path: Path, change: dict[str, str], lines: list[str]) -> None:
     assert told(tmp_path, "renderer.py", FILES | change) == [f"return x.{one}().item()" for one in lines]
+
+
+def test_words_of_texts_in_other_encodings(tmp_path: Path) -> None:
+    (tmp_path / "run.ps1").write_text("python train.py --kind phong\n", encoding="utf-16")
+
+    assert told(tmp_path, "renderer.py", FILES) == ["return x.sum().item()", "return x.mean().item()"]
+
+
+@pytest.mark.parametrize("hides", ["folder", "size"])
+def test_words_that_nobody_can_tell(tmp_path: Path, hides: str) -> None:
+    """A folder elsewhere that a link leads to, or a text that is too large to be read, may have any word."""
+    project = tmp_path / "project"
+    project.mkdir()
+    if hides == "folder":
+        (project / "configs-of-all").symlink_to(tmp_path, target_is_directory=True)
+    else:
+        (project / "notes.md").write_text("x" * 300_000, encoding="utf-8")
+
+    assert len(told(project, "renderer.py", FILES)) == 3
 
 
 SCRIPT = """\

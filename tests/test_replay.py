@@ -43,6 +43,24 @@ def report(loss):
     global total
     total += loss.item()
 """
+WORDED = """\
+import argparse
+import torch
+
+def fit(net, loader, optimizer, args):
+    for x in loader:
+        loss = net(x.cuda()).sum()
+        if args.kind == "phong":
+            print(loss.item())
+        loss.backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="volume")
+    fit(net, loader, optimizer, parser.parse_args())
+"""
+"""What has one finding more where something gives an option a word."""
 FILES = {
     "train.py": TRAIN,
     "lib/helper.py": HELPER,
@@ -204,6 +222,69 @@ def test_another_class_in_a_configuration() -> None:
     assert replayed()
     put("conf/net.yaml", "target: nets.Spare\n")
     assert not replayed()
+
+
+def linked(path: str, to: str) -> None:
+    os.symlink(to, path)
+
+
+def piped(path: str) -> None:
+    os.mkfifo(path)
+
+
+def large(path: str, size: int = 300_000) -> None:
+    put(path, "x" * size)
+
+
+def phong(path: str) -> None:
+    """What spells a word that the program has an option for, instead of what was there."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+    put(path, "phong\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        (lambda: None, lambda: phong("words.md")),
+        (lambda: None, lambda: phong("deep/down/words.yaml")),
+        (lambda: None, lambda: phong(".github/workflows/run.yml")),
+        (lambda: put("deep/a.txt", ""), lambda: phong("deep/a.txt")),
+        (lambda: put("Makefile", ""), lambda: phong("Makefile")),
+        (lambda: None, lambda: large("words.md")),
+        (lambda: large("words.md"), lambda: phong("words.md")),
+        (lambda: large("words.md"), lambda: large("words.md", 9)),
+        (lambda: piped("words.md"), lambda: phong("words.md")),
+        (lambda: None, lambda: linked("words.d", "../..")),
+        (lambda: linked("words.md", "../beside.md"), lambda: phong("../beside.md")),
+        (lambda: linked("words.d", "../beside"), lambda: phong("../beside/a.md")),
+        (lambda: linked("words.d", "../beside"), lambda: phong("../beside")),
+        (lambda: linked("words.d", ".."), lambda: (os.unlink("words.d"), linked("words.d", "../.."))),
+        (lambda: linked("words.d", ".."), lambda: os.unlink("words.d")),
+    ],
+    ids=(
+        "new", "folder", "service", "text", "makefile", "too-large", "large", "smaller", "pipe", "linked", "dangling", "dangling-folder",
+        "dangling-file", "elsewhere", "unlinked",
+    ),
+)  # fmt: skip
+def test_texts_beside_the_files(before: Callable[[], object], change: Callable[[], object]) -> None:
+    """What is said is what a run without the cache says, whatever lies beside the files now and before."""
+    put("lib/worded.py", WORDED)
+    before()
+    check()
+    replayed()
+    change()
+    replayed()
+
+
+def test_texts_beside_the_files_that_are_as_they_were() -> None:
+    put("lib/worded.py", WORDED)
+    linked("words.md", "../beside.md")
+    linked("words.d", "../beside")
+    piped("pipe.md")
+    large("large.md")
+    check()
+    assert replayed()
 
 
 def test_another_way_to_install_it() -> None:

@@ -294,6 +294,7 @@ _OF_PROJECT = (
     "lineage of",
     "definers",
     "holders",
+    "spells",
     "said",
     "calling",
 )

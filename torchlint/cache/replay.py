@@ -65,7 +65,7 @@ def _stands(lines: list[str]) -> bool:
             stat = os.stat(path)
             if f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_ino}" != mark:
                 moved += 1
-                if moved > MOVED or stamp.content(path) != content:
+                if moved > MOVED or not content or stamp.content(path) != content:
                     return False
         for line in lines[at : at + directories]:
             mark, content, path = line.split("\t", 2)

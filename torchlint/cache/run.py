@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ..lint.run import Checked, Result, may_be_torch, prepared
-from ..program.configured import configurations, names_in, words_in
+from ..program import spelled
 from ..program.files import normal
 from ..program.installed import PAGES, is_for_others, is_installed, started
-from ..program.stated import demanded_by, manifests, packages
+from ..program.stated import Reader, demanded_by, is_page, manifests, packages, told_by
 from ..query.closures import Depends
 from ..settings.config import Settings, compiled_in
 from ..settings.home import Home, project_root
@@ -218,8 +218,9 @@ class _Run:
 
     @cached_property
     def state(self) -> str:
-        """Digest of all that the findings of a file may depend on: the frame and every file."""
-        return digest(self.frame, *(encoded(f"{path}\n{one}") for path, one in self.digests.items())).hex()
+        """Digest of all that the findings of a file may depend on: the frame, every file and the words of the texts beside them."""
+        words = _words_of(spelled.words_in(self.texts))
+        return digest(self.frame, words, *(encoded(f"{path}\n{one}") for path, one in self.digests.items())).hex()
 
     @cached_property
     def frame(self) -> bytes:
@@ -229,19 +230,23 @@ class _Run:
         packages = [path for path in self.digests if path.endswith(("__init__.py", "setup.py"))]
         packages += [f"{folder}/pyproject.toml" for folder in _with_settings(packages)]
         beside = _beside(self.paths)
-        spelled = sorted(names_in(self.configurations) or ())
-        words = sorted(words_in(self.configurations) or ())
-        parts = (compiled, packages, beside, spelled, words)
-        return digest(*named, *(part for one in parts for part in (b"", *map(encoded, one))))
+        names = _words_of(spelled.names_in(self.configurations))
+        parts = (compiled, packages, beside)
+        return digest(*named, names, *(part for one in parts for part in (b"", *map(encoded, one))))
 
     @cached_property
-    def configurations(self) -> list[str] | None:
+    def configurations(self) -> spelled.Found:
         """The configurations of a program."""
-        return configurations(str(self.settings.project))
+        return spelled.configurations(str(self.settings.project))
 
     @cached_property
-    def directories(self) -> dict[str, list[str]]:
-        """Where it is looked for what torch the files are for, and what is read there."""
+    def texts(self) -> spelled.Found:
+        """What may spell its options."""
+        return spelled.texts(str(self.settings.project))
+
+    @cached_property
+    def directories(self) -> dict[str, list[tuple[str, Reader]]]:
+        """Where it is looked for what torch the files are for, and what is read there, each file with what reads it."""
         return _torch_directories(self.paths)
 
     @cached_property
@@ -285,15 +290,16 @@ class _Run:
             seen = {os.path.abspath(path) for path in witness.files if path.endswith("__init__.py")}
             for directory, files in self.directories.items():
                 witness.manifest(directory)
-                for path in (*files, *islice(packages(directory), 1)):
+                for path in (*(path for path, _ in files), *islice(packages(directory), 1)):
                     if path not in seen:
                         witness.file(path)
 
         if "state" in self.__dict__:
             pages = (os.path.join(str(self.settings.project), name) for name in (*PAGES, "setup.cfg"))
-            for path in (*filter(os.path.exists, pages), *(self.configurations or ())):
-                if path not in witness.files:  # notebooks that were linted
-                    witness.file(path)
+            for path in filter(os.path.exists, pages):
+                witness.file(path)
+            for found in (self.configurations, self.texts):
+                _testify_to(found, witness)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""
@@ -443,22 +449,41 @@ def _relative(path: str, home: str) -> str:
         return path
 
 
-def _torch_named(directories: Mapping[str, Sequence[str]]) -> list[bytes]:
-    """What is said in some directories that may name the torch that some files are for."""
+def _torch_named(directories: Mapping[str, Sequence[tuple[str, Reader]]]) -> list[bytes]:
+    """What is said in some directories that may name the torch that some files are for: of pages, which grow, only what they tell of it."""
     here = os.path.realpath(os.curdir)
     parts = []
     for directory, files in sorted(directories.items()):
         if files or os.path.exists(os.path.join(directory, ".git")):
-            parts.append(encoded(f"{_relative(directory, here)}\n{len(files)}"))
-        for path in files:
+            parts.append(encoded(f"{_relative(directory, here)}\n{len(files)}\n{told_by(files)!r}"))
+        for path, read in files:
             try:
-                parts += [encoded(os.path.basename(path)), stamp.contents(path)]
+                parts += [encoded(os.path.basename(path)), b"" if is_page(read) else stamp.contents(path)]
             except OSError:
                 parts.append(b"")
         for path in islice(packages(directory), 1):  # of its lines only these, else each of its files would hang on all
             if (asked := demanded_by(path)) != Range():
                 parts.append(encoded(f"{_relative(directory, here)}\n{asked}"))
     return parts
+
+
+def _words_of(found: frozenset[str] | None) -> bytes:
+    """Digest of some words; another one where nobody can tell which there are."""
+    return digest(*map(encoded, sorted(found))) if found is not None else b""
+
+
+def _testify_to(found: spelled.Found, witness: Witness) -> None:
+    """Tell what was looked for beside the files, and what was passed over."""
+    walked = {os.path.abspath(path) for path in witness.directories}
+    for path in found.folders:
+        if path not in walked:
+            witness.directory(path)
+    for path in found.paths:
+        if path not in witness.files:  # notebooks that were linted
+            witness.text_beside(path, spelled.MOST_BYTES)
+    for path in found.passed:
+        witness.passed_over(path)
+    witness.there.update((os.path.join(path, ""), os.path.isdir(path)) for path in found.links)
 
 
 def _with_settings(packages: Iterable[str]) -> list[str]:
@@ -482,15 +507,15 @@ def _beside(paths: Collection[str]) -> list[str]:
     return [_relative(os.path.realpath(place), here) for place in places if normal(place) not in known]
 
 
-def _torch_directories(paths: Iterable[str]) -> dict[str, list[str]]:
+def _torch_directories(paths: Iterable[str]) -> dict[str, list[tuple[str, Reader]]]:
     """The directories where `version.project_torch` looks for what some files are for, and what it reads there."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[tuple[str, Reader]]] = {}
     todo = {os.path.realpath(folder) for folder in {os.path.dirname(path) or os.curdir for path in paths}}
     while todo:
         directory = todo.pop()
         if directory in found:
             continue
-        found[directory] = [path for path, _ in manifests(directory)]
+        found[directory] = manifests(directory)
         above = os.path.dirname(directory)
         if above != directory and not os.path.exists(os.path.join(directory, ".git")):
             todo.add(above)

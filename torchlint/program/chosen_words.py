@@ -18,7 +18,6 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .application import is_application
 from .calling import CallSite
-from .configured import words
 from .project import Project
 from .settled import kept_by_constructor
 from .texts import MAX_SITES
@@ -177,8 +176,7 @@ def _has_other(project: Project, function: Function, option: str, compared: Sequ
 
 def _is_spelled(project: Project, word: str) -> bool:
     """Whether a configuration or a page may spell a word, or the help for an option."""
-    spelled = words(project)
-    if spelled is None or word in spelled:
+    if project.spells(word):
         return True
     told = rb"\bhelp[ \t]*=[^\n]*(?<![\w-])%s(?![\w-])" % re.escape(as_bytes(word))
     return project.any_holds(told, word=as_bytes(word))

@@ -417,6 +417,11 @@ class Noting(Project):
         self.note("holders", pattern.decode("latin-1"), mark(sorted(found)))
         return found
 
+    def spells(self, word: str) -> bool:
+        found = super().spells(word)
+        self.note("spells", word, str(found))
+        return found
+
     def _calling_behind(self, name: str) -> list[str]:
         found = self._listing("called behind", "_called_behind", called_in, name)
         return found if found is not None else super()._calling_behind(name)
@@ -483,6 +488,8 @@ class Noting(Project):
                 return str(self.any_holds(about[0].encode("latin-1"), about[1]))
             case "holders":
                 return mark(sorted(self.holders(about[0].encode("latin-1"))))
+            case "spells":
+                return str(super().spells(about[0]))
             case "heirs":
                 return mark(f"{path} {heir}" for path, heir in super().heirs(about[0]))
             case "lineage" | "calling":

@@ -176,14 +176,24 @@ def _said_in(directory: Path) -> Said:
     pinning = list(_read("t", [(path, _as_it_is) for path, read in files if read in _PINNING]))
     _narrow(asked, _of_all(_ranges(chain.from_iterable(map(_others, pinning)))))
     _narrow(asked, _supposed(_of_all(_ranges(chain.from_iterable(map(_toolkit, pinning))))))
-    prose = "\n".join(_read("torch", [(path, _as_it_is) for path, read in files if read is _told and not asked]))
-    told = _ranges(_told(prose)) or _built_for(prose)
+    told = told_by(files) if not asked else []
     images = [(path, read) for path, read in files if read is _dockerfile and not asked]
     _narrow(told, _of_all(_ranges(_read("torch", images))))
     tested = [(path, read) for path, read in files if read is _service and not asked and not told]
     _narrow(told, _range(",".join(_oldest(_tested(_read("torch", tested))))))
     _narrow(asked or told, on_python(_python(files)))
     return Said(asked, told, (directory / ".git").exists())
+
+
+def told_by(files: Iterable[tuple[str, Reader]]) -> list[Range | None]:
+    """What the pages among some files tell of torch."""
+    prose = "\n".join(_read("torch", [(path, _as_it_is) for path, read in files if is_page(read)]))
+    return _ranges(_told(prose)) or _built_for(prose)
+
+
+def is_page(read: Reader) -> bool:
+    """Whether that is how a page is read, of which nothing counts but what it tells of torch."""
+    return read is _told
 
 
 def _supposed(one: Range | None) -> Range | None:

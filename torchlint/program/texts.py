@@ -18,6 +18,7 @@ from ..text.listed import lines_listing
 from ..text.source import Source, Words
 from ..text.whole_words import quickest
 from .files import Files
+from .spelled import texts, words_in
 
 _NAMES = regex(rb"[\w\x80-\xff]+")
 _STAR = regex(rb"import[\s\\]*\*")
@@ -351,6 +352,14 @@ class Texts(Files):
             words = frozenset((word,)) if word else frozenset[bytes]()
             self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex, words))
         return self._holders[pattern]
+
+    def spells(self, word: str) -> bool:
+        """Whether a configuration, a page or another text beside the files may have a word."""
+        return self._spelled is None or word in self._spelled
+
+    @cached_property
+    def _spelled(self) -> frozenset[str] | None:
+        return words_in(texts(self.home.root))
 
     def heirs(self, name: str) -> list[tuple[str, str]]:
         """The classes that mention the name of a class among their bases, each by its file and its own name."""

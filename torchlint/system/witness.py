@@ -46,6 +46,29 @@ class Witness:
         except OSError:
             self.exact = False
 
+    def text_beside(self, path: str, most: int) -> None:
+        """A file that is read if it has no more than `most` bytes."""
+        try:
+            if os.path.getsize(path) <= most:
+                self.file(path)
+            else:
+                self._unread(path)
+        except OSError:
+            self.exact = False
+
+    def passed_over(self, path: str) -> None:
+        """What is called like a file that would be read, and is none: a link that leads nowhere, or a pipe."""
+        self.there[path] = os.path.exists(path)
+        if self.there[path]:
+            self._unread(path)
+
+    def _unread(self, path: str) -> None:
+        """What is there and not looked into: it is another thing as soon as its stamp has moved."""
+        try:
+            self.files[path] = (stamp.lasting(path), "")
+        except OSError:
+            self.exact = False
+
     def manifest(self, directory: str) -> None:
         """A directory where a file that names torch was looked for."""
         if directory not in self.directories or os.path.isdir(os.path.join(directory, "requirements")):
