@@ -569,6 +569,26 @@ class TestChanged:
             found.append((any(f.path == "worded.py" and f.code == "TL104" for f in result.findings), asked))
         assert [(False, [*ALL, "worded.py"]), (False, []), (True, ["worded.py"]), (False, ["worded.py"])] == found
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "parser.add_argument('--kind', help='volume '\n    'or phong')\n",
+            "# python train.py --kind phong\n",
+            "'Usage: train.py (volume | phong)'\n",
+            "setattr(args, 'kind', read())\n",
+            "args.kind, n = read()\n",
+        ],
+    )
+    def test_what_another_file_tells_of_an_option_now(self, text: str) -> None:
+        put("worded.py", WORDED)
+        found = []
+        for now in ("", text, text.replace("phong", "brief").replace("kind", "sort")):
+            put("options.py", now)
+            result, _ = run()
+            assert same(plain(settings_with()), result)
+            found.append(any(f.path == "worded.py" and f.code == "TL104" for f in result.findings))
+        assert [False, True, False] == found
+
     @pytest.mark.parametrize("before", ["large", "linked", "unread", "many"])
     def test_words_that_nobody_could_tell(self, before: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """No words at all are something else than those that nobody can tell."""

@@ -99,6 +99,19 @@ def test_words_that_rare_calls_give_or_nobody(tmp_path: Path) -> None:
         # So has the program: a default, a table, a choice, the help for an option.
         ({"options.py": 'DEFAULTS = {"kind": "surface"}\n'}, ["sum", "max"]),
         ({"options.py": 'import argparse\nargparse.ArgumentParser().add_argument("--kind", help="volume or surface")\n'}, ["sum", "max"]),
+        ({"options.py": 'p.add_argument("--kind",\n    help="volume (the default) "\n         "or surface")\n'}, ["sum", "max"]),
+        ({"options.py": 'p.add_argument("--kind", choices="volume surface".split())\n'}, ["sum", "max"]),
+        ({"options.py": 'p.add_argument("--kind", metavar="{volume,surface}")\n'}, ["sum", "max"]),
+        ({"options.py": 'p.parse_args(["--kind=surface"])\n'}, ["sum", "max"]),
+        ({"options.py": 'p.parse_args("--kind surface".split())\n'}, ["sum", "max"]),
+        ({"options.py": 'kind: str = field(default=None, metadata={"help": "volume or surface"})\n'}, ["sum", "max"]),
+        ({"options.py": '"""Usage:\n    train.py (volume | surface)\n"""\n'}, ["sum", "max"]),
+        ({"options.py": '"""Try it:\n    train.py --kind surface\n"""\n'}, ["sum", "max"]),
+        ({"options.py": "# python -m train model=surface\n"}, ["sum", "max"]),
+        ({"options.py": 'kind = "volume"  # or surface\n'}, ["sum", "max"]),
+        # What a text says of something else gives nothing.
+        ({"options.py": '"""The surface of a body."""\n\nsurface = 1  # a surface\nprint("surface of", surface)\n'}, ["sum"]),
+        ({"options.py": 'p.add_argument("--kind", help="volume, surfaces, sub-surface or x_surface")\n'}, ["sum"]),
         # What tests give, and what is compared, gives nothing.
         ({"tests/test_renderer.py": 'def test_it():\n    assert Renderer()(x, "surface")\n'}, ["sum"]),
         ({"check.py": 'def check(cfg):\n    return cfg["kind"] in ("volume", "surface")\n'}, ["sum"]),
@@ -177,11 +190,40 @@ def test_options_of_a_command_line(tmp_path: Path, condition: str, is_told: bool
     assert told(tmp_path, "train.py", files) == ["seen.append(loss.item())"] * is_told
 
 
-def test_an_option_that_the_program_sets_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("args.norm = args.name.lower()", True),
+        ("args.norm: str = input()", True),
+        ("args.norm, args.n = input(), 1", True),
+        ("[n, (args.norm, _)] = read()", True),
+        ("for args.norm in sys.argv: pass", True),
+        ("with opened() as args.norm: pass", True),
+        ("args.norm += input()", True),
+        ("args.__dict__['norm'] = input()", True),
+        ("setattr(args, 'norm', input())", True),
+        ("vars(args).update(norm=input())", True),
+        ("args.__dict__.update({'norm': input()})", True),
+        ("args = args._replace(norm=input())", True),
+        ("args = dataclasses.replace(args, norm=input())", True),
+        ("OmegaConf.update(cfg, 'norm', input())", True),
+        ("parser.set_defaults(norm=input())", True),
+        ("args = argparse.Namespace(norm=input())", True),
+        # Others have something of that name, too.
+        ("self.norm, n = input(), 1", False),
+        ("setattr(self, 'norm', input())", False),
+        ("bar.update(norm=input())", False),
+        ("args.update(rate=input(), name=args.norm)", False),
+        ("table[args.norm], n = input(), 1", False),
+        ("print(args.norm, end=input())", False),
+        ("vars(args).update(norm='short')", False),
+    ],
+)
+def test_an_option_that_the_program_sets_itself(tmp_path: Path, line: str, is_told: bool) -> None:
     script = SCRIPT.format(condition='if args.norm == "full"')
-    set_here = script.replace("    for x, y", "    args.norm = args.name.lower()\n    for x, y")
+    set_here = script.replace("    for x, y", f"    {line}\n    for x, y")
 
-    assert told(tmp_path, "train.py", {"train.py": set_here}) == ["seen.append(loss.item())"]
+    assert told(tmp_path, "train.py", {"train.py": set_here}) == ["seen.append(loss.item())"] * is_told
 
 
 HANDED_ON = """\

@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import guards, names
+from ..facts import guards
 from ..facts.argparse_defaults import by_default
-from ..facts.common_names import OPTIONS_NAME
 from ..facts.module import Function, Module
 from ..facts.nodes import elements, spreads, string
 from ..facts.uses import assigned
@@ -18,6 +17,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from .application import is_application
 from .calling import CallSite
+from .option_texts import holds_options, is_set, is_spelled
 from .project import Project
 from .settled import kept_by_constructor
 from .texts import MAX_SITES
@@ -58,9 +58,11 @@ def meaning(
     if not others or not all(one.site is not None and is_rare(one.site) for one in ours):
         return ""
     known = {one.node for one in ours}
-    if any(_is_spelled(project, word) for word in compared):
+    if any(is_spelled(project, word) for word in compared):
         return ""
     if not all(node in known for word in compared for _, node in _written(project, word)):
+        return ""
+    if any(is_set(project, option) for option in given.options):
         return ""
     return "throttled" if ours else "cold"
 
@@ -152,34 +154,17 @@ def _option(project: Project, node: ast.expr) -> str | None:
             pass
         case _:
             return None
-    if not _holds_options(owner) or not name.isascii():
+    if not holds_options(owner) or not name.isascii():
         return None
     word = as_bytes(name)
     sets = rb"(?:(?<!\bself)\.%s|\[[\"']%s[\"']\])[ \t]*=(?!=)" % (re.escape(word), re.escape(word))
     return None if project.any_holds(sets, word=word) else name
 
 
-def _holds_options(node: ast.expr) -> bool:
-    """Whether something is called like the options of a program: `args`, `self.cfg`, `cfg["model"]`; those of a model of a library, `model.config`, are not the program's."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        if isinstance(node, ast.Attribute) and names.chain(node) == ["self", node.attr]:
-            return OPTIONS_NAME.search(node.attr) is not None
-        node = node.value
-    return isinstance(node, ast.Name) and OPTIONS_NAME.search(node.id) is not None
-
-
 def _has_other(project: Project, function: Function, option: str, compared: Sequence[str]) -> bool:
     """Whether an option of the command line is another word by default."""
     default = by_default(project, function.module, option)
     return isinstance(default, str) and default not in compared
-
-
-def _is_spelled(project: Project, word: str) -> bool:
-    """Whether a configuration or a page may spell a word, or the help for an option."""
-    if project.spells(word):
-        return True
-    told = rb"\bhelp[ \t]*=[^\n]*(?<![\w-])%s(?![\w-])" % re.escape(as_bytes(word))
-    return project.any_holds(told, word=as_bytes(word))
 
 
 @question("words written", ())
