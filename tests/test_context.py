@@ -272,6 +272,13 @@ def test_tests_decide_only_where_no_program_calls(files: Files, expected: bool) 
 # Accelerators
 
 LOADS = "def load(path, device='cpu'):\n    return net(path).to(device)\n"
+HOLDS = """
+class Net:
+    def __init__(self, path, device='cpu'):
+        self.net = net(path).to(device)
+    def load(self, path, device='cpu'):
+        return net(path).to(device)
+"""
 MAIN = "if __name__ == '__main__':\n"
 SENDS = """
 import torch
@@ -385,6 +392,19 @@ class Net(torch.nn.Module):
         ({"a.py": f"{LOADS}{MAIN}    run()"}, True),
         ({"a.py": f"def load(path, device='cpu'):\n    device = best() or device\n{MAIN}    load('x')"}, True),
         ({"a.py": f"{LOADS}{MAIN}    load('x')", "b.py": "import a\na.load('x')"}, True),
+        ({"a.py": f"@torch.no_grad()\n{LOADS}{MAIN}    load('x')"}, False),
+        ({"a.py": f"{HOLDS}{MAIN}    net = Net('x')\n    isinstance(net, Net)"}, False),
+        # What is handed on is called by nobody knows whom, a command by its line.
+        ({"a.py": f"{LOADS}{MAIN}    load('x')\n    fire.Fire(load)"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')\n    Thread(target=load, args=args)"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')\n    f = load\n    f('y', best())"}, True),
+        ({"a.py": f"{LOADS}{MAIN}    load('x')\n    f: Callable = load"}, True),
+        ({"a.py": f"{LOADS}def run():\n    return {{'load': load}}\n{MAIN}    load('x')"}, True),
+        ({"a.py": f"@app.command()\n{LOADS}{MAIN}    load('x')\n    app()"}, True),
+        ({"a.py": f"@click.command\n{LOADS}{MAIN}    load('x')"}, True),
+        ({"a.py": f"{HOLDS}{MAIN}    net = Net('x')\n    net.load('y')\n    run(net.load)"}, True),
+        ({"a.py": f"{HOLDS}{MAIN}    net = Net('x')\n    fire.Fire(Net)"}, True),
+        ({"a.py": f"{HOLDS}{MAIN}    net = Net('x')\n    net.load('y')\n    Net('z', best())"}, True),
     ],
 )
 def test_programs_that_deal_with_an_accelerator(files: Files, expected: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts import names
 from ..facts.module import Function, Module
 from ..facts.nodes import given_to, keyword_of, spreads, string
 from ..system.regex import regex
@@ -13,6 +14,7 @@ _BY_DEFAULT = regex(rb"\bdevice\b[^\n=,()]*=[ \t]*[\"']cpu[\"']")
 """`device="cpu"`, `device: str = "cpu"`"""
 _ASKED = regex(rb"(?<!torch)\.device\b|[\"'](?:--)?device[\"']")
 """A device that something has, or that somebody chooses."""
+_ASKED_OF_CLASSES = frozenset(("isinstance", "issubclass", "super"))
 
 
 def is_of_host(module: Module) -> bool:
@@ -28,6 +30,7 @@ def is_of_host(module: Module) -> bool:
         and not any(_says_more(one) for one in others)
         and not any("device" in one.flow.stores for one in takers)
         and all(not spreads(call) and taker.argument(call, "device") is None for taker, call in calls)
+        and not any(one.is_replaced or _is_handed_on(module, one) for one in takers)
     )
 
 
@@ -35,7 +38,37 @@ def _calls_of(module: Module, takers: list[Function]) -> Iterator[tuple[Function
     """The calls in a file of some of its functions, by their names."""
     for function in module.functions:
         for taker in takers:
-            yield from ((taker, call) for call in function.flow.calls_named(taker.name))
+            yield from ((taker, call) for call in function.flow.calls_named(_called(taker)))
+
+
+def _called(function: Function) -> str:
+    """What a function is called by: a constructor by its class."""
+    return function.cls.name if function.cls is not None and function.name == "__init__" else function.name
+
+
+def _is_handed_on(module: Module, taker: Function) -> bool:
+    """Whether a function is read anywhere but as what is called: `fire.Fire(train)`, `f = train`; nobody knows what calls it there give."""
+    name = _called(taker)
+    return any(
+        not _is_known(function.flow.parents.get(node), node)
+        for function in module.functions
+        for node in _reads(function, name, is_method=taker.cls is not None)
+    )
+
+
+def _reads(function: Function, name: str, *, is_method: bool) -> Iterator[ast.expr]:
+    yield from function.flow.loads.get(name, ())
+    if is_method:
+        yield from (one for one in function.flow.nodes if isinstance(one, ast.Attribute) and one.attr == name)
+
+
+def _is_known(parent: ast.AST | None, node: ast.expr) -> bool:
+    """Whether a function or class is only called there, asked for something that it has, or what things are compared with."""
+    if isinstance(parent, ast.Call):
+        return parent.func is node or names.last(parent.func) in _ASKED_OF_CLASSES
+    return isinstance(parent, ast.Attribute | ast.arg) or (
+        isinstance(parent, ast.AnnAssign) and parent.annotation is node
+    )
 
 
 def _says_more(function: Function) -> bool:
