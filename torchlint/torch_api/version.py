@@ -41,6 +41,8 @@ _LOWEST: Version = (0, 0)
 _HIGHEST: Version = (99, 0)
 
 _SIGNS = "=<>!~^"
+_MOST_DIGITS = 9
+"""No number of a version has more; `int` and `str` refuse thousands of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +140,12 @@ def behind_vision(version: str) -> str:
         return _of_patch(_EARLY_VISION[minor], rest)
     if (
         major != "0"
-        or not minor.isdecimal()
-        or not _VISION_OF_TORCH_1_4 <= int(minor) <= _VISION_OF_TORCH_2_0 + LATEST[1]
+        or (number := _number(minor)) is None
+        or not _VISION_OF_TORCH_1_4 <= number <= _VISION_OF_TORCH_2_0 + LATEST[1]
     ):
         return ""
-    behind = int(minor) - _VISION_OF_TORCH_2_0
-    return f"2.{behind}" if behind >= 0 else f"1.{int(minor) - 1}"
+    behind = number - _VISION_OF_TORCH_2_0
+    return f"2.{behind}" if behind >= 0 else f"1.{number - 1}"
 
 
 def behind_text(version: str) -> str:
@@ -152,13 +154,18 @@ def behind_text(version: str) -> str:
     minor = rest.partition(".")[0]
     if major == "0" and minor in _EARLY_TEXT:
         return _of_patch(_EARLY_TEXT[minor], rest)
-    return behind_vision(version) if minor.isdecimal() and int(minor) in _TEXTS_WITH_TORCH else ""
+    return behind_vision(version) if _number(minor) in _TEXTS_WITH_TORCH else ""
 
 
 def _of_patch(of_each: tuple[str, ...], rest: str) -> str:
     """What belongs to the patch of `2.1.post3`, `2`, which is the first, or `2.*`, which is the last."""
-    patch = rest.partition(".")[2].partition(".")[0] or "0"
-    return of_each[min(int(patch), len(of_each) - 1) if patch.isdecimal() else -1]
+    patch = _number(rest.partition(".")[2].partition(".")[0] or "0")
+    return of_each[-1 if patch is None else min(patch, len(of_each) - 1)]
+
+
+def _number(digits: str) -> int | None:
+    """A number of a version; None if it is none."""
+    return int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else None
 
 
 def vision_of(torch: Version) -> str:
@@ -170,10 +177,10 @@ def behind_triton(version: str) -> str:
     """The torch whose wheels ask for a release of triton: 2.2 for 2.2.0, 2.4 for 3.0.0; "" where that is not known."""
     major, _, rest = version.partition(".")
     minor = rest.partition(".")[0]
-    first = _TORCH_OF_TRITON.get(major)
-    if first is None or not minor.isdecimal() or first + int(minor) > _LAST_OF_TRITON.get(major, LATEST[1]):
+    first, number = _TORCH_OF_TRITON.get(major), _number(minor)
+    if first is None or number is None or first + number > _LAST_OF_TRITON.get(major, LATEST[1]):
         return ""
-    return f"2.{first + int(minor)}"
+    return f"2.{first + number}"
 
 
 def oldest_in_use() -> Version:
@@ -196,6 +203,8 @@ def _comparisons(clause: str) -> list[tuple[str, tuple[int, ...]]]:
         release = Version(version.removesuffix(".*")).release
         if not own:
             Specifier(sign + version)
+        if max(release) >= 10**_MOST_DIGITS:
+            raise InvalidVersion(version)
     except (InvalidSpecifier, InvalidVersion):
         raise ValueError(f"{clause!r} is not a version or a specifier such as '>=2.4,<2.9'") from None
     if sign == "!=":
