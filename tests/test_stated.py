@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,24 @@ def project(tmp_path: Path) -> Path:
             "pyproject.toml",
             "[tool.uv.sources]\ntorch = [{ index = 'cpu', marker = 'x' }, { url = 'https://x.org/torch-2.1.0-cp311-cp311-linux.whl' }]\n",
         ),
+        (
+            "pyproject.toml",
+            "[tool.uv.sources]\ntorch = [{ url = 'https://x.org/torch-2.1.0-cp311-cp311-linux.whl', extra = 'cpu' }]\n",
+        ),
+        (
+            "pyproject.toml",
+            "[tool.poetry.dependencies]\ntorch = [{ url = 'https://x.org/torch-2.1.0-cp311.whl', platform = 'linux' }, { path = '../torch', platform = 'win32' }]\n",
+        ),
+        ("pyproject.toml", "[project.optional-dependencies]\na = ['torch==2.4']\nb = ['torch']\n"),
+        ("pyproject.toml", "[tool.uv]\nconstraint-dependencies = [\"torch==2.4; sys_platform == 'linux'\"]\n"),
+        ("setup.py", "setup(install_requires=['numpy', 'torch'], extras_require={'gpu': ['torch>=2.8']})\n"),
+        ("pixi.toml", "[dependencies]\npytorch = '*'\n[feature.a.dependencies]\npytorch = '2.8.*'\n"),
+        ("environment.yml", "- torch==2.8; sys_platform == 'linux'\n- torch; sys_platform == 'darwin'\n"),
+        ("environment.yml", "- pytorch\n- cudatoolkit=10.2\n- cudatoolkit=99.0\n"),
+        ("install.sh", "if old; then\n  pip install 'torch<2'\nelse\n  pip install torch==2.8\nfi\n"),
+        ("install.sh", "pip install torch==2.8\npip install torch==$OLDER\n"),
+        ("Dockerfile", "FROM pytorch/pytorch:2.8.0\nFROM pytorch/pytorch:${OLDER}-runtime\n"),
+        ("Dockerfile", "ARG OLDER\nRUN pip install torch==2.8.0\nRUN pip install torch==$OLDER\n"),
         ("requirements.txt", "torch>=two\n"),
         ("pyproject.toml", "[project]\ndependencies = ['torch>=2.4'\n"),
         ("pyproject.toml", "[project]\ndependencies = 'torch>=2.4'\n[tool]\npoetry = 3\n"),
@@ -665,6 +684,9 @@ def test_the_torch_that_a_pinned_companion_is_made_for(
         "FROM pytorch/pytorch:2.1.0\nFROM pytorch/pytorch:1.9.1\n",
         "FROM nvidia/cuda\nRUN pip install numpy \\\n    https://x.org/torch-1.9.0%2Bcu111-cp38-cp38-linux_x86_64.whl\n",
         "FROM nvidia/cuda\n# RUN pip install torch==1.4\nRUN pip install torch==1.9.0 torchvision==0.10\n",
+        "RUN if [ $CUDA = 12 ]; then pip install torch==2.8.0; \\\n    else pip install torch==1.9.0; fi\n",
+        "RUN pip install torch==2.8.0 || pip install torch==1.9.0\n",
+        "ARG V=1.9.0\nFROM pytorch/pytorch:$V\nARG V=2.8.0\nRUN pip install torch==$V\n",
     ],
 )
 def test_the_image_of_a_dockerfile_says_the_oldest_torch_where_nothing_is_asked_for(project: Path, image: str) -> None:
@@ -686,6 +708,8 @@ def test_the_image_of_a_dockerfile_says_the_oldest_torch_where_nothing_is_asked_
     [
         ("tox.ini", "[testenv]\ndeps =\n    torch110: torch==1.10.*\n    torch19: torch==1.9.*\n"),
         (".travis.yml", "install:\n  - pip install torch==1.9.1+cpu -f https://x.org\n"),
+        (".travis.yml", "install:\n  - conda install -y pytorch==1.9 -c pytorch\n"),
+        (".travis.yml", "install:\n  - conda install -y pytorch=1.9 cpuonly -c pytorch\n"),
         (".circleci/config.yml", '      - TORCH_VERSION: "torch==1.9"\n'),
         (".github/workflows/test.yaml", "matrix:\n  torch-version: [1.9.0, 1.10.0, 2.0.0]\n"),
         (".github/workflows/test.yml", "matrix:\n  include:\n    - torch: 2.9.0\n    - torch: 1.9.1\n"),
@@ -795,6 +819,60 @@ def test_a_project_that_contradicts_itself_says_nothing(project: Path) -> None:
             (2, 2),
             (3, 0),
         ),
+        (
+            "pyproject.toml",
+            "[tool.poetry.dependencies]\ntorch = '>=1.6'\n[tool.poetry.group.gpu.dependencies]\ntorch = '2.8'\n",
+            (1, 6),
+            (99, 0),
+        ),
+        (
+            "pyproject.toml",
+            "[project]\ndependencies = ['torch>=1.6']\n[tool.uv.sources]\ntorch = [{ url = 'https://x.org/torch-2.8.0-cp310.whl', marker = 'x' }]\n",
+            (1, 6),
+            (99, 0),
+        ),
+        (
+            "pyproject.toml",
+            "[project]\ndependencies = ['torch>=1.6']\n[tool.uv]\nconstraint-dependencies = [\"torch==2.8; sys_platform == 'linux'\", 'torch<2.9']\n",
+            (1, 6),
+            (2, 9),
+        ),
+        (
+            "setup.cfg",
+            "[options]\ninstall_requires = torch>=1.6\n[options.extras_require]\ngpu = torch>=2.8\n",
+            (1, 6),
+            (99, 0),
+        ),
+        ("setup.cfg", "[options.extras_require]\nold = torch==1.6\nnew = torch==2.8\n", (1, 6), (2, 9)),
+        (
+            "setup.py",
+            "setup(install_requires=['torch>=1.6'], extras_require={'gpu': ['torch>=2.8']}, packages=['torch'])\n",
+            (1, 6),
+            (99, 0),
+        ),
+        ("setup.py", "if old:\n    needs = ['torch==1.6']\nelse:\n    needs = ['torch==2.8']\n", (1, 6), (2, 9)),
+        (
+            "environment.yml",
+            "- pip:\n  - https://x.org/torch-2.8.0-cp36.whl; sys_platform == 'linux'\n  - torch>=1.6; sys_platform == 'win32'\n"
+            + "  - \"torch @ https://x.org/torch-2.8.0-cp36.whl ; sys_platform == 'linux'\"  # why\n",
+            (1, 6),
+            (99, 0),
+        ),
+        ("environment.yml", "- pytorch=1.6  # old\n- pip:\n  - torch==2.8; sys_platform == 'linux'\n", (1, 6), (1, 7)),
+        ("meta.yaml", "run:\n  - pytorch >=2.8  # [linux]\n  - pytorch >=1.6  # [win]\n", (1, 6), (99, 0)),
+        ("meta.yaml", "run:\n  - pytorch >=2.8  # [linux]\n  - pytorch >=1.6\n", (1, 6), (99, 0)),
+        (
+            "pixi.toml",
+            "[dependencies]\npytorch = '>=1.6'\n[feature.a.dependencies]\npytorch = '2.8.*'\n",
+            (1, 6),
+            (99, 0),
+        ),
+        (
+            "pixi.toml",
+            "[feature.a.dependencies]\npytorch = '2.8.*'\n[target.win-64.dependencies]\npytorch = '1.6.*'\n",
+            (1, 6),
+            (2, 9),
+        ),
     ],
 )
 def test_of_several_markers_and_groups_any_may_hold(
@@ -844,6 +922,71 @@ def test_constraints_that_requirements_name_count(project: Path) -> None:
     (project / "requirements.txt").write_text("torchvision\n--constraint=constraints.txt\n")
 
     assert Range(high=(2, 9)) == project_torch(project)
+
+
+def test_a_constraint_under_a_marker_leaves_torch_open_elsewhere(project: Path) -> None:
+    (project / "requirements.txt").write_text("torch>=1.6\n-c constraints.txt\n")
+    (project / "constraints.txt").write_text("torch==2.8; sys_platform == 'linux'\n")
+
+    assert Range((1, 6)) == project_torch(project)
+
+
+def test_a_file_that_no_system_can_name_is_passed_over(project: Path) -> None:
+    (project / "requirements.txt").write_text("torch>=2.4\n-r other\0.txt\n-c more\0.txt\n")
+
+    assert Range((2, 4)) == project_torch(project)
+
+
+MANY = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", f"torchvision==0.{MANY}\ntorchtext==0.{MANY}\ntriton==3.{MANY}\n"),
+        ("requirements.txt", f"torch>=1.{MANY}; sys_platform == 'linux'\n"),
+        ("requirements.txt", f"torch<=1.{MANY[:4300]}; sys_platform == 'linux'\n"),
+        ("requirements.txt", f"https://x.org/torch-1.{MANY}-cp36.whl\nhttps://x.org/torchvision-0.{MANY}-cp36.whl\n"),
+        ("environment.yml", f"- pytorch=1.{MANY}\n- cudatoolkit={MANY}.1\n- python=3.{MANY}\n"),
+        ("Dockerfile", f"FROM python:3.{MANY}\nFROM pytorch/pytorch:1.{MANY}\nRUN pip install torch==1.{MANY}\n"),
+        ("README.md", f"| torch 1.{MANY} |\n"),
+        ("README.md", f"PyTorch {MANY}.0+\nPyTorch 1.{MANY}+\nPyTorch >= {MANY}.0\n* PyTorch 1.{MANY}\n"),
+        ("README.md", f"pip install torchvision==0.{MANY} torch==1.{MANY}\nPyTorch <= 1.{MANY}\n* torch < 1.{MANY}\n"),
+        ("README.md", f"pip install torch --index-url https://x.org/whl/cu{MANY}\n"),
+        (".travis.yml", f"- pip install torch==1.{MANY}\n- torch: [1.{MANY}]\n"),
+        ("install.sh", f"pip install torch==1.{MANY}\n"),
+    ],
+)
+def test_what_has_more_digits_than_a_version_says_nothing(project: Path, name: str, text: str) -> None:
+    (project / name).write_text(text)
+
+    assert project_torch(project) is None
+
+
+def test_a_companion_with_too_many_digits_is_the_last_of_its_time(project: Path) -> None:
+    (project / "requirements.txt").write_text(f"torchvision==0.2.{MANY}\n")
+
+    assert Range(high=(1, 1)) == project_torch(project)
+
+
+def test_what_arguments_are_is_not_kept_for_each_line(project: Path) -> None:
+    lines = [
+        f"ARG A={'x' * 100_000}",
+        "# torch",
+        *["RUN " + "$A" * 100] * 300,
+        f"ARG B={'x' * 100}",
+        "RUN " + "$B" * 9000,
+    ]
+    (project / "Dockerfile").write_text("\n".join(lines))
+
+    tracemalloc.start()
+    try:
+        assert project_torch(project) is None
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 10_000_000
 
 
 def test_a_requirement_that_lies_elsewhere_in_the_repository_counts(project: Path) -> None:

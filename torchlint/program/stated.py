@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -32,26 +31,33 @@ Reader = Callable[[str], Iterator[str]]
 _NAMED = regex(r"\s*(?:torch\b|[^\s#]*/torch-\d)", re.IGNORECASE)
 _COMMENT = regex(r"(?:^|\s)#.*| --.*")
 _CONDA = regex(
-    r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#.*)?"
+    r"\s*-\s*[\"']?(?:[\w.-]+::)?(?:pytorch|torch)(?P<versions>(?:\s*[=<>!~\d][^#\"']*)?)(?:[\"']\s*)?(?:#\s*(?P<where>\[[^\]]*\])?.*)?"
 )
-_INSTALLS = r"\b(?:pip3?|conda|mamba)\s+install\s(?:[^;&|]*?\s)?[\"']?"
+"""An item of an environment; that of a recipe may hold for some machines alone, `- pytorch 1.8  # [linux]`."""
+_NUMBERS = r"\d{1,9}(?:\.\d{1,9})"
+"""How a version begins: no number of one has more digits, and `int` refuses thousands of them."""
+_WHOLE = r"(?!\.?\d)"
+_COMMAND = regex(r"\b(pip3?|conda|mamba)\s+install\s")
+_FIRST = r"(?:^|\s)[\"']?"
+"""Where a word of a command begins."""
+_NEXT = regex(r"[;&|]")
 _WHEEL = r"(?:[^\s;&|\"']*/)?%s-(?=[^\s/]*\.whl)"
 """How a wheel's address or file begins, up to its version: `https://download.pytorch.org/whl/cu80/torch-0.3.1-cp36-cp36m-linux_x86_64.whl`."""
-_INSTALL = regex(rf"{_INSTALLS}(?:(?:py)?torch\s*={{1,2}}\s*|{_WHEEL % 'torch'})(\d+(?:\.\d+)*)")
-_VISION = regex(rf"{_INSTALLS}(?:torchvision\s*={{1,2}}\s*|{_WHEEL % 'torchvision'})(\d+(?:\.\d+)+)")
-_OF_WHEEL = regex(r"(?:.*/)?([a-z]+)-(\d+(?:\.\d+)+)[^/]*\.whl(?:#.*)?", re.IGNORECASE)
-_LISTED_WHEEL = regex(r"\s*-\s*[\"']?(?:torch\s*@\s*)?(\S*\btorch-\d[^\s/\"']*\.whl)")
-"""A wheel among the packages that an environment has from pip."""
+_INSTALL = regex(rf"{_FIRST}(?:(?:py)?torch\s*={{1,2}}\s*|{_WHEEL % 'torch'})({_NUMBERS}{{0,3}}){_WHOLE}")
+_UNKNOWN_INSTALL = regex(rf"{_FIRST}(?:py)?torch\s*(?:<|~=|={{1,3}}\s*[\"']?\$)")
+"""A torch that may be older than any version that is told beside it: `torch<2`, `torch==$VERSION`."""
+_VISION = regex(rf"{_FIRST}(?:torchvision\s*={{1,2}}\s*|{_WHEEL % 'torchvision'})({_NUMBERS}{{1,3}}){_WHOLE}")
+_OF_WHEEL = regex(rf"([a-z]+)-({_NUMBERS}{{1,3}}){_WHOLE}", re.IGNORECASE)
+_LISTED = regex(r"\s*-\s*([\"']?)(.*)")
 _TOOLKIT = "cudatoolkit"
 """What builds of torch before 1.13 asked conda for: a newer torch doesn't mind it."""
-_CONDA_CUDA = r"(cudatoolkit|pytorch-cuda)\s*={1,2}\s*(\d+\.\d+)"
-_BUILT_FOR = regex(
-    rf"\b(?:conda|mamba)\s+install\s[^;&|]*?\b(?:py)?torch\s[^;&|]*?\b{_CONDA_CUDA}"
-    r"|\bpip3?\s+install\s[^;&|]*?\btorch\s[^;&|]*?(?:--index-url|-i)[\s=]\S*/whl/cu(\d+)(\d)\b"
-)
-"""A torch of any version that is installed for a CUDA; an `--extra-index-url` leaves the newest torch to be had."""
-_FOR_CUDA = regex(rf"(?m)^\s*-\s*[\"']?(?:[\w.-]+::)?{_CONDA_CUDA}")
-_FROM_CONDA = regex(r"(?m)^\s*-\s*[\"']?(?:[\w.-]+::)?pytorch\b(?!-)")
+_CONDA_CUDA = r"(cudatoolkit|pytorch-cuda)\s*={1,2}\s*(\d{1,9}\.\d{1,9})(?!\d)"
+_ANY_TORCH = regex(r"\b(?:py)?torch\s")
+_WITH_CUDA = regex(rf"\b{_CONDA_CUDA}")
+_INDEX_OF_CUDA = regex(r"(?:--index-url|-i)[\s=][^\s=]*/whl/cu(\d{1,3})(\d)\b")
+"""Where pip gets a torch for a CUDA; an `--extra-index-url` leaves the newest torch to be had."""
+_FOR_CUDA = regex(rf"(?m)^[ \t]*-[ \t]*[\"']?(?:[\w.-]+::)?{_CONDA_CUDA}")
+_FROM_CONDA = regex(r"(?m)^[ \t]*-[ \t]*[\"']?(?:[\w.-]+::)?pytorch\b(?!-)")
 _NAMED_OTHER = regex(r"\s*(?:-\s*)?((?:torchvision|torchtext|triton)\b.*|[^\s#]*/torchvision-\d.*)", re.IGNORECASE)
 _BEHIND: dict[str, Callable[[str], str]] = {
     "torchvision": behind_vision,
@@ -62,34 +68,35 @@ _BEHIND: dict[str, Callable[[str], str]] = {
 _FIRST_PINNED = (1, 2)
 """The first torch that its torchvision asked for by its version."""
 _AT_LEAST = regex(
-    r"\b(?:py)?torch\b(?:\]\([^)]*\))?[^\w.=<]{0,6}(?:(?:version|v)\s?)?"
-    r"(?:(?:>=?|≥)\s*v?(\d+\.\d+)?|(\d+\.\d+)(?:\.\d+)?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
+    r"\b(?:py)?torch\b(?:\]\([^()]*\))?[^\w.=<]{0,6}(?:(?:version|v)\s?)?"
+    r"(?:(?:>=?|≥)\s*v?(\d{1,9}\.\d{1,9})?|(\d{1,9}\.\d{1,9})(?:\.\d{1,9})?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
     re.IGNORECASE,
 )
-_AT_MOST = regex(r"\b(?:py)?torch\b[^\n;]{0,80}?\\?(?:<=|≤)\s*v?(\d+(?:\.\d+)+)", re.IGNORECASE)
+_AT_MOST = regex(rf"\b(?:py)?torch\b[^\n;]{{0,80}}?\\?(?:<=|≤)\s*v?({_NUMBERS}{{1,3}}){_WHOLE}", re.IGNORECASE)
 _BEFORE = regex(
-    r"(?:py)?torch(?: version)?\s*(?:\bbefore|\bbelow|\\?<(?!=))\s*v?(\d+(?:\.\d+)+)\.?\s*(?:$|\()", re.IGNORECASE
+    rf"(?:py)?torch(?: version)?\s*(?:\bbefore|\bbelow|\\?<(?!=))\s*v?({_NUMBERS}{{1,3}})\.?\s*(?:$|\()", re.IGNORECASE
 )
-_BADGE = regex(r"\bimg\.shields\.io/badge/((?:py)?torch)[-_]((?!-)[^-\s\"'()]+)-\w[^\s\"')>]*", re.IGNORECASE)
+_BADGE = regex(r"\bimg\.shields\.io/badge/((?:py)?torch)[-_]((?!-)[^-\s\"'()]{1,99})-\w[^\s\"')>]*", re.IGNORECASE)
 """A picture with a version in its address: `https://img.shields.io/badge/pytorch-1.10%2B-red.svg`."""
-_ROW = regex(r"(?m)^\s*\|[\s*`]*(?:py)?torch[\s=v]*(\d+\.\d+)(?:\.\d+)?[\s*`]*\|", re.IGNORECASE)
+_ROW = regex(r"(?m)^[ \t]*\|[ \t*`]*(?:py)?torch[ \t=v]*(\d{1,9}\.\d{1,9})(?:\.\d{1,9})?[ \t*`]*\|", re.IGNORECASE)
 """The beginning of a row of a table on versions of torch."""
 _TESTED = regex(
-    r"\btorch={2,3}[\"']?(\d+\.\d+)|\b(?:py)?torch(?:[-_]version)?[\"']?\s*:\s*(\[[\d.,\s\"'+a-z]*\]|[\"']?\d+\.\d+)",
+    r"\b(?:torch={2,3}|pytorch={1,3})[\"']?(\d{1,9}\.\d{1,9})"
+    r"|\b(?:py)?torch(?:[-_]version)?[\"']?\s*:\s*(\[[\d.,\s\"'+a-z]*\]|[\"']?\d{1,9}\.\d{1,9})",
     re.IGNORECASE,
 )
-"""A version that a service tests: `pip install torch==1.6`, `torch-version: [1.11.0, 2.0.0]`."""
-_MARKUP = regex(r"[*`]|<br\s*/?>|\]\(\S*?\)|[\[\]]")
+"""A version that a service tests: `pip install torch==1.6`, `conda install pytorch=1.6`, `torch-version: [1.11.0, 2.0.0]`."""
+_MARKUP = regex(r"[*`]|<br\s*/?>|\]\([^\s()]*(?:\([^\s()]*)?\)|[\[\]]")
 _ITEM = regex(r"\s*(?:(?:[-*+]|\d+[.)])\s+(?:install\s)?|(?P<heading>(?:requirement|environment)s?:))", re.IGNORECASE)
 _FENCE = regex(r"\s*(?:```|~~~)")
-_BETWEEN = regex(r"\s*(?:,|;|&|\band\b|\bwith\b)\s*", re.IGNORECASE)
+_BETWEEN = regex(r"[,;&]|\band\b|\bwith\b", re.IGNORECASE)
 _NAME = regex(
     r"(?!(?:newer|later|higher|above|up|greater|older|lower|below|so|more|others?)$)[a-z][\w-]*", re.IGNORECASE
 )
 """A package without a version; what goes on about the one before is none."""
 _WANTED = regex(
-    r"([a-z][\w-]*(?: (?!v\d|version\b)[a-z][\w-]*)?)\s*(==?|:)?\s*\(?(?:version\s*|v)?(\d+(?:\.\d+)*)"
-    r"(?:\s*(?:/|\bor\b)\s*(\d+(?:\.\d+)*))?\)?\.?",
+    r"([a-z][\w-]*(?: (?!v\d|version\b)[a-z][\w-]*)?)\s*(?:(==?|:)\s*)?\(?(?:version\s*|v)?"
+    rf"({_NUMBERS}{{0,3}})(?:\s*(?:/|\bor\b)\s*({_NUMBERS}{{0,3}}))?\)?\.?",
     re.IGNORECASE,
 )
 _ANY_PATCH = regex(r"(?<=\d)\.(?:\\?\*|x\b)(?!\.)", re.IGNORECASE)
@@ -97,15 +104,19 @@ _ANY_PATCH = regex(r"(?<=\d)\.(?:\\?\*|x\b)(?!\.)", re.IGNORECASE)
 _VERSION = r"(?:0\.\d|1\.(?:1[0-3]|\d)|2\.\d+)(?:\.\d+)?"
 _RELEASE = regex(_VERSION)
 _RELEASES = regex(rf"(?<![\d.]){_VERSION}(?![\d.])")
+_NEEDS_ANY = regex(r"\binstall_requires\s*=\s*\[[^\[\]]*?[\"']torch[\"']")
 _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 _CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
 _PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
-_IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?(?:library/)?python:(\d+\.\d+)")
-_TORCH_IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?pytorch/pytorch:(\d+\.\d+)")
-_ARGUMENT = regex(r"ARG\s+(\w+)=[\"']?([^\s\"']+)")
+_IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?(?:library/)?python:(\d{1,9}\.\d{1,9})(?!\d)")
+_TORCH_IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?pytorch/pytorch:(?:(\d{1,9}\.\d{1,9})(?!\d)|\$)")
+"""The torch of an image; one that nobody knows where an argument without a default says it."""
+_ARGUMENT = regex(r"ARG\s+(\w+)=[\"']?([^\s\"']{1,120})(?![^\s\"'])")
+"""What an argument is where nobody gives any; what is longer is no name of an image and no version."""
+_REFERENCE = regex(r"\$\{?(\w+)\}?")
 
 
-_INCLUDED = regex(r"\s*(?:-[rc]|--requirement|--constraint)[\s=]*([^\s#-][^\s#]*)")
+_INCLUDED = regex(r"\s*(?:-r|--requirement|(-c|--constraint))[\s=]*([^\s#-][^\s#]*)")
 """A line of a file of requirements that names another one, or one of constraints."""
 _POETRY = ("tool", "poetry")
 """Where a `pyproject.toml` has what Poetry reads."""
@@ -255,20 +266,20 @@ def manifests(directory: str) -> list[tuple[str, Reader]]:
     top = os.path.join(project_root(Path(directory)) or directory, "") if todo else ""
     while todo:
         path = todo.pop()
-        for name in _included(path):
+        for name, read in _included(path):
             other = os.path.realpath(os.path.join(os.path.dirname(path), name))
             if other.startswith(top) and other not in found:
-                found[other] = _requirements
+                found[other] = read
                 todo.append(other)
     return list(found.items())
 
 
-def _included(path: str) -> Iterator[str]:
-    """The names of other files in a file of requirements."""
+def _included(path: str) -> Iterator[tuple[str, Reader]]:
+    """The names of other files in a file of requirements, and what reads them."""
     with suppress(OSError, UnicodeDecodeError):
         for line in stamp.contents(path).decode("utf-8-sig").splitlines():
-            if match := _INCLUDED.match(line):
-                yield match[1]
+            if (match := _INCLUDED.match(line)) and "\0" not in match[2]:  # no file has that in its name
+                yield match[2], _constraints if match[1] else _requirements
 
 
 def _statements(files: list[tuple[str, Reader]]) -> list[str]:
@@ -277,7 +288,7 @@ def _statements(files: list[tuple[str, Reader]]) -> list[str]:
     What is pinned for all who install it counts where nothing else says any, then what a script installs, and then an
     environment below a folder for such things.
     """
-    for readers in (set(_READERS.values()) - _LOCKS - _INSTALLING, _LOCKS, {_installed}):
+    for readers in ({*_READERS.values(), _constraints} - _LOCKS - _INSTALLING, _LOCKS, {_installed}):
         read = [one for one in files if one[1] in readers]
         # Of several versions in one lock any may be the one.
         stated = list(_either(_read("torch", read)) if readers is _LOCKS else _read("torch", read))
@@ -315,7 +326,7 @@ def _required(line: str) -> Requirement | None:
 
     written = _COMMENT.sub("", line).strip()
     address = written.partition(" ")[0].partition(";")[0]
-    wheel = _OF_WHEEL.fullmatch(address)
+    wheel = _wheel(address)
     with suppress(InvalidRequirement, RecursionError):
         return Requirement(f"{wheel[1]} @ {address} {written[len(address) :]}" if wheel else written)
     return None
@@ -328,36 +339,68 @@ def _specifier(wanted: Requirement) -> str:
 
 def _of_wheel(address: str) -> str:
     """The version of a wheel: `==2.3.0` for `https://download.pytorch.org/whl/torch-2.3.0%2Bcu121-cp310-cp310-linux_x86_64.whl`."""
-    wheel = _OF_WHEEL.fullmatch(address)
+    wheel = _wheel(address)
     return f"=={wheel[2]}" if wheel else ""
+
+
+def _wheel(address: str) -> re.Match[str] | None:
+    """The package and the version that a wheel's address begins with."""
+    name = address.partition("#")[0].rpartition("/")[2]
+    return _OF_WHEEL.match(name) if name.lower().endswith(".whl") else None
+
+
+class _Pin(NamedTuple):
+    """What one line asks for."""
+
+    versions: str
+    where: str
+    """What it holds under, by a marker; "" everywhere."""
 
 
 def _of_requirements(lines: object) -> Iterator[str]:
     """The specifiers of those PEP 508 lines that ask for torch itself; of several markers any may hold."""
-    everywhere: list[str] = []
-    marked: dict[str, list[str]] = {}
-    for line in lines if isinstance(lines, list) else ():
-        if not isinstance(line, str) or _NAMED.match(line) is None:
-            continue
-        wanted = _required(line)
-        if wanted is None or wanted.name.lower() != "torch":
-            continue
-        if wanted.marker is None:
-            everywhere.append(_specifier(wanted))
-        else:
-            marked.setdefault(str(wanted.marker), []).append(_specifier(wanted))
-    yield from everywhere or _either(",".join(specifiers) for specifiers in marked.values())
+    texts = (line for line in (lines if isinstance(lines, list) else ()) if isinstance(line, str))
+    yield from _of_any(filter(None, map(_pin, texts)))
+
+
+def _constrained(lines: object) -> Iterator[str]:
+    """What constraints say of torch; those under a marker leave it open elsewhere."""
+    texts = [line for line in (lines if isinstance(lines, list) else ()) if isinstance(line, str)]
+    yield from (pin.versions for pin in filter(None, map(_pin, texts)) if not pin.where)
+
+
+def _pin(line: str) -> _Pin | None:
+    """What a PEP 508 line asks of torch; None if it does not name it."""
+    wanted = _required(line) if _NAMED.match(line) else None
+    if wanted is None or wanted.name.lower() != "torch":
+        return None
+    return _Pin(_specifier(wanted), str(wanted.marker or ""))
+
+
+def _of_any(pins: Iterable[_Pin]) -> Iterator[str]:
+    """What holds everywhere, else what holds under any marker."""
+    found: dict[str, list[str]] = {}
+    for pin in pins:
+        found.setdefault(pin.where, []).append(pin.versions)
+    yield from found[""] if "" in found else _either(map(",".join, found.values()))
 
 
 def _either(specifiers: Iterable[str]) -> Iterator[str]:
-    """The specifier of the versions between the lowest and the highest that any of some asks for; none where one asks for all."""
-    ranges = [found for specifier in specifiers if (found := _range(specifier)) is not None]
-    if ranges:
-        yield str(Range(min(one.low for one in ranges), max(one.high for one in ranges)))
+    """The specifier of the versions between the lowest and the highest that any of some asks for; none where one asks for all, or
+    for what nobody knows.
+    """
+    ranges = [_range(specifier) for specifier in specifiers]
+    known = [one for one in ranges if one is not None]
+    if known and len(known) == len(ranges):
+        yield str(Range(min(one.low for one in known), max(one.high for one in known)))
 
 
 def _requirements(text: str) -> Iterator[str]:
     return _of_requirements(text.replace("\\\n", " ").splitlines())
+
+
+def _constraints(text: str) -> Iterator[str]:
+    return _constrained(text.replace("\\\n", " ").splitlines())
 
 
 def _others(text: str) -> Iterator[str]:
@@ -384,27 +427,65 @@ def _toolkit(text: str) -> Iterator[str]:
 
 def _on_cuda(text: str, package: str) -> Iterator[str]:
     if package in text and _FROM_CONDA.search(text) is not None:
-        found = (match[2] for match in _FOR_CUDA.finditer(text) if match[1] == package)
-        yield from _either(f"<={torch}" for version in found if (torch := behind_cuda(version)))
+        found = [behind_cuda(match[2]) for match in _FOR_CUDA.finditer(text) if match[1] == package]
+        yield from _either(f"<={torch}" for torch in found) if all(found) else ()
 
 
 def _setup_py(text: str) -> Iterator[str]:
-    yield from _of_requirements([literal for _, literal in _LITERAL.findall(text)])
+    # Each may be of another extra, or stand behind a condition; a name alone may be anything, unless all install it.
+    versions = [list(_of_requirements([literal])) for _, literal in _LITERAL.findall(text)]
+    needed = [] if _NEEDS_ANY.search(text) else [",".join(one) for one in versions if any(one)]
+    yield from _either(needed)
     yield str(_demanded(text.encode(), "setup.py"))
 
 
-def _of_conda(package: re.Pattern[str], text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if package is _CONDA and (wheel := _LISTED_WHEEL.match(line)):
-            yield _of_wheel(wheel[1])
-        elif match := package.fullmatch(line.rstrip()):
-            versions = match["versions"].strip()
-            yield re.sub(r"^(=?=?[\d.*]+)=.*", r"\1", versions)  # conda's third part is a build: 2.1.0=py3.9_cuda11.8
+def _of_conda(text: str) -> Iterator[str]:
+    yield from _of_any(filter(None, map(_conda_pin, text.splitlines())))
+
+
+def _conda_pin(line: str) -> _Pin | None:
+    """What an item of an environment asks of torch, in the words of conda or of pip."""
+    if match := _CONDA.fullmatch(line.rstrip()):
+        return _Pin(_without_build(match["versions"]), match["where"] or "")
+    if (item := _LISTED.match(line)) is None:
+        return None
+    quote, said = item.groups()
+    return _pin(said.rpartition(quote)[0] if quote else said)
+
+
+def _without_build(versions: str) -> str:
+    """The versions that conda is asked for, less its third part: `2.1.0` of `2.1.0=py3.9_cuda11.8`."""
+    return re.sub(r"^(=?=?[\d.*]+)=.*", r"\1", versions.strip())
+
+
+def _environment_python(text: str) -> Iterator[str]:
+    found = filter(None, (_CONDA_PYTHON.fullmatch(line.rstrip()) for line in text.splitlines()))
+    yield from (_without_build(match["versions"]) for match in found)
 
 
 def _installed(text: str) -> Iterator[str]:
-    lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    yield from _either(f"=={match[1]}" for line in lines for match in _INSTALL.finditer(line))
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    yield from _either(f"=={version}" for version in _all_installed(lines) or ())
+
+
+def _all_installed(lines: Iterable[str]) -> list[str] | None:
+    """The versions of torch that lines of a script install; None where one may be any."""
+    commands = [given for line in lines for _, given in _commands(line)]
+    if any(map(_UNKNOWN_INSTALL.search, commands)):
+        return None
+    return _first_of(_INSTALL, commands)
+
+
+def _first_of(pattern: re.Pattern[str], commands: Iterable[str]) -> list[str]:
+    return [match[1] for match in map(pattern.search, commands) if match]
+
+
+def _commands(line: str) -> Iterator[tuple[str, str]]:
+    """What installs something in a line, with what it is given."""
+    found = list(_COMMAND.finditer(line))
+    ends = [match.start() for match in found[1:]] + [len(line)]
+    for match, end in zip(found, ends, strict=False):
+        yield match[1], _NEXT.split(line[match.end() : end], maxsplit=1)[0]
 
 
 def _told(text: str) -> Iterator[str]:
@@ -417,11 +498,12 @@ def _told(text: str) -> Iterator[str]:
     """
     text = _BADGE.sub(_badge, text.replace("\\\n", " "))
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
-    found = [match[1] for line in lines for pattern in (_INSTALL, _AT_MOST) for match in pattern.finditer(line)]
+    commands = [given for line in lines for _, given in _commands(line)]
+    found = _first_of(_INSTALL, commands) + [match[1] for line in lines for match in _AT_MOST.finditer(line)]
     least = [match for line in lines if (match := _AT_LEAST.search(line)) and not _AT_MOST.search(line)]
     if all(_is_older(found, match[1] or match[2]) for match in least):
         found += _listed(text)
-        found = found or [behind_vision(match[1]) for line in lines for match in _VISION.finditer(line)]
+        found = found or list(map(behind_vision, _first_of(_VISION, commands)))
         older = (match[1] for line in lines if (match := _BEFORE.match(_item(line))))
         yield from _either(
             [*(f"<={version}" for version in filter(None, found)), *(f"<{version}" for version in older)]
@@ -445,12 +527,24 @@ def _built_for(text: str) -> list[Range | None]:
     any may be the one. Nothing where the newest torch for one of them is not known, or an older torch is said to be enough.
     """
     lines = [line for line in text.replace("\\\n", " ").splitlines() if "torch" in line.lower()]
-    found = [match for line in lines for match in _BUILT_FOR.finditer(line)]
-    newest = [behind_cuda(match[2] or f"{match[3]}.{match[4]}") for match in found]
+    found = [one for line in lines for command in _commands(line) if (one := _cuda(*command)) is not None]
+    newest = [behind_cuda(version) for _, version in found]
     if not all(newest) or any(map(_AT_LEAST.search, lines)):
         return []
     limits = _ranges(_either(f"<={version}" for version in newest))
-    return [_supposed(one) for one in limits] if any(match[1] == _TOOLKIT for match in found) else limits
+    return [_supposed(one) for one in limits] if any(name == _TOOLKIT for name, _ in found) else limits
+
+
+def _cuda(command: str, given: str) -> tuple[str, str] | None:
+    """What says for which CUDA a command installs a torch of any version, and that."""
+    torch = _ANY_TORCH.search(given)
+    if torch is None:
+        return None
+    if command in ("conda", "mamba"):
+        match = _WITH_CUDA.search(given, torch.end())
+        return (match[1], match[2]) if match else None
+    match = _INDEX_OF_CUDA.search(given, torch.end())
+    return ("", f"{match[1]}.{match[2]}") if match else None
 
 
 def _item(line: str) -> str:
@@ -472,7 +566,7 @@ def _listed(text: str) -> Iterator[str]:
             continue
         item = _ITEM.match(line)
         plain = _MARKUP.sub(" ", _ANY_PATCH.sub("", line[item.end() :] if item else line))
-        parts = _BETWEEN.split(plain.strip(" \t.,;"))
+        parts = [part.strip() for part in _BETWEEN.split(plain.strip(" \t.,;"))]
         if item and item["heading"]:
             parts = [part for part in parts if not _NAME.fullmatch(part)]
         found = [_WANTED.fullmatch(part) for part in parts]
@@ -504,12 +598,15 @@ def _dockerfile_python(text: str) -> Iterator[str]:
 
 def _dockerfile(text: str) -> Iterator[str]:
     """The oldest torch of `FROM pytorch/pytorch:1.6.0-cuda10.1-cudnn7-runtime` or `RUN pip install torch==1.6.0`: what an image has says no
-    torch is too new elsewhere.
+    torch is too new elsewhere. None where one of them may be any.
     """
-    lines = [line for line in _filled(text.replace("\\\n", " ")) if not line.startswith("#")]
-    yield from _oldest(
-        match[1] for line in lines for match in (_TORCH_IMAGE.match(line), _INSTALL.search(line)) if match
-    )
+    found: list[str] = []
+    for line in _filled(text.replace("\\\n", " ")):
+        image, installed = _TORCH_IMAGE.match(line), _all_installed((line,))
+        if installed is None or (image and image[1] is None):
+            return
+        found += [image[1], *installed] if image else installed
+    yield from _oldest(found)
 
 
 def _oldest(versions: Iterable[str]) -> Iterator[str]:
@@ -519,10 +616,13 @@ def _oldest(versions: Iterable[str]) -> Iterator[str]:
 
 
 def _filled(text: str) -> Iterator[str]:
-    """The lines of a Dockerfile, with what arguments are where nobody gives any: `ARG VERSION=3.8`."""
-    given = dict(_ARGUMENT.findall(text))
-    for line in text.splitlines():
-        yield re.sub(r"\$\{?(\w+)\}?", lambda argument: given.get(argument[1], argument[0]), line.strip())
+    """The lines of a Dockerfile, with what arguments are where nobody gives any: `ARG VERSION=3.8`; one at a time, since they may be long."""
+    given: dict[str, str] = {}
+    for line in map(str.strip, text.splitlines()):
+        if argument := _ARGUMENT.match(line):
+            given[argument[1]] = argument[2]
+        elif not line.startswith("#"):
+            yield _REFERENCE.sub(lambda reference: given.get(reference[1], reference[0]), line)
 
 
 def _tested(versions: Iterable[str]) -> list[str]:
@@ -540,20 +640,27 @@ def _service(text: str) -> Iterator[str]:
 
 def _setup_cfg(text: str) -> Iterator[str]:
     parser = _sections(text)
-    if parser.has_section("options"):
-        yield from _of_requirements(parser.get("options", "install_requires", fallback="").splitlines())
-    if parser.has_section("options.extras_require"):
-        for _, value in parser.items("options.extras_require"):
-            yield from _of_requirements(value.splitlines())
+    options = parser.get("options", "install_requires", fallback="").splitlines()
+    extras = parser["options.extras_require"].values() if parser.has_section("options.extras_require") else ()
+    yield from _of_groups(options, (value.splitlines() for value in extras))
+
+
+def _of_groups(needed: object, groups: Iterable[object]) -> Iterator[str]:
+    """What all who install something need, else what any of its groups does: nobody installs all of those."""
+    found = list(_of_requirements(needed))
+    yield from found or _either(",".join(one) for group in groups if (one := list(_of_requirements(group))))
 
 
 def _setup_cfg_python(text: str) -> Iterator[str]:
     yield _sections(text).get("options", "python_requires", fallback="")
 
 
-_environment = functools.partial(_of_conda, _CONDA)
-_environment_aside = functools.partial(_of_conda, _CONDA)
-_environment_python = functools.partial(_of_conda, _CONDA_PYTHON)
+def _environment(text: str) -> Iterator[str]:
+    return _of_conda(text)
+
+
+def _environment_aside(text: str) -> Iterator[str]:
+    return _of_conda(text)
 
 
 def _sections(text: str) -> RawConfigParser:
@@ -573,21 +680,30 @@ def _setup_py_python(text: str) -> Iterator[str]:
 def _pyproject(text: str) -> Iterator[str]:
     table = _parsed(text)
     project = _table(table, "project")
-    needed = list(filter(None, _of_requirements(project.get("dependencies"))))
-    yield from needed
     groups = (*_table(project, "optional-dependencies").values(), *_table(table, "dependency-groups").values())
-    if not needed:  # nobody installs all of the groups
-        yield from _either(filter(None, (",".join(_of_requirements(group)) for group in groups)))
-    yield from _of_requirements(_table(table, "tool", "uv").get("constraint-dependencies"))
+    yield from _of_groups(project.get("dependencies"), groups)
+    yield from _constrained(_table(table, "tool", "uv").get("constraint-dependencies"))
     poetry = _table(table, *_POETRY)
     owners = [group for group in _table(poetry, "group").values() if isinstance(group, dict)]
-    for owner in (poetry, *owners):
-        wanted = _table(owner, "dependencies").get("torch")
-        several = wanted if isinstance(wanted, list) else [wanted]
-        yield from _either(filter(None, map(_pinned, several)))
+    needed = _poetry_pins(poetry)
+    yield from _either(needed or (pin for owner in owners for pin in _poetry_pins(owner)))
     sources = _table(table, "tool", "uv", "sources").get("torch")
-    found = [_pinned(one) for one in (sources if isinstance(sources, list) else [sources])]
-    yield from _either(found) if all(found) else ()
+    places = sources if isinstance(sources, list) else [sources]
+    # Where none of their markers holds, torch comes from an index, in any version.
+    found = [_pinned(one) for one in places]
+    yield from _either(found) if all(found) and not all(map(_is_marked, places)) else ()
+
+
+def _poetry_pins(owner: dict[str, Any]) -> list[str]:
+    """The versions of torch that a group asks for, of which any may be the one; all where it doesn't say any."""
+    wanted = _table(owner, "dependencies").get("torch")
+    several = wanted if isinstance(wanted, list) else [wanted]
+    return [_pinned(one) for one in several if one is not None]
+
+
+def _is_marked(place: object) -> bool:
+    """Whether a source is one for some machines, extras or groups alone."""
+    return isinstance(place, dict) and not place.keys().isdisjoint(("marker", "extra", "group"))
 
 
 def _pipfile(text: str) -> Iterator[str]:
@@ -605,17 +721,19 @@ def _pinned(wanted: object) -> str:
 
 
 def _pixi(text: str) -> Iterator[str]:
-    """What a `pixi.toml` asks for, of conda or of PyPI; of several features any may be the one."""
+    """What a `pixi.toml` asks for, of conda or of PyPI; of several features and platforms any may be the one."""
     table = _parsed(text)
     features = [one for one in _table(table, "feature").values() if isinstance(one, dict)]
-    yield from _pixi_pins(table)
-    yield from _either(pin for feature in features for pin in _pixi_pins(feature))
+    platforms = [one for owner in (table, *features) for one in _table(owner, "target").values()]
+    needed = _pixi_pins(table)
+    apart = [",".join(pins) for one in (*features, *platforms) if isinstance(one, dict) and (pins := _pixi_pins(one))]
+    yield from needed or _either(apart)
 
 
-def _pixi_pins(table: dict[str, Any]) -> Iterator[str]:
+def _pixi_pins(table: dict[str, Any]) -> list[str]:
+    """The versions that a part of it asks for; "" for any."""
     tables = (_table(table, "dependencies"), _table(table, "pypi-dependencies"))
-    pins = (one[name] for one in tables for name in ("pytorch", "torch") if name in one)
-    yield from (version for version in map(_pinned, pins) if version not in ("", "*"))
+    return [_pinned(one[name]) for one in tables for name in ("pytorch", "torch") if name in one]
 
 
 def _pipfile_python(text: str) -> Iterator[str]:
@@ -674,7 +792,7 @@ _READERS: dict[str, Reader] = {
     r"Dockerfile": _dockerfile,
     r"tox\.ini|\.travis\.yml|\.circleci/config\.yml|\.github/workflows/[^/]*\.ya?ml": _service,
 }
-_PINNING = (_requirements, _environment)
+_PINNING = (_requirements, _constraints, _environment)
 """What reads files that may pin packages made for one torch."""
 _LOCKS: set[Reader] = {of_lock, of_pipenv}
 _INSTALLING = {_installed, _told, _environment_aside, _dockerfile, _service}
