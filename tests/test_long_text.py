@@ -106,6 +106,8 @@ def test_what_names_torch(tmp_path: Path) -> None:
         "setup.py": f"'torch'\n'torch{'a' * 200_000}\n{'(' * 200_000}{chr(34) * 200_000}\n",
         "setup.cfg": f"[options]\ninstall_requires =\n  torch\n{spaces}x\n# torch",
         "pyproject.toml": f"[project]\ndependencies = ['torch>=2']\nx = {'[' * deep}{']' * deep}\n",
+        "requirements-old.txt": f"torch-1{'.1' * 100_000}\nhttps://x.org/{'torch-1' * 30_000}.whl\n",
+        "env.yaml": f"- pytorch\n# cudatoolkit pytorch-cuda\n{chr(10) * 200_000}",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -114,6 +116,23 @@ def test_what_names_torch(tmp_path: Path) -> None:
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=SLOWEST, check=False, env=os.environ
     )
+    assert (1, "") == (done.returncode, done.stderr)
+    assert "m.py:7:9: TL104 " in done.stdout
+
+
+def test_what_a_page_or_an_image_installs(tmp_path: Path) -> None:
+    """Where no file asks for a torch."""
+    files = {
+        "README.md": f"torch{chr(10) * 100_000}* torch{' ' * 100_000}x\n{'conda install torch ' * 5_000}\n{'torch](' * 20_000}\n",
+        "INSTALL.md": f"* torch {'](' * 100_000}\n{'pip install torch -i=' * 5_000}\n",
+        "Dockerfile": f"ARG A={'x' * 50_000}\nRUN {'$A' * 50_000}\nRUN {'pip install a ' * 10_000}torch\n",
+        "setup.sh": f"{'pip install torch ' * 10_000}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "m.py").write_text(TRAIN)
+    command = [sys.executable, "-m", "torchlint", "check", "-n", "--isolated", "--output-format", "concise"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SLOWEST, check=False)
     assert (1, "") == (done.returncode, done.stderr)
     assert "m.py:7:9: TL104 " in done.stdout
 

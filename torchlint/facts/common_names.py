@@ -28,7 +28,7 @@ LOADER_NAME = regex(
     re.IGNORECASE,
 )
 OPTIMIZER_NAME = regex(
-    r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d+|_?[a-zA-Z]|_\w+)?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$",
+    r"(?:^|_)(?:optim|optimizer|optimizers|opt)(?:\d{1,9}|_?[a-zA-Z]|_\w{1,99})?$|_(?:optim|optimizer|opt)$|^optimizer|optimizer$",
     re.IGNORECASE,
 )
 OPTIONS_NAME = regex(r"(?:^|_)(?:args?|opts?|options?|config|cfg|conf|hparams|settings|flags|kwargs)$")

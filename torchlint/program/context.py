@@ -45,7 +45,7 @@ _OTHER_DEVICES = WholeWords(
     b"gpu",
     sure=(*ACCELERATOR.sure, b"GPU", b"--device", b"accelerat"),
 )
-_TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]*Trainer(?:Callback)?\b|\bTrainingArguments\b")
+_TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]{0,499}Trainer(?:Callback)?\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
 _MOST_USERS = 50
 """So many files are looked at for a program that uses one."""
@@ -85,7 +85,7 @@ _CALLED = regex(rb"(?<![\w.\x80-\xff])([\w\x80-\xff]+)\(")
 _FUNCTION = regex(rb"(?m)^(?:async )?def (\w+)(.*\n?(?:[ \t#)].*\n?|\r?\n)*)")
 """A function at the top of a file: its name, and the rest of it."""
 _MOVE = regex(rb"\.(cuda|to)\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)")
-_GIVEN = regex(rb"(?m)^(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)(.*)")
+_GIVEN = regex(rb"(?m)^(\w+)[ \t]*(?::[^=\n]+)?=(?!=)(.*)")
 _SENDS = regex(rb"to(?<!\wto)[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
 
 

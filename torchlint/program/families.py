@@ -39,7 +39,7 @@ _KINDS = frozenset("agent algo algorithm actor critic policy learner trainer sol
 """What objects are called in the code around them as their classes are: `self.agent` is a `SacAgent`, or a class derived from `Agent`."""
 _OF_MODULES = frozenset("train eval to cpu cuda load save parameters state_dict load_state_dict zero_grad".split())
 _SETS_UP = regex(r"(?:init|initialize|setup|set_up|build|load|save|close)(?:_|$)")
-_WORD = regex(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
+_WORD = regex(r"(?:[A-Z]?[a-z]{1,30}|[A-Z]{1,30})(?=\d{0,9}$)")
 
 
 def may_run(project: Project, function: Function, call: ast.Call) -> list[Function]:

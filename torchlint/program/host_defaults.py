@@ -10,7 +10,7 @@ from ..facts.module import Function, Module
 from ..facts.nodes import given_to, keyword_of, spreads, string
 from ..system.regex import regex
 
-_BY_DEFAULT = regex(rb"\bdevice\b[^\n=,()]*=[ \t]*[\"']cpu[\"']")
+_BY_DEFAULT = regex(rb"\bdevice\b[^\n=,()]{0,199}=[ \t]*[\"']cpu[\"']")
 """`device="cpu"`, `device: str = "cpu"`"""
 _ASKED = regex(rb"(?<!torch)\.device\b|[\"'](?:--)?device[\"']")
 """A device that something has, or that somebody chooses."""

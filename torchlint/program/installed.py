@@ -20,14 +20,14 @@ _INSTALLS = regex(rb"(?i)\b(?:pip3?|conda|mamba|poetry|uv|pdm)\b[^\n`]{0,99}?\b(
 _OFFERED = regex(rb"(?i)pypi\.org/project/|badge\.fury\.io/py/|shields\.io/pypi|anaconda\.org/")
 """What a page has of a package that others install."""
 _EDITABLE = regex(rb"\binstall[ \t][^\n`]{0,99}(?:-e|--editable)\b|setup\.py[ \t]+develop\b")
-_IN_PLACE = regex(rb"\bsetup\.py[ \t]+build_ext[ \t][^\n`]*(?:--inplace\b|-i\b)")
+_IN_PLACE = regex(rb"\bsetup\.py[ \t]+build_ext[ \t][^\n`]{0,199}(?:--inplace\b|-i\b)")
 """How extensions are compiled where they lie, for the scripts beside them."""
 _PUBLISHED = regex(rb"\bclassifiers[\"']?[ \t]*=|\blong_description\b")
 """What is said of a package to an index."""
 _NAME = regex(rb"(?m)(?:^|[(,])[ \t]*name[ \t]*=[ \t]*[\"']([\w.-]+)[\"']")
 _WORD = regex(rb"[\w.-]+")
 _STARTS = regex(rb"\b(?:python3?|torchrun|launch)\b([^\n`]*)")
-_PLACE = regex(rb"[\w./-]{1,200}\.py\b")
+_PLACE = regex(rb"(?<![\w./-])[\w./-]{1,200}\.py\b")
 
 
 def is_for_others(root: str) -> bool:

@@ -29,7 +29,7 @@ from .step_text import lines_of_steps
 from .texts import MAX_SITES
 
 _OPTIMIZER = regex(rb"(?i)optim")
-_UPDATES = regex(rb"(?i)optim|no_grad|\.add_\(|\.sub_\(|\.data\b[^\n]*=")
+_UPDATES = regex(rb"(?i)optim|no_grad|\.add_\(|\.sub_\(|\.data\b[^\n]{0,499}=")
 """What a file holds that has an optimizer, or may update parameters itself."""
 Stepping = tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]
 """A part of a step, with the loops around it, innermost first."""
