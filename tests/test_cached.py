@@ -153,6 +153,21 @@ def said(result: Result) -> object:
     return result.findings, result.suppressed, result.files, result.errors, checked
 
 
+def worded_beside(what: str) -> None:
+    """Put beside the files what keeps anybody from telling which words they have."""
+    match what:
+        case "large":
+            put("notes.md", "x" * 300_000)
+        case "linked":
+            os.symlink("..", "notes.d", target_is_directory=True)
+        case "unread":
+            put("notes.md", "")
+            os.chmod("notes.md", 0)
+        case "many":
+            for number in range(9):
+                put(f"notes/{number}.md", "")
+
+
 def put(path: str, text: str | bytes, *, age: float = 60.0) -> None:
     """Write a file that was changed some seconds ago."""
     file = Path(path)
@@ -594,16 +609,10 @@ class TestChanged:
         """No words at all are something else than those that nobody can tell."""
         monkeypatch.setattr("torchlint.program.spelled._MOST_FILES", 5)
         put("worded.py", WORDED)
-        beside = {
-            "large": lambda: put("notes.md", "x" * 300_000),
-            "linked": lambda: os.symlink("..", "notes.d", target_is_directory=True),
-            "unread": lambda: put("notes.md", "") or os.chmod("notes.md", 0),
-            "many": lambda: [put(f"notes/{n}.md", "") for n in range(9)],
-        }
         found = []
         for is_there in (False, True, False):
             if is_there:
-                beside[before]()
+                worded_beside(before)
                 if before == "unread" and os.access("notes.md", os.R_OK):
                     pytest.skip("root may read everything")
             else:

@@ -225,6 +225,9 @@ def test_another_class_in_a_configuration() -> None:
 
 
 def linked(path: str, to: str) -> None:
+    """What leads somewhere, instead of what was there."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
     os.symlink(to, path)
 
 
@@ -259,7 +262,7 @@ def phong(path: str) -> None:
         (lambda: linked("words.md", "../beside.md"), lambda: phong("../beside.md")),
         (lambda: linked("words.d", "../beside"), lambda: phong("../beside/a.md")),
         (lambda: linked("words.d", "../beside"), lambda: phong("../beside")),
-        (lambda: linked("words.d", ".."), lambda: (os.unlink("words.d"), linked("words.d", "../.."))),
+        (lambda: linked("words.d", ".."), lambda: linked("words.d", "../..")),
         (lambda: linked("words.d", ".."), lambda: os.unlink("words.d")),
     ],
     ids=(
