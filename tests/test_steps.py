@@ -2275,6 +2275,84 @@ def test_a_loop_that_trains_is_not_warm() -> None:
     assert not WarmLoops(steps).is_warm(function, loop)
 
 
+_GUIDED = (
+    "def generate(model: nn.Module, args, n=3, many=100):\n    for i in range(args.length):\n        logits = model(tokens)  # warm\n"
+    "        past = guide({given})  # warm\n    return tokens\n"
+    "def guide(model, past, turns{default}):\n    for turn in {turns}:\n        loss = model(past).sum()  # hot\n"
+    "        loss.backward()  # hot\n        {last}  # hot\n    return past\n"
+)
+"""A loop that runs a model, and for each token one that moves what the model is given along its gradient."""
+
+
+def guided(
+    given: str = "model, past", default: str = "=3", turns: str = "range(turns)", last: str = "past = past - past.grad"
+) -> str:
+    return _GUIDED.format(given=given, default=default, turns=turns, last=last)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        guided("model, past, 3", ""),
+        guided("model, past, turns=n", "=100"),
+        guided(turns="range(3)"),
+        guided(turns="trange(3)"),
+        guided(turns="tqdm(range(TURNS))") + "TURNS = 5\n",
+        guided(turns="range(args.turns)") + "parser.add_argument('--turns', type=int, default=3)\n",
+        guided("model, past, args.turns", "") + "parser.add_argument('--turns', type=int, default=3)\n",
+        guided().replace("guide(model, past)", "1").replace("def guide", "def other"),
+    ],
+)
+def test_a_loop_that_takes_a_few_gradients_of_what_a_model_is_given_generates(code: str) -> None:
+    check_one(code)
+
+
+def test_a_loop_around_a_few_gradients_of_what_a_model_is_given_evaluates() -> None:
+    loop = (
+        "def evaluate(model: nn.Module, loader):\n    for x in loader:\n        x = x.cuda()  # warm\n        for turn in range({turns}):\n"
+        "            loss = model(x).sum()  # hot\n            loss.backward()  # hot\n            x = x + x.grad.sign()  # hot\n"
+        "        out = model(x)  # warm\n"
+    )
+    check_one(loop.format(turns=5))
+    check_one(loop.format(turns=50).replace("  # warm", ""))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        guided("model, past, 100"),
+        guided("model, past, turns=many"),
+        guided("model, past, count()"),
+        guided(default=""),
+        guided(default="=100"),
+        guided(default="=None"),
+        guided(turns="range(args.turns)") + "parser.add_argument('--turns', type=int, default=100)\n",
+        guided(turns="range(args.turns)"),
+        guided(turns="range(len(past))"),
+        guided(turns="range(3, turns)"),
+        guided(turns="past"),
+        guided().replace("return past", "turns = 3\n    return past"),
+    ],
+)
+def test_a_loop_that_takes_many_gradients_for_each_iteration_is_not_warm(code: str) -> None:
+    check_one(code.replace("  # warm", ""))
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "optimizer.step(past.grad)",
+        "optimizer.step()",
+        "print(loss)",
+        "past.grad = None",
+        "for p in model.parameters(): p -= p.grad",
+        "step_by_hand([p.grad for p in model.parameters()])",
+    ],
+)
+def test_a_loop_of_a_few_turns_that_may_train_is_one_of_steps(last: str) -> None:
+    check_one(guided(last=last).replace("  # warm", ""))
+
+
 def test_the_loop_is_told() -> None:
     steps = steps_of({"train.py": "def f():\n    x = 1\n\nfor batch in loader:\n    f()\n    loss.backward()\n"})
     module = steps.project.module("train.py")

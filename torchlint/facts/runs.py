@@ -20,7 +20,7 @@ _RUN = regex(
 _TRIES = regex(r"(?:^|_)(?:retry|retries|attempts?|tries)(?:_|$)")
 _FEW_TRIES = 100
 """A loop that fails after more tries than these may be one of steps."""
-_FEW = 16
+FEW = 16
 """A loop that counts to no more than this is no work beside a hundred steps."""
 _GO_THROUGH = frozenset(("tqdm", "enumerate", "reversed", "list", "zip"))
 """Functions that give the elements of a list one by one."""
@@ -235,7 +235,7 @@ def counts_few(function: Function, loop: Loop) -> bool:
     last = made.args[0] if len(made.args) == 1 else None
     if isinstance(last, ast.Name):
         last = function.assigned_once(last.id)
-    return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value <= _FEW
+    return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value <= FEW
 
 
 def repeats(function: Function, loop: Loop) -> bool:

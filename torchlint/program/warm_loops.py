@@ -22,6 +22,7 @@ from . import families, handed, hooks
 from .batches import sends, sent_batch, takes, with_parts
 from .conditions import guarded, is_throttled
 from .frameworks import runs_on_batches
+from .guiding import takes_few_gradients
 from .host_given import is_all_on_host
 from .loops import brings_batches, brings_samples, counts_up, exports, makes_what_it_runs, over_all_modules
 from .model_calls import (
@@ -352,15 +353,20 @@ class WarmLoops:
         return function.name == "forward" and function.cls is not None and self.project.is_module(function.cls)
 
     def _trains(self, function: Function, loop: Loop) -> bool:
-        """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts."""
-        if any(inner is not loop and loop in function.flow.loops(inner) for inner in self.steps.loops_of(function)):
+        """Whether a step loop runs inside the loop, here or in a function that it calls: then it is one of epochs or rollouts.
+
+        One that takes a few gradients of what the model is given is part of an iteration.
+        """
+        inside = [one for one in self.steps.loops_of(function) if one is not loop and loop in function.flow.loops(one)]
+        if not all(takes_few_gradients(self.project, function, one, None, function) for one in inside):
             return True
         self.project.note("training")
         return any(
-            self.steps.holds_step_loop(target)
+            not takes_few_gradients(self.project, target, one, call, function)
             for call in function.flow.calls_in(loop)
             if names.last(call.func) in self.steps.index.training
             for target in self.project.targets(function, call)
+            for one in self.steps.loops_of(target)
         )
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
