@@ -38,6 +38,10 @@ def model_call(site: Site) -> ast.Call:
         # What is kept, given away or given back may be differentiated by somebody else.
         ("y = net(x)\nself.y = y\n0", False),
         ("y = net(x)\nshow(y)\n0", False),
+        ("print(unknown(net(x)))\n0", False),
+        ("y = net(x)\nprint = keep\nprint(y)\n0", False),
+        ("y = net(x)\nlog(x % y)\n0", False),
+        ("y = net(x)\nlog(layout.format(y))\n0", False),
         ("y = net(x)\nreturn y\n0", False),
         ("y = net(x)\ny = y * 2\ny.sum().backward()\n0", False),
         ("ys = []\nys.append(net(x))\nreturn ys\n0", False),
@@ -55,6 +59,12 @@ def model_call(site: Site) -> ast.Call:
         ("y = net(x)\nreturn y > 0\n0", True),
         ("y = net(x)\nwith torch.no_grad():\n    return y * 2\n0", True),
         ("for i in x:\n    y = net(i)\n    y = net(y)\n    print(y.item())\n0", True),
+        # A text of it, or what is written.
+        ("y = net(x)\nprint('loss', y)\n0", True),
+        ("y = net(x)\nlog(f'loss {y.mean():.3f}')\n0", True),
+        ("y = net(x)\nlog('loss %.3f, %.3f' % (3, y[1]))\n0", True),
+        ("y = net(x)\nlog('loss {:.3f}'.format(y.mean()))\n0", True),
+        ("y = net(x)\nreturn str(y)\n0", True),
     ],
 )
 def test_what_becomes_of_a_graph(site_of: Callable[[str], Site], body: str, dead: bool) -> None:

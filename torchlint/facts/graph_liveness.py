@@ -31,6 +31,8 @@ _MAY_CARRY = frozenset(("tensor", "unknown", "list", "tuple"))
 """The kinds of values that may carry a graph."""
 _NUMBERS = frozenset(("float", "int", "bool", "len"))
 """Functions of Python that give a number of what they are given."""
+_TEXTS = frozenset(("print", "str", "repr", "format"))
+"""Functions of Python that write a text of what they are given, or give one."""
 _FILLS = frozenset(("append", "extend", "clear"))
 """Methods that change a list and give nothing of it."""
 _GOES_BACK = frozenset(("torch.autograd.grad", "torch.autograd.backward"))
@@ -111,6 +113,8 @@ def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
                 return True
             case ast.Compare():
                 return True
+            case ast.FormattedValue() | ast.BinOp() | ast.Call() if _is_text(place, parent, child):
+                return True
             case ast.Call() if child is not parent.func:
                 if place.resolve(parent.func) in _GOES_BACK:
                     return False
@@ -164,6 +168,24 @@ def _drops(place: Place, call: ast.Call, given: ast.AST) -> bool:
     return (
         name in _NUMBERS | PICTURES or carries_no_graph(name) or any(one is given for one in given_to_drop(place, call))
     )
+
+
+def _is_text(place: Place, node: ast.expr, part: ast.AST) -> bool:
+    """Whether a tensor is written, or made a text: `print(y)`, `f"{y}"`, `"%.3f" % y`; what else a model gives may be one already."""
+    match node:
+        case ast.FormattedValue():
+            pass
+        case ast.BinOp(op=ast.Mod(), left=text) if part is not text and place.value(text).kind == "str":
+            pass
+        case ast.Call(func=ast.Attribute(attr="format", value=text)) if place.value(text).kind == "str":
+            pass
+        case ast.Call(func=ast.Name() as func) if part is not func and place.resolve(func) in _TEXTS:
+            pass
+        case _:
+            return False
+    given = part.elts if isinstance(part, ast.Tuple) else [part.value if isinstance(part, ast.keyword) else part]
+    values = [place.value(one) for one in given if isinstance(one, ast.expr)]
+    return all(value.is_tensor or value.kind in ("number", "str") for value in values)
 
 
 def _is_tracked(place: Place, call: ast.Call) -> bool:
