@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..system.regex import regex
 from . import alternatives, training
+from .graph_liveness import is_dead
 from .module import Class, Function
 from .names import chain, last
 from .nodes import argument_of, given_to, is_constant
@@ -20,6 +21,11 @@ _PART = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|for
 
 _RUN_GIVEN = frozenset(("monai.inferers.sliding_window_inference", "monai.inferers.utils.sliding_window_inference"))
 """Functions of libraries that run the model that they are given, with autograd as they find it."""
+
+_HANDED_ON = 2
+"""How many functions hand a model on at most before one runs it."""
+_MOST_HANDED = 20
+"""A model whose name stands in more places is more than run."""
 
 _TRAINS = regex(r"(?i)train|backward|optim|^fit|^step$")
 """What is called where a model is trained."""
@@ -168,8 +174,10 @@ def _is_by_flag(context: ast.expr) -> bool:
     return not any(is_constant(one, True) for one in given_to(context))
 
 
-def runs_of_given(place: Place, call: ast.Call, model: Model) -> Iterator[tuple[Function, ast.Call]]:
-    """Where a function of the project runs the model that a call gives it, and asks for no gradients."""
+def runs_of_given(
+    place: Place, call: ast.Call, model: Model, handed_on: int = _HANDED_ON
+) -> Iterator[tuple[Function, ast.Call]]:
+    """Where a function of the project runs the model that a call gives it, or one that this hands it on to does, and asks for no gradients."""
     if not any(chain(given) == model for given in given_to(call)):
         return
     for target in place.project.targets(place.function, call):
@@ -177,10 +185,31 @@ def runs_of_given(place: Place, call: ast.Call, model: Model) -> Iterator[tuple[
         if name is None or target.cls is not None or place.analysis.context.function_off(target):
             return
         for inner in target.flow.calls:
-            if not _is_run(inner, name) or not _may_record(place, target, inner):
+            within = place.at(target, inner)
+            further = _handed_on(place, target, inner, name, handed_on - 1) if handed_on else []
+            if not (further or _is_run(inner, name)) or not _may_record(place, target, inner):
                 continue
-            if not switches_off(place.at(target, inner), inner) and not _asks_with(target, inner, call):
+            if further and not target.flow.loops(inner):
+                yield from further  # the loop is there, if there is one
+                continue
+            if further and (any(is_dead(place.at(*one), one[1]) for one in further) or not is_dead(within, inner)):
+                continue  # told there, or kept for somebody
+            if not switches_off(within, inner) and not _asks_with(target, inner, call):
                 yield target, inner
+
+
+def _handed_on(
+    place: Place, function: Function, call: ast.Call, name: str, handed_on: int
+) -> list[tuple[Function, ast.Call]]:
+    """Where what a call gives the model to runs it, and no call of the function gives it to what asks for gradients: `next_token(model, tokens)`."""
+    loads = function.flow.loads.get(name, ())
+    handing = [function.flow.argument_of(load) for load in loads[:_MOST_HANDED]]
+    if call not in handing or name in function.flow.stores or len(loads) > _MOST_HANDED:
+        return []
+    calls = (one for one in handing if isinstance(one, ast.Call))
+    if any(training.asks(target) for one in calls for target in place.project.targets(function, one)):
+        return []
+    return list(runs_of_given(place.at(function, call), call, [name], handed_on))
 
 
 def _is_run(call: ast.Call, name: str) -> bool:
