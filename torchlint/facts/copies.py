@@ -35,6 +35,8 @@ _PLAIN = frozenset(("dtype", "device", "other", "non_blocking"))
 _FRESH = frozenset("cat stack matmul bmm where log cumsum repeat".split())
 """Operations that write a tensor of their own in every case, as functions of torch and as methods."""
 _PRODUCTS = frozenset("matmul bmm mm".split())
+_FACTORS = {"torch.nn.functional.linear": (1,), "torch.addmm": (1, 2), "torch.baddbmm": (1, 2)}
+"""Functions that add something to a product, and where its factors stand; what is in front of a weight may have more dimensions, and is copied then."""
 _SAVED = frozenset("exp sqrt sigmoid tanh softmax log_softmax".split())
 """Such operations whose backward pass needs their result: nobody may write to it."""
 _PLACES = frozenset("randperm arange multinomial nonzero argsort LongTensor".split())
@@ -100,6 +102,10 @@ def is_multiplied(flow: Flow, copy: ast.expr, resolve: Resolve) -> bool:
     """Whether a tensor is a factor of a product of matrices, and nothing else: `torch.bmm(x, copy)`, `copy @ x`, `x.matmul(copy)`."""
     match flow.parents.get(copy):
         case ast.BinOp(op=ast.MatMult()):
+            return True
+        case ast.Call(func=func, args=[*given]) if copy in given and given.index(copy) in _FACTORS.get(
+            resolve(func) or "", ()
+        ):
             return True
         case ast.Call(func=ast.Attribute(attr=name) as func, args=[*given], keywords=[]) if copy in given:
             of_torch = resolve(func)
