@@ -15,6 +15,7 @@ from torchlint.facts.copied_indices import (
     places,
 )
 from torchlint.facts.first_time import missed_for
+from torchlint.facts.given_alike import given_alike
 from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
@@ -68,9 +69,9 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     or what it calls, fills with numbers in loops of its own (`lengths.append(len(row))`), is reported there, and so is one that it fills
     row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`), and so are numbers that a function or method calculates of what
     a module was made with (`torch.tensor(self.slopes(), device=x.device)`).
-    Of data that nothing is known of, and of arrays, five cases are reported: the ids of a text that is written out (`torch.tensor(tokenizer.encode("<think>"), device=device)`), what a program would keep, but asks for by a part of its key
+    Of data that nothing is known of, and of arrays, six cases are reported: the ids of a text that is written out (`torch.tensor(tokenizer.encode("<think>"), device=device)`), what a program would keep, but asks for by a part of its key
     (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of
-    the loop to the next, an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
+    the loop to the next, what a function makes of nothing but parameters that a loop gives it so (`torch.tensor(banned).cuda()` of `logits = ban(logits, banned)`), an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
     or a parameter that is given `self.betas`), and what goes element by element into a tensor that the loop does not read
     (`rewards[step] = torch.tensor(reward).to(device)`), where one copy after the loop does.
 
@@ -191,6 +192,10 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         )
     if stays_same(site, data):
         return f"`{site.short(data)}` stays the same in this loop, and is copied to the device on each iteration"
+    if alike := given_alike(site, data) if _is_surely_data(site, data, value) else []:
+        whole = site.short(data)
+        of = "" if alike == [whole] else f" is made of `{'`, `'.join(alike)}` alone, which"
+        return f"`{whole}`{of} stays the same in a loop that calls this, and is copied to the device each time"
     if kept_array(site, data, array=site.name == "torch.from_numpy()"):
         return f"`{site.short(data)}` is an array that an object keeps, and is copied to the device each time"
     if only_grows(site, data):
@@ -222,6 +227,13 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if number or listed or (not value and (sent_numbers.is_option(site, data) or sent_numbers.is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
+
+
+def _is_surely_data(site: Site, data: ast.expr, value: Value) -> bool:
+    """Whether what is sent is no tensor, as far as anybody knows, which a move may leave where it is."""
+    if value.kind in ("list", "tuple", "ndarray"):
+        return True
+    return isinstance(data, ast.Name) and not value and site.name in ("torch.tensor()", "torch.from_numpy()")
 
 
 def _gives_numbers(value: Value) -> bool:

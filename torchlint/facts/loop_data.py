@@ -7,12 +7,21 @@ import ast
 from . import syntax
 from .bindings import Assigned
 from .flow import Loop
+from .host_constants import is_written
+from .module import Function
 from .nodes import names_in, root_of, steps
 from .place import Place
 from .uses import assigned
 
-_READERS = frozenset(("torch.tensor", "torch.as_tensor", "torch.from_numpy", "len", "print", "range", "enumerate"))
+_READERS = frozenset(
+    """torch.tensor torch.as_tensor torch.from_numpy torch.LongTensor torch.FloatTensor numpy.array numpy.asarray
+    all any enumerate filter isinstance len list map max min print range reversed set sorted str sum tuple zip""".split()
+)
 """Functions that leave what they are given as it is."""
+_CALLS = 2
+"""Through how many calls of functions of the project a list is followed."""
+_KEEPS = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield, ast.Tuple, ast.List, ast.Set, ast.Dict)
+"""What gives a list to another name, or to somebody else."""
 _COUNTS = frozenset(("range", "itertools.product"))
 """What a loop goes through that counts."""
 _MOST_USES = 40
@@ -31,19 +40,52 @@ def stays_same(place: Place, data: ast.expr) -> bool:
     return not any(_may_change(place, load) for load in place.flow.loads.get(root.id, ()) if _within(loop, load))
 
 
-def _may_change(place: Place, name: ast.Name) -> bool:
-    """Whether a use of a name may change what it holds: a method of it, a write to a part of it, a call that takes it."""
+def _may_change(place: Place, name: ast.Name, calls: int = _CALLS) -> bool:
+    """Whether a use of a name may change what it holds: a method of it, a write to a part of it, a call that takes it and does not only read it."""
     node: ast.AST = name
     for parent in place.flow.ancestors(name):
         if isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
             if not isinstance(parent.ctx, ast.Load):
                 return True
         elif isinstance(parent, ast.Call):
-            return place.resolve(parent.func) not in _READERS
-        else:
+            return place.resolve(parent.func) not in _READERS and not _is_read_by(place, parent, name, calls)
+        elif not isinstance(parent, ast.keyword):
             return isinstance(parent, ast.AugAssign) and parent.target is node
         node = parent
     return False
+
+
+def _is_read_by(place: Place, call: ast.Call, name: ast.Name, calls: int) -> bool:
+    """Whether a call gives a name, as it is, to functions of the project that only read it."""
+    functions = place.may_run(call) if calls else []
+    given = [(one, _parameter_of(one, call, name)) for one in functions]
+    return bool(given) and all(
+        parameter is not None and is_only_read(place, function, parameter, calls - 1) for function, parameter in given
+    )
+
+
+def _parameter_of(function: Function, call: ast.Call, given: ast.expr) -> str | None:
+    """The parameter for which a call gives an expression."""
+    return next((name for name in function.positions if function.argument(call, name) is given), None)
+
+
+def is_only_read(place: Place, function: Function, parameter: str, calls: int = _CALLS) -> bool:
+    """Whether a function leaves what it is given for a parameter as it is, and keeps it nowhere."""
+    return place.once(
+        ("only read", function, parameter, calls), lambda: _is_only_read(place, function, parameter, calls)
+    )
+
+
+def _is_only_read(place: Place, function: Function, parameter: str, calls: int) -> bool:
+    flow, reach = function.flow, function.bindings.reach
+    loads = flow.loads.get(parameter, ())
+    if len(loads) > _MOST_USES or is_written(function, parameter):
+        return False
+    loads = [load for load in loads if not isinstance(reach.get(load), Assigned)]  # another thing by that name
+    return not any(
+        isinstance(flow.parents.get(load), _KEEPS) or _may_change(place.at(function, load), load, calls)
+        for load in loads
+    )
 
 
 def only_grows(place: Place, data: ast.expr) -> bool:
