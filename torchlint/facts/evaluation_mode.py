@@ -207,7 +207,9 @@ def _handed_on(
     if call not in handing or name in function.flow.stores or len(loads) > _MOST_HANDED:
         return []
     calls = (one for one in handing if isinstance(one, ast.Call))
-    if any(training.asks(target) for one in calls for target in place.project.targets(function, one)):
+    run = [target for one in calls for target in place.project.targets(function, one)]
+    # What a decorator does around one of several functions, a test of its own flag may decide.
+    if any(training.asks(target) for target in run) or any(one.decorators for one in (function, *run)):
         return []
     return list(runs_of_given(place.at(function, call), call, [name], handed_on))
 
