@@ -203,7 +203,8 @@ def _loading(site: Site) -> str:
     )
     if function.name == "__call__" and function.cls is not None:
         return function.name if _collates(site, function.cls, collating) else ""
-    return function.name if function.name.encode() in collating else ""
+    around = (one.name for one in function.scopes if one.name.encode() in collating)
+    return next(around, "")
 
 
 def _giving(site: Site, method: Function) -> str:
