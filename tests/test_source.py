@@ -285,6 +285,34 @@ def test_a_name_is_mentioned_by_itself_and_in_longer_ones_however_often_names_ar
         assert [name for name in (*there, *not_there) if source.mentions(name.encode())] == there
 
 
+@pytest.mark.parametrize(
+    ("code", "read"),
+    [
+        ("0 < x", "x > 0"),
+        ("0<x", "x > 0"),
+        ("-1 != x", "x != -1"),
+        ("0 == step % 10", "step % 10 == 0"),
+        ("'train' == part", "part == 'train'"),
+        ("f(1 >= len(xs))", "f(len(xs) <= 1)"),
+        ("x > 0", "x > 0"),
+        ("0 < 1", "0 < 1"),
+        ("0 < x < 1", "0 < x < 1"),
+        ("a < b", "a < b"),
+        ("1 in xs", "1 in xs"),
+        ("'<s>' in xs", "'<s>' in xs"),
+    ],
+)
+def test_what_is_compared_with_a_literal_stands_in_front_of_it(code: str, read: str) -> None:
+    assert read == ast.unparse(Source.of("a.py", code.encode()).parse())
+
+
+def test_a_comparison_that_is_turned_stays_where_it_is() -> None:
+    (statement,) = Source.of("a.py", b"y = 0 < x").parse().body
+    places = [(node.col_offset, node.end_col_offset) for node in ast.walk(statement) if isinstance(node, ast.expr)]
+
+    assert [(0, 1), (4, 9), (8, 9), (4, 5)] == places
+
+
 def test_errors_travel_between_processes() -> None:
     error = pickle.loads(pickle.dumps(SourceError("null byte", 2, 7)))
 
