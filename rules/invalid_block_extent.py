@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
 from torchlint.facts import triton
+from torchlint.facts.nodes import names_in
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -161,12 +163,14 @@ def _rounded_elsewhere(launch: triton.Launch, parameter: str, given: ast.expr) -
         statement = kernel.function.flow.parents.get(call)
         indices = {t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)}
         for node in kernel.function.flow.nodes:
-            if isinstance(node, ast.Compare) and indices & {
-                part.id for part in ast.walk(node.left) if isinstance(part, ast.Name)
-            }:
-                bound = node.comparators[0]
-                if isinstance(bound, ast.Name) and bound.id != parameter and _same(launch, bound.id, given):
-                    return True
+            if isinstance(node, ast.Compare) and any(
+                indices & names_in(index)
+                and isinstance(bound, ast.Name)
+                and bound.id != parameter
+                and _same(launch, bound.id, given)
+                for index, bound in itertools.permutations((node.left, node.comparators[0]))
+            ):
+                return True
     return False
 
 

@@ -617,3 +617,38 @@ def test_a_bound_that_is_known_says_how_few_steps_are_the_first(meaning: Meaning
     assert "" == meaning("if epoch < stage: here", before="stage = 20")
     assert "" == meaning("if i < args.most: here")
     assert "" == meaning("if loss < least: here", before="least = 5")
+
+
+@pytest.mark.parametrize(
+    ("condition", "often"),
+    [
+        ("0 == i % 10", False),
+        ("0 == step % args.every", False),
+        ("len(loader) - 1 == i", False),
+        ("len(loader) - 1 <= i", False),
+        ("args.warm == step", False),
+        ("3 > i", False),
+        ("args.log_steps < since", False),
+        ("0.01 > random.random()", False),
+        ("0 != i % 10", True),
+        ("args.warm < step", True),
+        ("since < args.log_steps", True),
+        ("least > loss", True),
+        ("best < loss", True),
+    ],
+)
+def test_what_is_asked_may_stand_on_the_right(meaning: Meaning, condition: str, often: bool) -> None:
+    assert ("" if often else "throttled") == meaning(f"if {condition}:\n    here")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "seen += 1\nif 100 <= seen:\n    seen = 0\n    here",
+        "seen += 1\nif args.period == seen:\n    seen = 0\n    here",
+        "seen += 1\nif args.period > seen:\n    continue\nseen = 0\nhere",
+        "seen += 1\nif not seen < args.period:\n    seen = 0\n    here",
+    ],
+)
+def test_a_count_that_begins_again(meaning: Meaning, code: str) -> None:
+    assert "throttled" == meaning(code)

@@ -65,10 +65,12 @@ def said(test: ast.expr, true: bool) -> Iterator[Said]:
         elif (none := none_test(part)) is not None:
             if isinstance(none[0], ast.Name):
                 yield Said(none[0].id, None, holds is none[1])
-        elif isinstance(part, ast.Compare) and isinstance(part.left, ast.Name) and len(part.ops) == 1:
-            op, value = part.ops[0], _constant(part.comparators[0])
-            if value is not None and isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
-                yield Said(part.left.id, value, holds is isinstance(op, ast.Eq | ast.Is))
+        elif isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+            sides = [part.left, *part.comparators]
+            for asked, other in itertools.permutations(sides) if len(sides) == 2 else ():
+                value = _constant(other) if isinstance(asked, ast.Name) else None
+                if isinstance(asked, ast.Name) and value is not None:
+                    yield Said(asked.id, value, holds is isinstance(part.ops[0], ast.Eq | ast.Is))
 
 
 def _constant(node: ast.expr) -> str | float | bool | None:

@@ -13,7 +13,7 @@ from .argparse_defaults import argparse_defaults
 from .common_names import OPTIONS_NAME
 from .flow import Flow, Guard, Loop
 from .module import Function
-from .nodes import in_any_order, is_constant, measured, none_test, sized, string
+from .nodes import in_any_order, is_constant, measured, none_test, sized, string, turned
 from .values import Value
 
 Meaning = Literal["throttled", "weak", "cold", ""]
@@ -155,9 +155,15 @@ def begins_again(guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
 
     So is a list that is emptied when it is full.
     """
-    test = guard.test
-    if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
+    if not (isinstance(guard.test, ast.Compare) and len(guard.test.ops) == 1):
         return False
+    other = turned(guard.test)
+    return _begins_again(guard.test, guard, flow, value_of) or (
+        other is not None and _begins_again(other, guard, flow, value_of)
+    )
+
+
+def _begins_again(test: ast.Compare, guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
     reached = (ast.GtE, ast.Gt, ast.Eq) if guard.true else (ast.Lt, ast.LtE, ast.NotEq)
     if not isinstance(test.ops[0], reached) or _small(test.comparators[0], value_of):
         return False
@@ -250,11 +256,8 @@ class _Reading:
         ):
             return self.test(test.left, true)
         if isinstance(test, ast.Compare):
-            test = self._with_remainder(test)
-            rare = self._since_last(test, true) or self._is_nth(test, true) or self._is_reached(test, true)
-            rare = rare or (true and self._is_last_of_all(test))
-            rare = rare or (true and _is_seldom_drawn(test))
-            return _compare(test, true, self.value_of) or ("throttled" if rare else "")
+            other = turned(test)
+            return self._comparison(test, true) or (self._comparison(other, true) if other is not None else "")
         if remainder(test) is not None:
             return _modulo(test, true, self.value_of)
         if isinstance(test, ast.Name):
@@ -272,6 +275,14 @@ class _Reading:
         if _is_accident(test, true, self.flow):
             return "cold"
         return "" if true and self._is_on_by_default(test) else _named(test, true)
+
+    def _comparison(self, test: ast.Compare, true: bool) -> Meaning:
+        """What a comparison says, where what counts or is measured stands on its left."""
+        test = self._with_remainder(test)
+        rare = self._since_last(test, true) or self._is_nth(test, true) or self._is_reached(test, true)
+        rare = rare or (true and self._is_last_of_all(test))
+        rare = rare or (true and _is_seldom_drawn(test))
+        return _compare(test, true, self.value_of) or ("throttled" if rare else "")
 
     def _is_on_by_default(self, test: ast.expr) -> bool:
         """`if args.log:` of `add_argument("--no-log", dest="log", action="store_false")`: it holds unless somebody says so.
@@ -410,7 +421,7 @@ class _Reading:
         if not (isinstance(number, ast.Constant) and type(number.value) is int and number.value > 0):
             return False
         stores = self.flow.targets.get(".".join(name), ())
-        loop = next(iter(self.flow.loops(test)), None)
+        loop = next(iter(self.flow.loops(test.left)), None)
         return bool(stores) and all(
             isinstance(made := self.flow.parents.get(store), ast.AugAssign)
             and isinstance(made.op, ast.Add)
@@ -420,7 +431,7 @@ class _Reading:
 
     def _is_reached(self, test: ast.Compare, true: bool) -> bool:
         """`episode == TOTAL` of what the loop counts, `for episode in range(n)`, `episode = episode + size`: once in it."""
-        loop = next(iter(self.flow.loops(test)), None)
+        loop = next(iter(self.flow.loops(test.left)), None)
         if loop is not None and true and _is_last(test, loop):
             return self._is_counted(test.left, loop)
         if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq if true else ast.NotEq):
@@ -439,7 +450,7 @@ class _Reading:
         if not (isinstance(whole, ast.BinOp) and isinstance(whole.op, ast.Mult)):
             return False
         times = next((a for a, b in ((whole.left, whole.right), (whole.right, whole.left)) if _is_length(b)), None)
-        counted = (loop.iter for loop in self.flow.loops(test) if isinstance(loop, ast.For))
+        counted = (loop.iter for loop in self.flow.loops(test.left) if isinstance(loop, ast.For))
         return (
             times is not None
             and _is_counter(left, whole, self.value_of)

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from ..text.source import TURNED
+
 _N = TypeVar("_N", bound="ast.AST | None")
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
@@ -99,6 +101,14 @@ def truth(test: ast.expr, says: Callable[[ast.expr], bool | None]) -> bool | Non
         found = [truth(part, says) for part in test.values]
         return decisive if decisive in found else None if None in found else not decisive
     return says(test)
+
+
+def turned(test: ast.Compare) -> ast.Compare | None:
+    """`b > a` for `a < b`, which says the same; None where the sides can't change places, or a literal stands last, as it does in all trees."""
+    other = TURNED.get(type(test.ops[0])) if len(test.ops) == 1 else None
+    if other is None or isinstance(test.comparators[0], ast.Constant):
+        return None
+    return ast.copy_location(ast.Compare(test.comparators[0], [other()], [test.left]), test)
 
 
 def none_test(test: ast.AST | None) -> tuple[ast.expr, bool] | None:
