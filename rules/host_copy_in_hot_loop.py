@@ -147,7 +147,7 @@ def _says_host(call: ast.Call) -> bool:
 
 def _is_offload(site: Site) -> bool:
     """Whether the copy makes room on the device: in `embed_offload(...)`, behind `if offload_inference:`."""
-    tests = [name for guard in site.flow.guards(site.call) for name in chain(guard.test) or ()]
+    tests = [name for guard in site.flow.guards(site.call) if guard.true for name in chain(guard.test) or ()]
     return any("offload" in name.lower() for name in (site.function.name, *tests))
 
 

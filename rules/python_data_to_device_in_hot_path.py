@@ -330,7 +330,7 @@ def _leaves_early(site: Site) -> bool:
         guard.block is not None
         and isinstance(guard.block[-1], ast.Return)
         and isinstance(guard.node, ast.If)
-        and not guard.node.orelse
+        and not guard.otherwise
         for guard in site.flow.guards(site.target)
     )
 

@@ -114,9 +114,9 @@ def _warns(site: Site) -> bool:
 
 def _is_special_case(guard: Guard) -> bool:
     """`if labels.sum() < 1: return x.sum() * 0`, `if loss > 1e4: raise Diverged`: what stands behind it is the ordinary way."""
-    left = guard.node.body[-1] if guard.block is None and isinstance(guard.node, ast.If) else None
-    leaves = isinstance(left, ast.Raise | ast.Break) or (isinstance(left, ast.Return) and left.value is not None)
-    return leaves and not guard.true
+    block = guard.otherwise if guard.block is None else []
+    left = block[-1] if block else None
+    return isinstance(left, ast.Raise | ast.Break) or (isinstance(left, ast.Return) and left.value is not None)
 
 
 def _is_of_step(site: Site, guard: Guard) -> bool:

@@ -115,6 +115,11 @@ def test_comprehension_that_repeats_a_place(here: Here, code: str, expected: str
         ("if a:\n    here", ["a"]),
         ("if a:\n    pass\nelse:\n    here", ["not a"]),
         ("if a:\n    pass\nelif b:\n    here", ["b", "not a"]),
+        ("if not a:\n    pass\nelse:\n    here", ["a"]),
+        ("if not not a:\n    here", ["a"]),
+        ("if not a:\n    return\nhere", ["a"]),
+        ("not a or here", ["a"]),
+        ("b if not a else here", ["a"]),
         ("if a:\n    if b:\n        here", ["b", "a"]),
         ("if a:\n    return\nhere", ["not a"]),
         ("if a:\n    raise E\nhere", ["not a"]),
@@ -142,6 +147,26 @@ def test_conditions_on_the_way_to_a_place(here: Here, code: str, expected: list[
     told = [("" if guard.true else "not ") + ast.unparse(guard.test) for guard in flow.guards(node)]
 
     assert expected == told
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("if a:\n    here", []),
+        ("a and here", []),
+        ("if a:\n    here\nelse:\n    b", ["b"]),
+        ("if a:\n    b\nelse:\n    here", ["b"]),
+        ("if not a:\n    b\nelse:\n    here", ["b"]),
+        ("if not a:\n    here\nelse:\n    b", ["b"]),
+        ("if not a:\n    return\nhere", ["return"]),
+        ("if not a:\n    pass\nelse:\n    return\nhere", ["return"]),
+    ],
+)
+def test_what_runs_where_a_condition_comes_out_the_other_way(here: Here, code: str, expected: list[str]) -> None:
+    flow, node = here("def f():\n" + "".join(f"    {line}\n" for line in code.splitlines()))
+    (guard,) = flow.guards(node)
+
+    assert expected == [ast.unparse(statement) for statement in guard.otherwise]
 
 
 def test_conditions_inside_a_loop_only(here: Here) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from . import names
 from .flow import CHILDREN
 from .module import has_slice, key_of
-from .nodes import bound_by, none_test, number
+from .nodes import bound_by, none_test, number, without_not
 from .torch_table import GIVEN_NOTHING, TAKES_LOSS, TENSOR_ONLY
 
 if TYPE_CHECKING:
@@ -436,10 +436,11 @@ class Bindings:
 
     def _leave_none(self, test: ast.expr, then: Changes) -> None:
         """Where `if x is not None: x = x.cpu()` comes out false, x is None: what it was before reaches nothing behind it."""
-        tested = none_test(test) if then and isinstance(test, ast.Compare) else None
+        tested = none_test(test) if then else None
         key = key_of(tested[0]) if tested is not None and not tested[1] else None
-        if key in then and isinstance(test, ast.Compare):
-            self._set(key, self._new(Assigned(test.comparators[0])))
+        asked, _ = without_not(test, True)
+        if key in then and isinstance(asked, ast.Compare):
+            self._set(key, self._new(Assigned(asked.comparators[0])))
 
     def _narrow(self, test: ast.expr, true: bool) -> list[tuple[str, Binding | None]]:
         """Note what a condition says of names where it is true, or false; the names, and what they were before."""

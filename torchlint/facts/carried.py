@@ -134,7 +134,7 @@ def _is_taken_down(place: Place, guard: Guard) -> bool:
     if not isinstance(guard.test, ast.Name) or not isinstance(guard.node, ast.If):
         return False
     stores = place.flow.stores.get(guard.test.id, ())
-    down = [store for store in stores if any(contains(one, store) for one in guard.node.body)]
+    down = [store for store in stores if any(contains(one, store) for one in guard.block or ())]
     return bool(down) and all(_is_set_to(place, store, store not in down) for store in stores)
 
 
@@ -145,4 +145,4 @@ def _is_set_to(place: Place, store: ast.Name, value: bool) -> bool:
 
 def _is_other_branch(place: Place, guard: Guard) -> bool:
     """Whether the growth stands in the `else` of a condition: `if a is None: a, b = x, y`, which is for the first time too."""
-    return isinstance(guard.node, ast.If) and any(contains(one, place.target) for one in guard.node.orelse)
+    return any(contains(one, place.target) for one in guard.otherwise)

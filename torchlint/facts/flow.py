@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.cached import cached_property
 from . import names
+from .nodes import without_not
 
 if TYPE_CHECKING:
     from .consumers import Consumers
@@ -64,7 +65,7 @@ CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {
 
 
 class Guard(NamedTuple):
-    """A condition that decides whether a place is reached: `test` was true (or false) on the way there.
+    """A condition that decides whether a place is reached: `test`, which begins with no `not`, was true (or false) on the way there.
 
     `block` is the list of statements it opens, None where an earlier `if ...: continue` gives the condition.
     """
@@ -73,6 +74,13 @@ class Guard(NamedTuple):
     true: bool
     block: tuple[ast.stmt, ...] | None
     node: ast.AST
+
+    @property
+    def otherwise(self) -> list[ast.stmt]:
+        """The block of an `if` that runs where the condition comes out the other way; empty where there is none."""
+        if not isinstance(self.node, ast.If):
+            return []
+        return self.node.orelse if self.true is without_not(self.node.test, True)[1] else self.node.body
 
 
 _LETS_THROUGH = frozenset(
@@ -334,19 +342,19 @@ class Flow:
                 return
             if isinstance(parent, ast.If):
                 if self.inside(parent, "body", child):
-                    yield Guard(parent.test, True, tuple(parent.body), parent)
+                    yield Guard(*without_not(parent.test, True), tuple(parent.body), parent)
                 elif self.inside(parent, "orelse", child):
-                    yield Guard(parent.test, False, tuple(parent.orelse), parent)
+                    yield Guard(*without_not(parent.test, False), tuple(parent.orelse), parent)
             elif isinstance(parent, ast.IfExp):
                 if child is parent.body:
-                    yield Guard(parent.test, True, None, parent)
+                    yield Guard(*without_not(parent.test, True), None, parent)
                 elif child is parent.orelse:
-                    yield Guard(parent.test, False, None, parent)
+                    yield Guard(*without_not(parent.test, False), None, parent)
             elif isinstance(parent, ast.BoolOp) and child in parent.values:
                 true = isinstance(parent.op, ast.And)
                 at = parent.values.index(child)
                 for value in parent.values[max(0, at - NEAREST) : at]:
-                    yield Guard(value, true, None, parent)
+                    yield Guard(*without_not(value, true), None, parent)
 
     def in_handler(self, node: ast.AST, within: ast.AST | None = None) -> bool:
         """Whether the node only runs after an exception, or for the text of one (before `within`, seen from inside)."""
@@ -542,7 +550,7 @@ def _exit(statement: ast.stmt) -> Guard | None:
     if isinstance(statement, ast.If):
         leaves = isinstance(_last(statement.body), _ENDS)
         if leaves and not statement.orelse:
-            return Guard(statement.test, False, None, statement)
+            return Guard(*without_not(statement.test, False), None, statement)
         if not leaves and statement.orelse and isinstance(_last(statement.orelse), _ENDS):
-            return Guard(statement.test, True, None, statement)
+            return Guard(*without_not(statement.test, True), None, statement)
     return None

@@ -264,10 +264,8 @@ def on_most_iterations(place: Place, loop: Loop) -> bool:
 
 def ends_loop(guard: Guard) -> bool:
     """`if step > most: break` in front of a place, which runs on each iteration until there are no more."""
-    if guard.block is not None or not isinstance(guard.node, ast.If):
-        return False
-    leaving = (guard.node.orelse if guard.true else guard.node.body)[-1]
-    return isinstance(leaving, ast.Break | ast.Return | ast.Raise)
+    left = guard.otherwise if guard.block is None else []
+    return bool(left) and isinstance(left[-1], ast.Break | ast.Return | ast.Raise)
 
 
 def _but_once(guard: Guard, loop: Loop) -> bool:

@@ -128,10 +128,7 @@ def _going_on(guard: Guard, flow: Flow) -> ast.expr:
 
 def _is_requirement(guard: Guard) -> bool:
     """`if width % heads != 0: raise ValueError`: it always holds where the program goes on, so it thins out nothing."""
-    node = guard.node
-    if not isinstance(node, ast.If):
-        return False
-    otherwise = node.orelse if guard.true else node.body
+    otherwise = guard.otherwise
     return bool(otherwise) and isinstance(otherwise[-1], ast.Raise)
 
 

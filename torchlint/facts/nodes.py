@@ -112,10 +112,11 @@ def turned(test: ast.Compare) -> ast.Compare | None:
 
 
 def none_test(test: ast.AST | None) -> tuple[ast.expr, bool] | None:
-    """`x` of `x is None` and `x is not None`, and whether it is None where the test is true; None for other tests."""
+    """`x` of `x is None`, `x is not None` and `not x is None`, and whether it is None where the test is true; None for other tests."""
+    test, true = without_not(test, True) if isinstance(test, ast.UnaryOp) else (test, True)
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.ops[0], ast.Is | ast.IsNot):
         return None
-    return (test.left, isinstance(test.ops[0], ast.Is)) if is_constant(test.comparators[0], None) else None
+    return (test.left, isinstance(test.ops[0], ast.Is) is true) if is_constant(test.comparators[0], None) else None
 
 
 def spelled(node: ast.AST) -> object:

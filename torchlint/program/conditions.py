@@ -157,8 +157,7 @@ def is_thinned_beside(project: Project, function: Function, place: ast.AST, loop
         return False
     flow = function.flow
     for guard in itertools.islice(flow.guards(call, loop), _NEAREST):
-        node = guard.node
-        branch = (node.orelse if guard.true else node.body) if isinstance(node, ast.If) and guard.block else []
+        branch = guard.otherwise if guard.block else []
         if not branch or len(branch) > _SHORT or (branch[-1].end_lineno or 0) - branch[0].lineno > _SHORT:
             continue  # what is longer does more than the same now and then
         others = flow.calls_between(branch[0].lineno, branch[-1].end_lineno or branch[-1].lineno)

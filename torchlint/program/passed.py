@@ -53,8 +53,8 @@ def _said(project: Project, site: CallSite, node: ast.expr, true: bool) -> guard
     flow = site.function.flow
     if first_time.taken_back(node, true, flow):
         return "cold"
-    plain, _ = without_not(node, true)
+    plain, holds = without_not(node, true)
     if isinstance(plain, ast.Attribute) or (isinstance(plain, ast.Name) and guards.definition(plain, flow) is None):
         return ""
-    guard = Guard(node, true, None, site.call)
+    guard = Guard(plain, holds, None, site.call)
     return guards.meaning(guard, flow, lambda n: project.value(site.function, n))

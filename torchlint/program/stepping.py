@@ -551,11 +551,7 @@ def _is_rare(project: Project, site: CallSite) -> bool:
 
 def _is_beside(project: Project, site: CallSite, others: Collection[Function]) -> bool:
     flow = site.function.flow
-    branches = (
-        guard.node.orelse if guard.true else guard.node.body
-        for guard in flow.guards(site.call)
-        if isinstance(guard.node, ast.If) and guard.block is not None
-    )
+    branches = (guard.otherwise for guard in flow.guards(site.call) if guard.block is not None)
     calls = (call for branch in branches for call in flow.calls if any(contains(one, call) for one in branch))
     return any(target in others for call in calls for target in project.targets(site.function, call))
 
