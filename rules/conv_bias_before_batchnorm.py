@@ -8,7 +8,7 @@ from typing import TypeGuard
 from torchlint.facts import layer_outputs, layers, names, norms, syntax, wrapped_layers
 from torchlint.facts.makers import Makers, is_chosen
 from torchlint.facts.module import Class, Function, Module
-from torchlint.facts.nodes import argument_of, is_constant, spreads
+from torchlint.facts.nodes import argument_of, choice, is_constant, spreads
 from torchlint.facts.sequences import Sequences
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, rule
@@ -246,7 +246,7 @@ def _reweighted(site: Site) -> ast.expr:
 def _chosen(site: Site, statement: ast.stmt | None) -> ast.stmt | None:
     """The statement that runs next: of `if norm == "batch": ...`, where all callers give one word, the first of that branch."""
     while isinstance(statement, ast.If):
-        test = statement.test
+        test, true, block, other = choice(statement)
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
             return None
         value, word = site.value(test.left), test.comparators[0]
@@ -256,7 +256,7 @@ def _chosen(site: Site, statement: ast.stmt | None) -> ast.stmt | None:
             return None
         if not (isinstance(test.left, ast.Name) and _is_always_given(site, site.function, test.left.id, _DEPTH)):
             return None
-        branch = statement.body if value.const == word.value else statement.orelse
+        branch = block if (value.const == word.value) is true else other
         statement = branch[0] if branch else None
     return statement
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .names import last
-from .nodes import argument_of, measured, names_in, number, sized
+from .nodes import Choice, argument_of, choice, measured, names_in, number, sized
 from .place import Place
 from .syntax import same
 from .uses import assigned, readers
@@ -73,14 +73,15 @@ def _ends_soon(loop: ast.For) -> bool:
     if not counts or not isinstance(counter, ast.Name):
         return False
     for statement in loop.body:
-        match statement:
-            case ast.If(
+        match choice(statement) if isinstance(statement, ast.If) else None:
+            case Choice(
                 test=ast.Compare(
                     left=ast.Name(id=name) | ast.BinOp(left=ast.Name(id=name), op=ast.Add()),
                     ops=[ast.Eq() | ast.GtE() | ast.Gt()],
                     comparators=[bound],
                 ),
-                body=[*_, ast.Break() | ast.Return()],
+                true=True,
+                block=[*_, ast.Break() | ast.Return()],
             ) if name == counter.id and _is_small(bound):
                 return True
     return False

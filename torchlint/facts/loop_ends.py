@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from . import common_names, names, uses
 from .flow import Flow, Loop, contains
-from .nodes import assigned_in, names_in
+from .nodes import Choice, assigned_in, choice, names_in
 from .place import Place
 from .syntax import same
 
@@ -56,7 +56,7 @@ def _is_left_by(place: Place, node: ast.expr, loop: Loop) -> bool:
 
 def _turns_until(place: Place, node: ast.expr, loop: Loop) -> bool:
     statement = place.statement
-    compares = isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare)
+    compares = isinstance(statement, ast.If) and isinstance(choice(statement).test, ast.Compare)
     if not compares or not _leaves_where(statement, node) or (place.hot is not None and place.hot.loop is loop):
         return False
     return not _is_search(place, loop)
@@ -64,7 +64,11 @@ def _turns_until(place: Place, node: ast.expr, loop: Loop) -> bool:
 
 def _leaves_where(statement: ast.stmt, node: ast.expr) -> bool:
     """`if residual < tolerance: break`"""
-    return isinstance(statement, ast.If) and contains(statement.test, node) and any(map(_leaves, statement.body))
+    return isinstance(statement, ast.If) and contains(statement.test, node) and _may_leave(statement)
+
+
+def _may_leave(statement: ast.If) -> bool:
+    return any(map(_leaves, choice(statement).block))
 
 
 def _is_search(place: Place, loop: Loop) -> bool:
@@ -80,7 +84,7 @@ def _searches(place: Place, loop: Loop) -> bool:
         return False
     tests = [one for one in loop.body if isinstance(one, ast.If)]
     made = [one for one in loop.body if isinstance(one, ast.Assign)]
-    if len(tests) != 1 or len(tests) + len(made) != len(loop.body) or tests[0].orelse:
+    if len(tests) != 1 or len(tests) + len(made) != len(loop.body) or choice(tests[0]).other:
         return False
     set_there = {name for one in loop.body for part in ast.walk(one) for name in assigned_in(part)}
     known = names_in(loop.target)
@@ -141,7 +145,7 @@ def _is_found_for_callers(place: Place, node: ast.expr) -> bool:
     statement = place.statement
     if not isinstance(statement, ast.If) or not contains(statement.test, node):
         return False
-    if not isinstance(statement.body[-1], ast.Raise) or not any(map(_is_gradient, place.flow.nodes)):
+    if not isinstance(choice(statement).block[-1], ast.Raise) or not any(map(_is_gradient, place.flow.nodes)):
         return False
     callers = list(place.callers(place.function))
     return bool(callers) and all(_steps_unless_raised(caller.function.flow, caller.call) for caller in callers)
@@ -238,8 +242,8 @@ def _are_numbers(place: Place, given: Collection[ast.expr]) -> bool:
 
 def _is_reached(statement: ast.stmt, node: ast.expr) -> bool:
     """`if loss.item() < 1e-7: break`, which no NaN leads to."""
-    match statement:
-        case ast.If(test=ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[limit])):
+    match choice(statement) if isinstance(statement, ast.If) else None:
+        case Choice(test=ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[limit]), true=True):
             return contains(left, node) and not names_in(limit) - {"self"}
     return False
 
@@ -258,7 +262,7 @@ def _leaving(loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
     """The names that tests which may leave a loop read, and what it yields; and the calls those make."""
     read: list[ast.expr] = []
     for node in ast.walk(loop):
-        if isinstance(node, ast.If) and any(map(_leaves, node.body)):
+        if isinstance(node, ast.If) and _may_leave(node):
             read.append(node.test)
         elif isinstance(node, ast.Yield) and node.value is not None:
             read.append(node.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..text.source import TURNED
 
@@ -76,6 +76,23 @@ def without_not(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, true = test.operand, not true
     return test, true
+
+
+class Choice(NamedTuple):
+    """What an `if` asks, without `not`, and whether that holds where its block runs; the other block runs where it does not."""
+
+    test: ast.expr
+    true: bool
+    block: list[ast.stmt]
+    other: list[ast.stmt]
+
+
+def choice(statement: ast.If) -> Choice:
+    """The choice that an `if` makes; a `pass` is no block: that of `if not a: pass`, `else: b` is `b`, where `a` holds."""
+    test, true = without_not(statement.test, True)
+    if statement.orelse and all(isinstance(one, ast.Pass) for one in statement.body):
+        return Choice(test, not true, statement.orelse, [])
+    return Choice(test, true, statement.body, statement.orelse)
 
 
 def leaves(test: ast.expr) -> Iterator[ast.expr]:

@@ -12,6 +12,7 @@ from .argparse_defaults import lists
 from .flow import Flow, Loop, contains
 from .layers import WITHOUT_WEIGHTS
 from .module import Class, Function
+from .nodes import choice
 from .values import Value
 
 _RUN = regex(
@@ -66,12 +67,13 @@ def gives_up(loop: Loop) -> bool:
 
 def _fails_beyond(test: ast.If, counted: set[str]) -> bool:
     """`if n > 10: raise Error()` of what is counted."""
-    compared = test.test
-    if not isinstance(test.body[-1], ast.Raise) or not isinstance(compared, ast.Compare) or len(compared.ops) > 1:
+    compared, true, block, _ = choice(test)
+    if not isinstance(block[-1], ast.Raise) or not isinstance(compared, ast.Compare) or len(compared.ops) > 1:
         return False
     most = compared.comparators[0]
     return (
-        isinstance(compared.left, ast.Name)
+        true
+        and isinstance(compared.left, ast.Name)
         and compared.left.id in counted
         and isinstance(compared.ops[0], ast.Gt | ast.GtE | ast.Eq)
         and isinstance(most, ast.Constant)

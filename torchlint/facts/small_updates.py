@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from . import updates
 from .module import Function
 from .names import chain
-from .nodes import addends, conjuncts, elements, given_to, keyword_of, names_in, steps, string
+from .nodes import Choice, addends, choice, conjuncts, elements, given_to, keyword_of, names_in, steps, string
 from .parameter_loops import root
 from .place import Place
 from .syntax import same
@@ -26,9 +26,10 @@ _OF_KIND = frozenset(("torch", "isinstance"))
 
 def skips(place: Place, statement: ast.stmt, names: set[str]) -> bool:
     """`if p.grad is None: continue`"""
-    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[0], ast.Continue):
+    asked = choice(statement) if isinstance(statement, ast.If) else None
+    if asked is None or asked.other or not isinstance(asked.block[0], ast.Continue):
         return False
-    return _is_for_all(place, statement, names)
+    return _is_for_all(place, asked, names)
 
 
 def calls_little(place: Place, body: list[ast.stmt], names: set[str]) -> bool:
@@ -39,7 +40,8 @@ def calls_little(place: Place, body: list[ast.stmt], names: set[str]) -> bool:
     names = names | {name for statement in body for name in _other_names(statement, names)}
     for statement in body:
         if isinstance(statement, ast.If):
-            if _is_for_all(place, statement, names) and calls_little(place, statement.body, names):
+            asked = choice(statement)
+            if _is_for_all(place, asked, names) and calls_little(place, asked.block, names):
                 return True
             continue
         call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
@@ -60,7 +62,10 @@ def remakes(place: Place, body: list[ast.stmt], names: set[str]) -> bool:
         if any(_is_of_parameter(place, part, names) for parts in updates.remade(block, names) for part in parts):
             return True
         for inner in block:
-            if isinstance(inner, ast.With) or (isinstance(inner, ast.If) and _is_for_all(place, inner, names)):
+            asked = choice(inner) if isinstance(inner, ast.If) else None
+            if asked is not None and _is_for_all(place, asked, names):
+                blocks.append(asked.block)
+            elif isinstance(inner, ast.With):
                 blocks.append(inner.body)
     return False
 
@@ -75,11 +80,7 @@ def is_small(place: Place, statement: ast.stmt, names: set[str], *, told: bool =
     if isinstance(statement, ast.With):
         return any(is_small(place, inner, names, told=told) for inner in statement.body)
     if isinstance(statement, ast.If):
-        # `name = names[key]`: what is looked up by the name is a parameter too.
-        found = names | {root(s.targets[0]) for s in statement.body if isinstance(s, ast.Assign)}
-        return _is_for_all(place, statement, names) and any(
-            is_small(place, inner, found, told=told) for inner in statement.body
-        )
+        return any(_is_small_in(place, one, names, told=told) for one in _ways(choice(statement)))
     if any(_is_reduced(place, part, names) for part in _added(statement)):
         return True
     if isinstance(statement, ast.AugAssign):
@@ -104,6 +105,19 @@ def is_small(place: Place, statement: ast.stmt, names: set[str], *, told: bool =
     return ((in_place and method != "requires_grad_") or norm) and root(holder) in names
 
 
+def _ways(asked: Choice) -> Iterator[Choice]:
+    """A choice, and of `if name not in self.shadow: ... else: ...` the other one: both are for all parameters, the first time and later."""
+    yield asked
+    if asked.other and isinstance(asked.test, ast.Compare) and isinstance(asked.test.ops[0], ast.In | ast.NotIn):
+        yield Choice(asked.test, not asked.true, asked.other, asked.block)
+
+
+def _is_small_in(place: Place, asked: Choice, names: set[str], *, told: bool) -> bool:
+    # `name = names[key]`: what is looked up by the name is a parameter too.
+    found = names | {root(s.targets[0]) for s in asked.block if isinstance(s, ast.Assign)}
+    return _is_for_all(place, asked, names) and any(is_small(place, inner, found, told=told) for inner in asked.block)
+
+
 def _other_names(statement: ast.stmt, names: set[str]) -> Iterator[str]:
     """`old` and `new` of `old, new = q.data, p.data`."""
     if isinstance(statement, ast.Assign):
@@ -114,8 +128,8 @@ def _other_names(statement: ast.stmt, names: set[str]) -> Iterator[str]:
 
 def _is_little(place: Place, call: ast.Call, called: Function, names: set[str], *, stored: bool) -> bool:
     """Whether a function of a few statements writes to a parameter, or its entry, or gives the sum that is stored in it."""
-    body = called.node.body
-    if isinstance(body, ast.expr) or len(body) > FEW + 1:
+    body = called.telling
+    if len(body) > FEW + 1:
         return False
     handed = {name: given for name in called.positions if (given := called.argument(call, name)) is not None}
     keys = {name for name, given in handed.items() if isinstance(given, ast.Name) and given.id in names}
@@ -150,12 +164,15 @@ def _start(node: ast.expr, names: set[str]) -> ast.expr | None:
     return None
 
 
-def _is_for_all(place: Place, statement: ast.If, names: set[str]) -> bool:
+def _is_for_all(place: Place, made: Choice, names: set[str]) -> bool:
     """Whether a condition is about the parameter alone, such as `p.grad is not None`, or the same for all of them."""
-    test = statement.test
-    if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(test)) or _is_of_one(test):
+    test = made.test
+    if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(test)):
         return False  # a way for few of them
-    asked = [part for part in conjuncts(test) if not _has_entry(part, statement.body, names)]
+    required = conjuncts(test) if made.true else [test]
+    if made.true and any(map(_is_of_one, required)):
+        return False
+    asked = [part for part in required if not _has_entry(part, made, names)]
     read = (node for part in asked for node in ast.walk(part) if isinstance(node, ast.Name))
     asks = {node.id for node in read if place.resolve(node) not in _OF_KIND}
     # `if scale < 1:` asks the same for all of them.
@@ -165,19 +182,17 @@ def _is_for_all(place: Place, statement: ast.If, names: set[str]) -> bool:
 
 def _is_of_one(test: ast.expr) -> bool:
     """`name == "head.weight"`"""
-    return any(
-        isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq) and string(part.comparators[0]) is not None
-        for part in conjuncts(test)
-    )
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and string(test.comparators[0]) is not None
 
 
-def _has_entry(test: ast.expr, body: list[ast.stmt], names: set[str]) -> bool:
+def _has_entry(test: ast.expr, made: Choice, names: set[str]) -> bool:
     """`name in self.shadow`, where the body changes `self.shadow[name]`: whoever keeps a copy of a parameter has an entry."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In) or root(test.left) not in names:
+    said = ast.In if made.true else ast.NotIn
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], said) or root(test.left) not in names:
         return False
     return any(
         isinstance(part, ast.Subscript) and same(part.slice, test.left) and same(part.value, test.comparators[0])
-        for statement in body
+        for statement in made.block
         for part in updates.written(statement)
     )
 
