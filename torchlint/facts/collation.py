@@ -23,7 +23,7 @@ def is_never_pinned(place: Place, collate: ast.expr, dataset: Value) -> bool:
     an object of a class of the project. Where a batch is the list of its samples, these have to be known to hold tensors.
     """
     given = place.value(collate)
-    if _is_identity(given.function.node if given.function is not None else given.made_by):
+    if _is_identity(given):
         items = (place.project.method(klass, "__getitem__") for klass in dataset.any_class)
         samples = [place.project.returns(item) for item in items if item is not None]
         return not any(_is_pinned(part) for sample in samples for part in _parts(sample))
@@ -46,14 +46,17 @@ def _of_lambda(place: Place, given: Value) -> list[Value]:
     return [place.project.value(around, given.made_by.body)] if given.made_by in around.flow.parents else []
 
 
-def _is_identity(function: ast.AST | None) -> bool:
-    """`lambda batch: batch`"""
-    match function:
-        case ast.Lambda(args=ast.arguments(args=[given]), body=ast.Name(id=name)):
-            return given.arg == name
-        case ast.FunctionDef(args=ast.arguments(args=[given]), body=[ast.Return(value=ast.Name(id=name))]):
-            return given.arg == name
-    return False
+def _is_identity(collate: Value) -> bool:
+    """`lambda batch: batch`, or a function that says so."""
+    function, made_by = collate.function, collate.made_by
+    if function is not None:
+        given, told = [one.arg for one in function.parameters], function.telling
+        returned = told[0].value if len(told) == 1 and isinstance(told[0], ast.Return) else None
+    elif isinstance(made_by, ast.Lambda):
+        given, returned = [one.arg for one in made_by.args.args], made_by.body
+    else:
+        return False
+    return isinstance(returned, ast.Name) and given == [returned.id]
 
 
 def _parts(value: Value) -> Iterator[Value]:

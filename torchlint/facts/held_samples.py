@@ -34,7 +34,7 @@ def is_held(place: Place, dataset: Value) -> bool:
 def _has_one(place: Place, dataset: Class) -> bool:
     """Whether a dataset has one item, `def __len__(self): return 1`: workers would begin anew for each."""
     length = place.project.method(dataset, "__len__")
-    returned = length.node.body[-1] if length is not None else None
+    returned = length.end if length is not None else None
     return isinstance(returned, ast.Return) and is_constant(returned.value, 1)
 
 

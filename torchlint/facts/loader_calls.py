@@ -134,7 +134,7 @@ def of_tensors(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
 
 def _walked(values: Evaluator, dataset: Value, walk: Function) -> Value:
     """What goes through a dataset gives: of `return self.generate()` what the function gives that this very dataset holds."""
-    match walk.node.body[-1]:
+    match walk.end:
         case ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Name(id=own), attr=name))) if own == walk.own_name:
             generator = values.world.attribute_of(dataset, name).function
             return values.world.returns(generator) if generator is not None else UNKNOWN

@@ -247,16 +247,18 @@ class Function:
 
     @property
     def telling(self) -> list[ast.stmt]:
-        """The statements of the body but for texts and `...`; none of a file."""
-        body = [] if isinstance(self.node, ast.Module) else self.node.body
-        return [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+        """The statements of the body but for texts and `...`, those of a `with` or a `try: ... finally: ...` that is all of it; none of a file."""
+        body = [] if isinstance(self.node, ast.Module) else _telling(self.node.body)
+        while len(body) == 1 and (inside := _passed_through(body[0])):
+            body = _telling(inside)
+        return body
 
     @property
     def end(self) -> ast.stmt | None:
         """The statement that ends the body: `return f(x)` of `with torch.no_grad(): return f(x)`; None of a file."""
         body = self.telling
-        while body and isinstance(body[-1], ast.With | ast.AsyncWith):
-            body = body[-1].body
+        while body and (inside := _passed_through(body[-1])):
+            body = inside
         return body[-1] if body else None
 
     @cached_property
@@ -745,6 +747,19 @@ def first_line(node: ast.stmt | ast.expr | ast.excepthandler) -> int:
     """The line on which a node begins, at its first decorator where it has one."""
     decorators = getattr(node, "decorator_list", None)
     return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
+
+
+def _telling(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a body but for texts and `...`."""
+    return [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+
+
+def _passed_through(statement: ast.stmt) -> list[ast.stmt]:
+    """What stands in a `with`, or in a `try` that keeps nothing back; nothing for other statements."""
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        return statement.body
+    passes = isinstance(statement, ast.Try) and not (statement.handlers or statement.orelse)
+    return statement.body if isinstance(statement, ast.Try) and passes else []
 
 
 def _is_chain(statement: ast.stmt) -> TypeGuard[ast.If]:

@@ -250,13 +250,13 @@ def _asked_of(project: Project, function: Function, call: ast.Call | ast.Attribu
     node = asked.node if asked is not None else None
     if asked is None or not isinstance(node, ast.FunctionDef):
         return ""
-    given = _only_test(node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body)
+    given = _only_test(asked.telling)
     told_more = isinstance(call, ast.Call) and bool(call.args or call.keywords)
     if given is None or (told_more and not _by_own_period(given)):
         return ""
     if isinstance(call, ast.Attribute) and not any(isinstance(part, ast.Mod) for part in ast.walk(given)):
         return ""  # most properties give an option
-    return guards.meaning(Guard(given, true, None, node), asked.flow, lambda n: project.value(asked, n))
+    return guards.meaning(Guard(*without_not(given, true), None, node), asked.flow, lambda n: project.value(asked, n))
 
 
 def property_of(project: Project, function: Function, asked: ast.Attribute) -> Sequence[Function]:

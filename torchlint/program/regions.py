@@ -408,10 +408,9 @@ class Regions:
         found = self._own(function, call.func) if depth < _FOLLOWED else None
         if names.last(call.func) in _FALSE_IN_TRACE:
             return found is not None and any(map(found.flow.calls_named, _TRUE_IN_TRACE))
-        statement = found.node.body[-1] if found is not None and isinstance(found.node, ast.FunctionDef) else None
+        telling = found.telling if found is not None and isinstance(found.node, ast.FunctionDef) else []
+        statement = telling[0] if len(telling) == 1 else None
         if found is None or call.args or call.keywords or not isinstance(statement, ast.Return):
-            return None
-        if len(found.node.body) > 1 + (ast.get_docstring(found.node, clean=False) is not None):
             return None
         return _known(statement.value, lambda inner: self._says(found, inner, depth + 1)) if statement.value else None
 
