@@ -2749,6 +2749,13 @@ def test_a_loop_inside_of_the_step_that_counts_its_turns_itself() -> None:
         "        if tries == 0:\n            start(x)  # hot\n        if step == 0:\n            show(x)\n        tries += 1  # hot\n        step += 1  # hot\n"
         "    refine(go_on(x, step)).backward()  # hot\n    optimizer.step()  # hot\n"
     )
+    check_one(
+        "def refine(x):\n    turn, best = 0, None  # hot\n    again: int = 0\n    while x.any():\n        if turn == 0:\n            start(x)  # hot\n"
+        "        if again == 0:\n            start(x)  # hot\n        turn += 1  # hot\n        again = again + 1  # hot\n    return x  # hot\n"
+        "def go_on(x, first):\n    turn, best = first, None  # hot\n    while x.any():\n        if turn == 0:\n            start(x)\n"
+        "        turn = turn + 1  # hot\n    return x  # hot\n"
+        "for x in loader:\n    refine(go_on(x, step)).backward()  # hot\n    optimizer.step()  # hot\n"
+    )
 
 
 def test_a_loop_that_counts_and_asks_a_criterion_runs_no_model() -> None:

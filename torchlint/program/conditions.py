@@ -473,7 +473,7 @@ def _counts(test: ast.expr, loops: Sequence[Loop], *, own: bool) -> bool:
 def _counts_turns(test: ast.expr, flow: Flow, inside: Sequence[Loop], loop: Loop | None) -> bool:
     """`turn == 0` in a loop inside of the step that counts its turns itself: `turn = 0`, `while go: ...; turn += 1`; it holds once in each."""
     stores = flow.stores.get(_compared(test), ()) if inside else ()
-    counted = [store for store in stores if isinstance(flow.parents[store], ast.AugAssign)]
+    counted = [store for store in stores if _goes_on(flow, store)]
     begun = [store for store in stores if store not in counted]
     return (
         any(contains(one, store) for one in inside for store in counted)
@@ -490,9 +490,19 @@ def _compared(test: ast.expr) -> str:
 
 
 def _begins(flow: Flow, store: ast.expr) -> bool:
-    """`turn = 0`"""
+    """`turn = 0`, `turn: int = 0`, `turn, best = 0, None`"""
     made = flow.parents[store]
-    return isinstance(made, ast.Assign) and isinstance(made.value, ast.Constant)
+    given = made.value if isinstance(made, ast.AnnAssign) else syntax.given_to_target(flow, store)
+    return isinstance(given, ast.Constant)
+
+
+def _goes_on(flow: Flow, store: ast.Name) -> bool:
+    """`turn += 1`, `turn = turn + 1`"""
+    match flow.parents[store]:
+        case ast.Assign(value=ast.BinOp(left=ast.Name(id=counted))):
+            return counted == store.id
+        case made:
+            return isinstance(made, ast.AugAssign)
 
 
 def _by_own_period(test: ast.expr) -> bool:
