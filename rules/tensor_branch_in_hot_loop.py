@@ -134,7 +134,7 @@ def _told(site: Site, call: ast.Call) -> Iterator[Finding]:
     """`return torch.equal(a, b)`, `same = torch.allclose(a, b)`: a bool of Python, whoever asks for it."""
     if not site.may_have_accelerator or not reads.compares(site, call) or not site.accelerator or site.rare:
         return
-    if not any(reads.is_on_device(site, one) for one in given_to(call)):
+    if not any(reads.is_on_device(site, one) for one in given_to(call)) and not reads.are_compared_there(site, call):
         return  # a copy, which TL103 tells of
     level = frequency.severity(site)
     if level is None or frequency.shows(site.function) or logging_calls.is_logged(site, call):

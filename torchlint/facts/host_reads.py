@@ -13,7 +13,7 @@ from . import arguments, common_names, given_numbers, hot_calls, names, runs, sy
 from .backward_passes import gone_through
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
-from .frequency import severity
+from .frequency import in_forward, severity
 from .module import Function, Module
 from .nodes import given_to, is_constant, keyword_of
 from .place import Place
@@ -744,4 +744,17 @@ def compares(place: Place, call: ast.Call) -> bool:
     if row is None or not row.waits or row.returns.kind != "bool":
         return False
     operands = call.args if name is not None else [func.value, *call.args]
-    return any(device_tensor(place, operand) is not None for operand in operands)
+    if any(device_tensor(place, operand) is not None for operand in operands):
+        return True
+    return are_compared_there(place, call)
+
+
+def are_compared_there(place: Place, call: ast.Call) -> bool:
+    """Whether what a function of torch compares, `torch.equal(a, b)`, are tensors of a step or a forward: it takes nothing else, and those are on the device."""
+    operands = given_to(call)[:2] if place.resolve(call.func) is not None else []
+    values = [place.value(operand) for operand in operands]
+    if any(value.kind not in ("tensor", "unknown") or value.on_cpu or value.from_loader for value in values):
+        return False
+    if any(_of_batch(place, operand) or hot_calls.is_host_by_them(place, operand) for operand in operands):
+        return False
+    return bool(operands) and (place.hot is not None or in_forward(place)) and _near_accelerator(place)
