@@ -36,7 +36,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
     samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; arrays and samples of a dataset that a loop within
     a step sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`, or a comprehension to join them,
-    `torch.stack([torch.tensor(x).to(device) for x in xs])`, also in `__call__`; and loops over the
+    `torch.stack([torch.tensor(x).to(device) for x in xs])`, also in `__call__`; texts that a loop
+    tokenises, moves and runs a model on one by one (`for text in texts: model(tokenizer(text, return_tensors="pt").input_ids.to(device))`, info); and loops over the
     samples of a batch inside that over the loader, or in what that calls (`for image, label in samples: image.to(device)`, info).
     The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()`, and what a dataset so copies of what it
     calculates there for each sample (info).
@@ -100,7 +101,11 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     if not where and samples.is_joined_one_by_one(site, moved):
         yield from _samples(site, called=site.function.name == "__call__")
         return
-    if not where and (samples.is_field_of_each(site, moved) or samples.is_sent_one_by_one(site, moved)):
+    if not where and (
+        samples.is_field_of_each(site, moved)
+        or samples.is_sent_one_by_one(site, moved)
+        or samples.is_encoded_alone(site, moved)
+    ):
         yield from _samples(site)
         return
     rows = samples.each_of(site, moved)

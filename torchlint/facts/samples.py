@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from ..system.regex import regex
 from .bindings import Assigned, Part
 from .flow import contains
 from .names import chain, last
-from .nodes import elements, indices, made_first, names_in, root_of, sized
+from .nodes import elements, indices, is_constant, keyword_of, made_first, names_in, root_of, sized, spreads, string
 from .place import Place
 from .runs import of_few
 from .syntax import same
@@ -19,6 +20,15 @@ _GATHERS = ast.ListComp | ast.GeneratorExp
 JOINS = frozenset(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "vstack", "hstack"))
 JOINS |= {"torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.pack_sequence"}
 """What makes one tensor of many."""
+_TOKENIZER = regex(r"(?:^|_)tok(?:eni[sz]er)?$")
+_OF_ONE_TEXT = frozenset(("encode", "encode_plus"))
+"""The methods of a tokenizer that take one text, or a pair; padding gives it a length, and none beside it."""
+_GENERATES = regex(r"generat|sampl|beam|decode$")
+"""What runs a model many times for one text, next to which a copy is little."""
+_STEPS = 10
+"""Through how many names, parts and methods what was encoded is followed."""
+_ASKED = "return_tensors"
+"""What a tokenizer is asked by which tensors to give."""
 
 
 def is_field_of_each(place: Place, field: ast.expr) -> bool:
@@ -165,6 +175,65 @@ def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
     if isinstance(each.iter, ast.Tuple | ast.List) or _is_short(place, each):
         return False
     return place.value(made.args[0]).kind != "tensor" and not names_in(each.target).isdisjoint(names_in(made.args[0]))
+
+
+def is_encoded_alone(place: Place, moved: ast.expr) -> bool:
+    """`ids["input_ids"]` of `ids = tokenizer(text, return_tensors="pt")` in `for text in texts`, which runs the model on each alone.
+
+    Without padding a tokenizer makes a tensor of one text, as others differ in length. A text that is written out, what one text
+    is generated for, and what a loader gives, are left out.
+    """
+    loop = place.loop((ast.For,))
+    if not isinstance(loop, ast.For) or not place.function.module.source.holds(_ASKED.encode()):
+        return False
+    call = _encoding(place, moved)
+    if call is None or next(iter(place.flow.loops(call)), None) is not loop:
+        return False
+    given = [*call.args, *filter(None, [keyword_of(call, "text")])]
+    if not _takes_one_text(call) or of_few(place.function, loop) or _is_short(place, loop):
+        return False
+    if place.value(loop.iter).kind == "loader" or any(place.value(one).from_loader for one in given):
+        return False
+    stores = (store for one in given for name in names_in(one) for store in place.flow.stores.get(name, ()))
+    return any(contains(loop, store) for store in stores) and not place.once(
+        ("generates for each", loop), lambda: _generates(place, loop)
+    )
+
+
+def _generates(place: Place, loop: ast.For) -> bool:
+    """Whether a loop has another one inside, or calls what runs a model many times for each text."""
+    inner = any(one is not loop and contains(loop, one) for one in place.function.own_loops)
+    return inner or any(_GENERATES.search(last(one.func)) for one in place.flow.calls_in(loop))
+
+
+def _encoding(place: Place, moved: ast.expr) -> ast.Call | None:
+    """The call for tensors, by `return_tensors="pt"`, that something comes out of: `ids["mask"]`, `v` of `for k, v in ids.items()`."""
+    node: ast.expr | None = moved
+    around = place.flow.comprehension(moved)
+    if isinstance(around, ast.DictComp) and isinstance(moved, ast.Name) and moved.id in names_in(around.value):
+        node = around.generators[0].iter
+    for _ in range(_STEPS):
+        if isinstance(node, ast.Call) and string(keyword_of(node, _ASKED)) == "pt":
+            return node
+        if isinstance(node, ast.Name):
+            node = assigned(place.function, node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        else:
+            return None
+    return None
+
+
+def _takes_one_text(call: ast.Call) -> bool:
+    """Whether a tokenizer is given one text to encode: by a method that takes no more, or without padding."""
+    if spreads(call):
+        return False
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_ONE_TEXT:
+        return _TOKENIZER.search(last(call.func.value).lower()) is not None
+    padding = keyword_of(call, "padding")
+    return (padding is None or is_constant(padding, False)) and _TOKENIZER.search(last(call.func).lower()) is not None
 
 
 def _is_of_batches(place: Place, loop: ast.For) -> bool:
