@@ -19,7 +19,8 @@ from .uses import readers
 _WRITES = frozenset(
     ("save", "savez", "savez_compressed", "savetxt", "dump", "imwrite", "imsave", "save_image", "write_video")
 )
-_SHOWS = frozenset(("imshow", "fromarray", "plot", "scatter", "hist", "to_pil_image", "numpy_to_pil"))
+_PICTURES = frozenset(("fromarray", "to_pil_image", "numpy_to_pil"))
+_SHOWS = _PICTURES | {"imshow", "plot", "scatter", "hist"}
 _SHOWS |= {"pcolor", "pcolormesh", "contour", "contourf", "tricontourf", "quiver", "plot_surface"}
 _PRIORITIES = ("update_priorities", "update_priority")
 """What a replay buffer is told by how often to draw what it holds."""
@@ -284,7 +285,7 @@ def _is_item(node: ast.AST) -> bool:
 
 
 def _is_for_library(place: Place, node: ast.expr) -> bool:
-    """Whether the value goes to a function of the project that hands it to a library which calculates on arrays: `def quality(wave, rate): return librosa.resample(wave, ...)`."""
+    """Whether the value goes to a function of the project that hands it to a library which calculates on arrays, or makes a picture of it: `def quality(wave, rate): return librosa.resample(wave, ...)`."""
     for child, taker in place.flow.takers(node):
         if isinstance(taker, ast.Call) and child is not taker.func:
             given = child.value if isinstance(child, ast.keyword) else child
@@ -295,8 +296,8 @@ def _is_for_library(place: Place, node: ast.expr) -> bool:
 
 def _hands_to_library(place: Place, function: Function, taker: ast.Call, value: ast.AST) -> bool:
     start = place.at(function, function.node)
-    words = _of_libraries(start)
-    return bool(words) and any(start.consumed_by(words, load) for load in _loads_of_given(function, taker, value))
+    words = _of_libraries(start) | _PICTURES
+    return any(start.consumed_by(words, load) for load in _loads_of_given(function, taker, value))
 
 
 def _loads_of_given(function: Function, taker: ast.Call, value: ast.AST) -> list[ast.Name]:
