@@ -50,8 +50,12 @@ def is_named_like_model(project: Project, function: Function, call: ast.Call, ca
 
 
 def is_method_of_module(project: Project, function: Function, call: ast.Call, callee: Value) -> bool:
-    """`model.decode(tokens)`: a method that the project gives to a model, takes tensors, and runs a module."""
-    if not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords):
+    """`model.decode(tokens)`: a method that the project gives to a model, takes tensors, and runs a module; `engine(tokens)` likewise."""
+    if not (call.args or call.keywords):
+        return False
+    if callee.kind == "instance":
+        return any(runs_module(project, one) and _runs_once(project, one) for one in project.run_by(callee))
+    if not isinstance(call.func, ast.Attribute):
         return False
     kind = project.value(function, call.func.value).kind
     one_of_several = callee.kind == "function" and callee.function is None
@@ -97,6 +101,8 @@ def _runs_module(project: Project, method: Function, call: ast.Call) -> bool:
     called = callee.function if callee.kind == "function" else None
     if called is not None and (called.cls is not None or called.parent is method):
         return runs_module(project, called)
+    if callee.kind == "instance":
+        return any(runs_module(project, one) for one in project.run_by(callee))
     return callee.kind == "module" or (callee.kind == "unknown" and bool(common_names.MODEL_NAME.search(last)))
 
 
