@@ -297,7 +297,7 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
     if is_counted_by_loader(site, value) and (there or is_moved(site, node.value)) and not is_moved(site, index):
         return f"`{site.short(index)}` counts on the host, and is copied to the device each time it is an index; one that is made there is not"
-    kind = places(value)
+    kind = places(value, beside=len(indices(node.slice)) > 1)
     if kind and reads.is_on_device(site, node.value) and is_first(site, node, index):
         what = f"the {kind} `{site.short(index)}`"
         return f"{what} becomes a tensor, and is copied to the device, each time it is an index"

@@ -53,15 +53,20 @@ def is_of_data(place: Place, index: Value) -> bool:
     return isinstance(made, ast.Call) and made in place.flow.parents and place.resolve(made.func) in _OF_DATA
 
 
-def places(value: Value) -> str:
-    """The kind of an index that is no tensor: "list" of one of numbers, "array" of one of NumPy; "" of any other."""
+def places(value: Value, *, beside: bool = False) -> str:
+    """The kind of an index that is no tensor: "list" of one of numbers, "array" of one of NumPy; "" of any other.
+
+    Where it stands `beside` others, `x[..., kept]`, a list of whatever is one of numbers.
+    """
     element = value.element
     if not value.proven or value.other_kinds:
         return ""
     if value.kind == "ndarray" or (value.kind == "tuple" and element is not None and element.kind == "ndarray"):
         return "array"
-    if value.kind != "list" or element is None:
+    if value.kind != "list":
         return ""
+    if not element:
+        return "list" if beside else ""
     of_array = element.kind == "ndarray" and "number" in element.other_kinds
     # With a slice, None or an ellipsis among its elements it is read as a tuple, and no tensor is made.
     numbers = element.kind == "number" and "none" not in element.other_kinds
