@@ -139,6 +139,7 @@ def _starts(site: Site, total: ast.Name, kind: type[int | float]) -> bool:
 def _literal(parent: ast.AST, *kinds: type[int | float]) -> bool:
     return (
         isinstance(parent, ast.Assign)
+        and not isinstance(parent, ast.AnnAssign)  # it would no longer be what it says it is
         and len(parent.targets) == 1
         and isinstance(parent.value, ast.Constant)
         and type(parent.value.value) in kinds

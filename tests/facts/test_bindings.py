@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from torchlint.facts.bindings import (
+    Announced,
     Assigned,
     Augmented,
     Binding,
     Changed,
-    Declared,
     Defined,
     Iterated,
     Joined,
@@ -40,8 +40,10 @@ def shown(binding: Binding | None) -> str:
             return "from outside"
         case Assigned() | Iterated() | Changed() | Narrowed() | Stored():
             return f"{binding.__class__.__name__.lower()} {ast.unparse(binding.node)}"
-        case Declared() | Augmented():
+        case Augmented():
             return ast.unparse(binding.node)
+        case Announced():
+            return f"announced {ast.unparse(binding.annotation)}"
         case Part():
             return f"part {binding.at} of {shown(binding.whole)}"
         case Starred():
@@ -67,7 +69,8 @@ def shown(binding: Binding | None) -> str:
         ("a = 1\na", "assigned 1"),
         ("a = 1\na = 2\na", "assigned 2"),
         ("b = a = 1\na", "assigned 1"),
-        ("a: int = 1\na", "a: int = 1"),
+        ("a: int = 1\na", "declared 1"),
+        ("a: int\na", "announced int"),
         ("a = 1\na += 2\na", "a += 2"),
         ("(b, (c, a)) = f()\na", "part 1 of part 1 of assigned f()"),
         ("b, *a = f()\na", "the rest of part 1 of assigned f()"),

@@ -6,6 +6,7 @@ import ast
 
 from . import batches, module_calls, moves, names, narrowing, operations
 from .bindings import (
+    Announced,
     Around,
     Assigned,
     Augmented,
@@ -54,11 +55,10 @@ KEYS = 200
 
 
 def _declared(values: Evaluator, binding: Declared) -> Value:
-    node = binding.node
-    value = values.expr(node.value) if node.value is not None else UNKNOWN
+    value = values.expr(binding.node)
     if not value or value.kind == "none":
-        return promised(values, node.annotation) or value
-    if value.kind == "tensor" and not value.proven and promised(values, node.annotation).kind == "tensor":
+        return promised(values, binding.annotation) or value
+    if value.kind == "tensor" and not value.proven and promised(values, binding.annotation).kind == "tensor":
         return replace(value, certainty=PROVEN, other_kinds=frozenset())
     return value
 
@@ -327,6 +327,7 @@ def _is_moved(node: ast.expr) -> bool:
 BINDINGS: dict[type[Binding], Reader] = {
     Assigned: lambda values, binding: values.expr(binding.node),
     Declared: _declared,
+    Announced: lambda values, binding: promised(values, binding.annotation),
     Augmented: _augmented,
     Part: _part,
     Starred: lambda values, binding: sequence(values.bound(binding.each)),

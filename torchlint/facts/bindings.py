@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..text.annotated import AnnotatedAssign
 from . import names
 from .flow import CHILDREN
 from .module import has_slice, key_of
@@ -60,13 +61,23 @@ class Assigned(Binding):
         self.node = node
 
 
-class Declared(Binding):
-    """`x: T = v`, `x: T`."""
+class Declared(Assigned):
+    """`x: T = node`."""
 
-    __slots__ = ("node",)
+    __slots__ = ("annotation",)
 
-    def __init__(self, node: ast.AnnAssign) -> None:
-        self.node = node
+    def __init__(self, node: ast.expr, annotation: ast.expr) -> None:
+        super().__init__(node)
+        self.annotation = annotation
+
+
+class Announced(Binding):
+    """`x: T`."""
+
+    __slots__ = ("annotation",)
+
+    def __init__(self, annotation: ast.expr) -> None:
+        self.annotation = annotation
 
 
 class Augmented(Binding):
@@ -386,8 +397,9 @@ class Bindings:
     def _declare(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self._read(node.value)
-        if node.value is not None or isinstance(node.target, ast.Name):
-            self._bind(node.target, self._new(Declared(node)))
+            self._bind(node.target, self._new(Declared(node.value, node.annotation)))
+        elif isinstance(node.target, ast.Name):
+            self._bind(node.target, self._new(Announced(node.annotation)))
 
     def _augment(self, node: ast.AugAssign) -> None:
         target = node.target
@@ -819,6 +831,7 @@ _READ: dict[type[ast.AST], tuple[str, ...]] = {kind: tuple(reversed(fields)) for
 """The fields of nodes that hold what is read, in the order it is evaluated."""
 _STATEMENTS: dict[type[ast.stmt], Callable[[Bindings, Any], None]] = {
     ast.AnnAssign: Bindings._declare,
+    AnnotatedAssign: Bindings._declare,
     ast.AugAssign: Bindings._augment,
     ast.Return: Bindings._return,
     ast.Raise: Bindings._raise,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.cached import cached_property
+from ..text.annotated import KINDS_OF_NODES
 from . import names
 from .nodes import without_not
 
@@ -58,9 +59,7 @@ def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
 
 
 CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {
-    kind: _fields(kind)
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, ast.expr_context | ast.operator)
+    kind: _fields(kind) for kind in KINDS_OF_NODES if not issubclass(kind, ast.expr_context | ast.operator)
 }
 
 

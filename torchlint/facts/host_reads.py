@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from ..system.regex import regex
+from ..text.annotated import KINDS_OF_NODES
 from ..torch_api.operators import operator
 from . import arguments, common_names, given_numbers, hot_calls, names, runs, syntax
 from .backward_passes import gone_through
@@ -475,9 +476,7 @@ def _own_fields(kind: type[ast.AST]) -> tuple[str, ...]:
 
 _BLOCKS = frozenset(("body", "orelse", "finalbody", "handlers", "cases"))
 _OWN_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
-    kind: _own_fields(kind)
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, ast.expr_context | ast.operator)
+    kind: _own_fields(kind) for kind in KINDS_OF_NODES if not issubclass(kind, ast.expr_context | ast.operator)
 }
 
 

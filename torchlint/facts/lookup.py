@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..system.cached import kept
+from ..text.annotated import KINDS_OF_NODES
 from .nodes import bound_by, is_constant, local_name
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
-    kind: tuple(name for name in kind._fields if name not in ("ctx", "op", "ops"))
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST)
+    kind: tuple(name for name in kind._fields if name not in ("ctx", "op", "ops")) for kind in KINDS_OF_NODES
 }
 """The parts of each kind of node that names may stand in."""
 _INNER = frozenset((*_SCOPES, *_COMPREHENSIONS, ast.comprehension))

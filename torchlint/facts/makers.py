@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from .bindings import Assigned, Before, Binding, Declared, Defined, Joined, Part, Reach
+from .bindings import Assigned, Before, Binding, Defined, Joined, Part, Reach
 from .module import Class, Function, key_of
 from .names import last
 from .nodes import none_test, spreads, without_not
@@ -136,8 +136,6 @@ class Makers:
         match binding:
             case Assigned():
                 yield from self._ways(function, binding.node, binding.reach)
-            case Declared(node=ast.AnnAssign(value=ast.expr() as value)):
-                yield from self._ways(function, value, binding.reach)
             case Part(whole=Assigned(node=ast.Tuple(elts=parts)) as whole) if len(parts) == binding.count:
                 yield from self._ways(function, parts[binding.at], whole.reach)
             case Joined():

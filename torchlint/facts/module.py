@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.annotated import AnnotatedAssign
 from . import generators, scope
 from .nodes import argument_of, callee, defaults_of, string
 
@@ -29,7 +30,7 @@ _BLOCKS = frozenset(
     if hasattr(ast, name)
 )
 _REGISTERS = ("register_buffer", "register_parameter")
-_SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign))
+_SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, AnnotatedAssign))
 
 BASES_OF_PYTHON = frozenset(("object", "ABC"))
 """Bases of classes that are nobody's library."""
@@ -200,7 +201,7 @@ class Function:
             node = stack.pop()
             kind = type(node)
             targets: list[ast.expr] = []
-            if kind is ast.Assign:
+            if kind is ast.Assign or kind is AnnotatedAssign:
                 targets = list(node.targets)  # type: ignore[attr-defined]
             elif kind is ast.AnnAssign:
                 targets = [node.target]  # type: ignore[attr-defined]
@@ -730,6 +731,7 @@ _LEAVES = frozenset(
         ast.Assign,
         ast.AugAssign,
         ast.AnnAssign,
+        AnnotatedAssign,
         ast.Return,
         ast.Raise,
         ast.Assert,

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..system.cached import kept
+from ..text.annotated import AnnotatedAssign
 from .flow import NEAREST, Block, Flow
 from .nodes import bound_by
 
@@ -27,6 +28,7 @@ _HEADERS: dict[type[ast.AST], str] = {
     ast.AsyncWith: "items",
     ast.withitem: "context_expr",
     ast.AnnAssign: "value",
+    AnnotatedAssign: "value",
 }
 """The part that is evaluated in any case, of what evaluates others later, or not always; the first one of several."""
 _NOT_ALWAYS = (

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from ..text.annotated import AnnotatedAssign
+
 View = tuple[Any, ...]
 """What a node is, in a word, and its parts: nodes, lists of nodes, words. None stands for `*x` among elements and arguments."""
 
@@ -56,6 +58,7 @@ _VIEWS: dict[type[ast.AST], Callable[[Any], View]] = {
     ast.Return: lambda n: ("return", n.value),
     ast.Assign: lambda n: ("assign", n.targets, n.value),
     ast.AnnAssign: lambda n: ("annotated", n.target, n.annotation, n.value),
+    AnnotatedAssign: lambda n: ("annotated", n.target, n.annotation, n.value),
     ast.AugAssign: lambda n: ("augmented", type(n.op).__name__, n.target, n.value),
     ast.Assert: lambda n: ("assert", n.test),
     ast.If: lambda n: ("if", n.test),

@@ -6,6 +6,8 @@ import ast
 import functools
 from collections.abc import Iterator
 
+from ..text.annotated import AnnotatedAssign
+
 KINDS: dict[type[ast.AST], str] = {
     ast.If: "if",
     ast.While: "while",
@@ -16,6 +18,7 @@ KINDS: dict[type[ast.AST], str] = {
     ast.AugAssign: "augassign",
     ast.Assign: "assign",
     ast.AnnAssign: "assign",
+    AnnotatedAssign: "assign",
     ast.Subscript: "subscript",
     ast.IfExp: "ternary",
     ast.BoolOp: "boolop",

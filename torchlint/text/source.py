@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..system.cached import cached_property
 from ..system.regex import regex
+from .annotated import plain_assignments
 
 if TYPE_CHECKING:
     from .notebook import Book
@@ -392,8 +393,9 @@ def _of_old_torch(text: str) -> ast.Module | None:
 
 
 def parsed(text: str) -> ast.Module:
-    """The tree of a text, where no number has more digits than Python agrees to write out, and `0 < x` is `x > 0`. Raises what `ast.parse` does."""
+    """The tree of a text in normal form, where no number has more digits than Python agrees to write out. Raises what `ast.parse` does."""
     tree = ast.parse(text)
+    plain_assignments(tree, text)
     if _LONG.search(text) is not None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and type(node.value) is int:
