@@ -9,7 +9,7 @@ from torchlint.rule import Finding, Site, rule
 
 @rule(
     "TL206",
-    shape=["$f(...)", "$_ = $_", "$_: $_ = $_"],
+    shape=["$f(...)", "$_ = $_"],
     scope="compiled",
     fix="none",
     impact="medium",

@@ -11,7 +11,7 @@ _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.distributed.fsd
 
 @rule(
     "TL810",
-    shape=[f"{to} = {name}(...)" for name in _WRAPPERS for to in ("$wrapped", "$wrapped: $_")],
+    shape=[f"$wrapped = {name}(...)" for name in _WRAPPERS],
     severity="error",
     impact="high",
     category="distributed",

@@ -16,7 +16,7 @@ _NEED_WEIGHTS = 4
 
 @rule(
     "TL702",
-    shape=[*(f"{made} = {_MADE}" for made in ("$made", "$made: $_")), _MADE],
+    shape=[f"$made = {_MADE}", _MADE],
     fix="unsafe",
     numbers="rounding",
     torch=">=2.0",

@@ -79,7 +79,7 @@ _ATTRIBUTES = regex(rb"[A-Za-z_]\w*(?![\w.])")
 """The names of a sum, of dotted ones the last."""
 _ASSIGNED = regex(rb" = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 """What is assigned: the rest of the line, with the next one where a call begins at its end."""
-_TARGET = regex(rb"[ \t]*(?:[\w.]+, )*[\w.]+")
+_TARGET = regex(rb"[ \t]*((?:[\w.]+, )*[\w.]+)(?: ?: [^=\n]+)?")
 _BOUND_NAMES = regex(rb"(\w+)(?:, |$)")
 """The names, or attributes, of one or several targets."""
 _CALLED_MASK = regex(rb"mask|valid|keep|kept|inlier|flag|(?:^|\.)(?:is|has)_")
@@ -188,7 +188,7 @@ class _Part:
             start = data.rfind(b"\n", 0, match.start()) + 1
             target = _TARGET.fullmatch(data, start, match.start()) if start else None
             if target is not None:
-                found += [(name, match[1]) for name in _BOUND_NAMES.findall(target[0])]
+                found += [(name, match[1]) for name in _BOUND_NAMES.findall(target[1])]
         return found
 
 

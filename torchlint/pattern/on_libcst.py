@@ -144,7 +144,7 @@ _VIEWS: dict[str, Callable[[Any], View]] = {
     "Expr": lambda n: ("expression", n.value),
     "Return": lambda n: ("return", n.value),
     "Assign": lambda n: ("assign", [target.target for target in n.targets], n.value),
-    "AnnAssign": lambda n: ("annotated", n.target, n.annotation.annotation, n.value),
+    "AnnAssign": lambda n: ("assign", [n.target], n.value) if n.value is not None else ("",),
     "AugAssign": lambda n: ("augmented", _BINARY[_kind(n.operator).removesuffix("Assign")], n.target, n.value),
     "Assert": lambda n: ("assert", n.test),
     "If": lambda n: ("if", n.test),

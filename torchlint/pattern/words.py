@@ -17,7 +17,6 @@ KINDS: dict[type[ast.AST], str] = {
     ast.AsyncWith: "with",
     ast.AugAssign: "augassign",
     ast.Assign: "assign",
-    ast.AnnAssign: "assign",
     AnnotatedAssign: "assign",
     ast.Subscript: "subscript",
     ast.IfExp: "ternary",
@@ -34,7 +33,7 @@ KINDS: dict[type[ast.AST], str] = {
 _OF_KIND = {
     "call": ("$f(...)",),
     "subscript": ("$x[$i]",),
-    "assign": ("$_ = $_", "$_: $_ = $_"),
+    "assign": ("$_ = $_",),
     "if": ("if $_: ...",),
     "while": ("while $_: ...",),
     "assert": ("assert $_",),

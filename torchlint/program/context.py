@@ -30,7 +30,9 @@ ACCELERATOR = WholeWords(
     b"device", b"DEVICE", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
     sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai", b"fastai", b"mmengine"),
 )  # fmt: skip
-_HOST_ALONE = regex(rb"(?m)^[ \t]*(?:device|DEVICE)[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$")
+_HOST_ALONE = regex(
+    rb"(?m)^[ \t]*(?:device|DEVICE)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$"
+)
 _OPENS = regex(rb"(?:async )?def \w+\((?!.*\b(?:device|DEVICE)\b)|if __name__\b")
 """What begins a block that a script runs in any case: a function that is given no device, `if __name__ == "__main__":`."""
 _ASKED = regex(rb"(?<!torch)\.device\b")

@@ -6,8 +6,8 @@ import ast
 
 from ..system.regex import regex
 
-_ANNOTATED = regex(r"(?m)^[ \t]*[^\W\d][\w.]*[ \t]*:[^=\n]*=")
-"""A line that may begin such an assignment, with a plain target."""
+_ANNOTATED = regex(r"(?m)^[ \t]*[\w.\[\]()\"'-]+[ \t]*:[^=\n]*=")
+"""A line that may begin such an assignment."""
 _BLOCKS = ("body", "orelse", "finalbody")
 
 

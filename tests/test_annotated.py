@@ -1,0 +1,62 @@
+"""An assignment that says a type is an assignment for all who ask for one, outside of classes."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchlint.text.annotated import AnnotatedAssign
+from torchlint.text.source import parsed
+
+
+def found(code: str) -> list[str]:
+    """The statements of a text that are such assignments."""
+    return [ast.unparse(node) for node in ast.walk(parsed(code)) if isinstance(node, AnnotatedAssign)]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Options:\n    size: int = 3\n",
+        "class Options:\n    if new:\n        size: int = 3\n",
+        "class Options:\n    class Inner:\n        size: int = 3\n",
+        "class Options:\n    try:\n        size: int = 3\n    except E:\n        size: int = 4\n",
+        "size: int\n",
+        "def f():\n    size: int\n    size = 3\n",
+        "if size: x = 3\n",
+        "x = {size: y == 3}\n",
+    ],
+)
+def test_what_is_none(code: str) -> None:
+    assert [] == found(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "size: int = 3",
+        "self.size: list[int] = []",
+        "sizes[0]: int = 3",
+        "(size): int = 3",
+        "sizes['a']: 'int' = f()",
+    ],
+)
+def test_what_is_one(code: str) -> None:
+    assert [code] == found(f"def f(self):\n    {code}\n")
+    assert [code] == found(f"class A:\n    def f(self):\n        with a:\n            {code}\n")
+    assert [code] == found(f"def f(self):\n    try:\n        pass\n    except E:\n        {code}\n")
+    assert [code] == found(f"def f(self):\n    match a:\n        case 1:\n            {code}\n")
+
+
+def test_it_is_both_and_stands_where_it_stood() -> None:
+    code = "\n\nsize : int = max(1,\n           2)\n"
+    one, other = parsed(code).body[0], ast.parse(code).body[0]
+    assert isinstance(one, ast.Assign) and isinstance(one, ast.AnnAssign) and isinstance(other, ast.AnnAssign)
+    assert [ast.dump(target) for target in one.targets] == [ast.dump(one.target)] == [ast.dump(other.target)]
+    assert ast.dump(one.annotation) == ast.dump(other.annotation) and ast.dump(one.value) == "".join(
+        ast.dump(value) for value in [other.value] if value
+    )
+    place = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    assert [getattr(one, name) for name in place] == [getattr(other, name) for name in place]
+    assert ast.unparse(one) == ast.unparse(other)
