@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..text.annotated import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign
 from . import names
 from .flow import CHILDREN
 from .module import has_slice, key_of

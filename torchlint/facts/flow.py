@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.cached import cached_property
-from ..text.annotated import KINDS_OF_NODES
+from ..text.normal_form import KINDS_OF_NODES
 from . import names
 from .nodes import without_not
 

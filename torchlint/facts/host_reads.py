@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from ..system.regex import regex
-from ..text.annotated import KINDS_OF_NODES
+from ..text.normal_form import KINDS_OF_NODES
 from ..torch_api.operators import operator
 from . import arguments, common_names, given_numbers, hot_calls, names, runs, syntax
 from .backward_passes import gone_through

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..system.cached import kept
-from ..text.annotated import KINDS_OF_NODES
+from ..text.normal_form import KINDS_OF_NODES
 from .nodes import bound_by, is_constant, local_name
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from ..text.annotated import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign
 from . import generators, scope
 from .nodes import argument_of, callee, defaults_of, string
 

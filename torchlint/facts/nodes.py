@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from ..text.source import TURNED
+from ..text.normal_form import TURNED
 
 _N = TypeVar("_N", bound="ast.AST | None")
 OPERATORS: dict[type[ast.operator], str] = {

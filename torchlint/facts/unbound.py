@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..system.cached import kept
-from ..text.annotated import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign
 from .flow import NEAREST, Block, Flow
 from .nodes import bound_by
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ..text.annotated import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign
 
 View = tuple[Any, ...]
 """What a node is, in a word, and its parts: nodes, lists of nodes, words. None stands for `*x` among elements and arguments."""

@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
-from ..text.annotated import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign
 
 KINDS: dict[type[ast.AST], str] = {
     ast.If: "if",

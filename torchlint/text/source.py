@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..system.cached import cached_property
 from ..system.regex import regex
-from .annotated import plain_assignments
+from .normal_form import bring_to_normal_form
 
 if TYPE_CHECKING:
     from .notebook import Book
@@ -25,17 +25,6 @@ NOTEBOOK = ".ipynb"
 _LONG = regex(r"0[xob][\da-f_]{2000}", re.IGNORECASE)
 _LARGEST = 1 << 2000
 """What stands for larger numbers: Python writes no number of more than 4300 digits, though it reads them in hexadecimal."""
-_LITERAL_FIRST = regex(r"""["'\d] *(?:[=!]=|[<>]=? |(?<=\d)[<>](?=[a-zA-Z_(]))""")
-"""Where a literal may be compared with what stands behind it: `0 < x`, `"train" == mode`."""
-TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.Gt,
-    ast.Gt: ast.Lt,
-    ast.LtE: ast.GtE,
-    ast.GtE: ast.LtE,
-    ast.Eq: ast.Eq,
-    ast.NotEq: ast.NotEq,
-}
-"""What each comparison is where its sides change places."""
 ASYNC = regex(r"([(,](?:\s|#[^\n]*\n)*)async(?=\s*=[^=])")
 """An argument named `async`, behind comments perhaps."""
 _ASYNC_AS_LONG = "a5ync"
@@ -395,28 +384,12 @@ def _of_old_torch(text: str) -> ast.Module | None:
 def parsed(text: str) -> ast.Module:
     """The tree of a text in normal form, where no number has more digits than Python agrees to write out. Raises what `ast.parse` does."""
     tree = ast.parse(text)
-    plain_assignments(tree, text)
+    bring_to_normal_form(tree, text)
     if _LONG.search(text) is not None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and type(node.value) is int:
                 node.value = min(node.value, _LARGEST)
-    if _LITERAL_FIRST.search(text) is not None:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Compare) and len(node.ops) == 1:
-                _put_literal_last(node)
     return tree
-
-
-def _put_literal_last(test: ast.Compare) -> None:
-    """Make `x > 0` of `0 < x`, where both sides stay the nodes that they are: facts look for what is compared on the left."""
-    left, right, turned = test.left, test.comparators[0], TURNED.get(type(test.ops[0]))
-    if turned is not None and _is_literal(left) and not _is_literal(right):
-        test.left, test.ops, test.comparators = right, [turned()], [left]
-
-
-def _is_literal(node: ast.expr) -> bool:
-    """A number, with a sign perhaps, a text, a truth value or None."""
-    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""An assignment that says a type is an assignment for all who ask for one, outside of classes."""
+"""Trees have one form for what may be written in several ways."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchlint.text.annotated import AnnotatedAssign
+from torchlint.text.normal_form import AnnotatedAssign
 from torchlint.text.source import parsed
 
 
