@@ -2750,7 +2750,7 @@ def test_a_loop_inside_of_the_step_that_counts_its_turns_itself() -> None:
         "    refine(go_on(x, step)).backward()  # hot\n    optimizer.step()  # hot\n"
     )
     check_one(
-        "def refine(x):\n    turn, best = 0, None  # hot\n    again: int = 0\n    while x.any():\n        if turn == 0:\n            start(x)  # hot\n"
+        "def refine(x):\n    turn, best = 0, None  # hot\n    again: int = 0  # hot\n    while x.any():\n        if turn == 0:\n            start(x)  # hot\n"
         "        if again == 0:\n            start(x)  # hot\n        turn += 1  # hot\n        again = again + 1  # hot\n    return x  # hot\n"
         "def go_on(x, first):\n    turn, best = first, None  # hot\n    while x.any():\n        if turn == 0:\n            start(x)\n"
         "        turn = turn + 1  # hot\n    return x  # hot\n"
