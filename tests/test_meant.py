@@ -103,6 +103,9 @@ def test_a_name_that_may_be_something_else(code: str) -> None:
         f"t = torch.tensor\nt.tensor = 3\nkind = torch.long\nkind.tensor = 3\n{PLACE}",
         f"for t in (torch.long, torch.int): t.tensor = 3\nfor t in f(torch): pass\n{PLACE}",
         f"import torch as th\nsetattr(other, 'tensor', th)\ngetattr(th, 'tensor')\nsetattr(theme, name, 3)\n{PLACE}",
+        f"x = getattr(torch.nn, 'tensor'), hasattr(torch, 'LongTensor')\ndef f(x: Float[torch.Tensor, 'tensor']): pass\n{PLACE}",
+        f"f(torch.tensor, 'LongTensor')\nf(mytorch, 'tensor')\ng(torch.float32, tensor=3)\nf('torch', 'tensor')\n{PLACE}",
+        f"partial(torch, tensor=3)\nx = torch, tensor == 3\nowner.tensor = lambda x: x\n{PLACE}",
         f"torch._dynamo.config.tensor = 3\ntorch._inductor.config.triton.tensor = 3\n{PLACE}",
         f"self.cnn.__dict__.update(tensor=3)\nsetattr(self.F, name, 3)\nvars(nn_model)['tensor'] = 3\n{PLACE}",
     ],
@@ -161,6 +164,12 @@ def test_what_leaves_torch_alone(code: str) -> None:
         ("import torch as th\nwith mock.patch.object(th, 'tensor', fake): pass", "tensor"),
         ("import torch.utils.checkpoint as cp\n@patch.object(cp, 'tensor')\ndef f(): pass", "tensor"),
         ("functorch.tensor = fake", "tensor"),
+        ("replace(torch, 'tensor', fake)", "tensor"),
+        ("import torch as th\nreplace(\n    th,\n    'LongTensor',\n    fake,\n)", "LongTensor"),
+        ("PATCHES = [(np, 'array', fake), (torch, 'tensor', fake)]", "tensor"),
+        ("from torch.nn import functional as fn\nfor owner, name in [(fn, 'tensor')]: f(owner, name)", "tensor"),
+        ("swap(torch, tensor=fake)", "tensor"),
+        ("import torch.utils.checkpoint as ck\nswap(ck, tensor=fake)", "tensor"),
     ],
 )
 def test_what_the_project_replaces_in_torch(code: str, name: str) -> None:
@@ -475,6 +484,61 @@ def test_methods_that_other_classes_have(code: str) -> None:
     mixin = "class Tagging:\n    def clone(self): pass\n"
 
     assert [("safe", "")] == offered("TL713", {"a.py": CLONED, "b.py": f"import torch\n{code}", "c.py": mixin})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "replace(torch.TENSOR, 'clone', fake)",
+        "PATCHES = [(torch.TENSOR, 'clone', fake), (torch.nn.Module, 'clone', fake)]",
+        "from torch import TENSOR as T\nreplace(T, 'clone', fake)",
+        "@patch\ndef clone(self: torch.TENSOR): return self",
+        "@patch\ndef clone(self:TENSOR): return self",
+        "@patch\ndef clone(self: (nn.Module, TENSOR)): return self",
+        "@patch\ndef clone(self: nn.Module | TENSOR): return self",
+        "@patch_to(TENSOR)\ndef clone(self): return self",
+        "@patch_to(cls=torch.TENSOR, as_prop=False)\ndef clone(self, *args): return self",
+        "@add_method_to(torch.nn.Parameter)\ndef clone(self): return self",
+    ],
+)
+def test_a_method_of_tensors_that_the_project_replaces_by_a_function_of_its_own(code: str) -> None:
+    code = code.replace("TENSOR", "Tensor")
+    note = "the project puts something else in the place of torch's `clone`"
+    assert [("unsafe", note)] == offered("TL713", {"a.py": CLONED, "b.py": f"import torch\n{code}\n"})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "kind = type(torch.empty(0))\nkind.clone = lambda self: self",
+        "def f(*owners):\n    for owner in owners:\n        owner.clone = lambda self: self",
+        "def same(self): return self\ndef f(owner):\n    owner.clone = same",
+        "def f(owner):\n    def same(self): return self\n    owner.clone = same  # short",
+        "def f(owner):\n    owner.clone: Callable = lambda self: self",
+    ],
+)
+def test_a_method_that_the_project_gives_to_an_object_that_may_be_the_class_of_tensors(code: str) -> None:
+    note = "the project may put something else in the place of a tensor's `clone`"
+    assert [("unsafe", note)] == offered("TL713", {"a.py": CLONED, "b.py": f"import torch\n{code}\n"})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(owner):\n    owner.clone = 3\n    owner.clone = given",
+        "def f(owner):\n    owner.other = lambda x: x\n    x = owner.clone == 3",
+        "class A:\n    def f(self):\n        self.clone = lambda x: x",
+        "class A: pass\nA.clone = lambda x: x",
+        "def clone(x: torch.Tensor): return x",
+        "@torch.jit.script\ndef clone(x: torch.Tensor, y: torch.Tensor): return x",
+        "@patch\ndef clone(self: Module, x: torch.Tensor): return x",
+        "@patch_to(Module)\ndef clone(self): return self",
+        "class A:\n    @merge.register(torch.Tensor)\n    def clone(self, x): return x",
+        "@merge.register(torch.Tensor)\ndef clone(x): return x",
+    ],
+)
+def test_methods_that_something_else_than_a_tensor_gets(code: str) -> None:
+    assert [("safe", "")] == offered("TL713", {"a.py": CLONED, "b.py": f"import torch\n{code}\n"})
 
 
 def test_what_a_test_puts_into_torch_by_way_of_another_file() -> None:

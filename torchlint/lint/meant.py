@@ -67,7 +67,14 @@ _MEMBER = rb"[\"']?([\w.]+)(?:\.|,\s*[\"'])(\w+)[\"']"
 _MEMBER_OF = rb"(%(root)s(?:\.\w+)*),\s*[\"'](\w+)[\"']"
 _OF_OBJECTS = (_SETS + _MEMBER_OF, _MOCKS + _MEMBER_OF)
 """How a member of a module, or of the objects of a class, is set by its name."""
-_OF_ALIAS = (_TARGET, _IN_DICTIONARY, *_AT_RUN_TIME, *_OF_OBJECTS)
+_HANDED = (
+    rb"(%(root)s(?<![\w.]%(root)s)(?<!attr\(%(root)s)(?<!\w\[%(root)s)(?:\.\w+)*)\s*,\s*[\"'](\w+)[\"']",
+    rb"(%(root)s(?<=\(%(root)s)(?<!partial\(%(root)s)(?<!multiple\(%(root)s)(?:\.\w+)*)\s*,\s*(?!(?:device|dtype|use_reentrant)\b)(\w+)\s*=(?!=)",
+)
+"""How a module and its member are handed to what may set it: `replace(torch, "tensor", fake)`, `[(torch, "tensor", fake)]`,
+`swap(torch, tensor=fake)`; `getattr(torch, "tensor")` and `Float[Tensor, "n"]` change nothing.
+"""
+_OF_ALIAS = (_TARGET, _IN_DICTIONARY, *_AT_RUN_TIME, *_OF_OBJECTS, *_HANDED)
 """Ways to put something of one's own into a module that a file calls by a name of its own."""
 _PATCHES = (
     *(way % {b"root": root} for way in (_TARGET, _IN_DICTIONARY) for root in _ROOTS),
@@ -78,6 +85,15 @@ _PATCHES = (
     rb"import(?:_module|__)\([\"']([\w.]+)[\"']\)\.(\w+)[ \t]*=(?!=)",
 )
 """Ways to put something of one's own into a module: the module, and the member or nothing."""
+_OWNERS_HANDED = _HOMES | _TENSORS | {b"cuda"}
+"""The modules and classes that one is handed with a name of a member of theirs."""
+_ADDED = (
+    rb"def (\w+)\(\s*self\s*:\s*\(?[\"']?(?:[\w.]+\s*[|,]\s*)?(?:\w+\.)*(?:Tensor|TensorBase|Parameter)\b",
+    rb"@[\w.]{1,60}\([\w.= ]{0,60}\b(?:Tensor|TensorBase|Parameter)\b[^\r\n]{0,80}\)\r?\ndef (\w+)\(\s*self\b",
+)
+"""How a function becomes a method of tensors by a decorator, such as those of fastcore: `@patch`, `@patch_to(Tensor)`."""
+_GIVEN_FUNCTION = rb"\n[ \t]*(?!self\.|cls\.)[a-z_]\w*\.(\w+)(?:[ \t]*:[^\r\n=]{1,60})?[ \t]*=[ \t]*(lambda\b|[A-Za-z_]\w*(?=[ \t]*[\r\n#]))"
+"""How an object, or a class that has another name here, gets another method: `owner.cuda = lambda self: self`."""
 _BEHIND = rb": (torch\.(?!backends\b|_(?:dynamo|inductor)\.config\b)(?:\w+\.)*)(\w+)[ \t]*=(?!=)"
 """How a statement behind a colon binds a member of torch; that of `x: torch.Tensor = None` is no statement."""
 _COMPOUND = regex(rb"[ \t]*(?:if|elif|else|for|while|with|try|except|finally)\b[^\r\n]*$")
@@ -156,6 +172,8 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     replaced |= methods & {member for owner, member in patched if owner in _TENSORS}
     for word in sorted(replaced):
         return _no_longer(fix, f"the project puts something else in the place of torch's `{word.decode()}`")
+    for word in sorted(methods & _put_into_objects(project)):
+        return _no_longer(fix, f"the project may put something else in the place of a tensor's `{word.decode()}`")
     owners = {owner for edit in fix.edits for owner in _OWNERS.findall(edit.text)} | {*taken[-2:-1]}
     owners |= _TENSORS if methods else set()
     for word in sorted({*map(_own_name, owners)} & {owner for owner, member in patched if not member}):
@@ -275,6 +293,8 @@ def _put_under_aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
                 last = module if owner == name else _last(owner)
                 if way in _OF_OBJECTS and last[:1].isupper() and last not in _HOMES | _TENSORS:
                     continue  # a member of objects of that class: `patch.object(interfaces.CudaInterface, "device")`
+                if way in _HANDED and last not in _OWNERS_HANDED:
+                    continue
                 yield last, member
 
 
@@ -309,8 +329,9 @@ def _patched(project: Project) -> frozenset[tuple[bytes, bytes]]:
 @fact_of_files("puts into modules")
 def _puts_into_modules(source: Source) -> Pairs:
     """What a file puts into modules by their dotted names."""
-    found = [one for way in _PATCHES for one in _found(way, source.data)]
-    return _as_text([*found, *_put_behind_colons(source.data)])
+    data = source.data
+    found = [one for way in _PATCHES for one in _found(way, data)]
+    return _as_text([*found, *_handed(data), *_added(data), *_put_behind_colons(data)])
 
 
 @fact_of_files("puts under aliases")
@@ -325,6 +346,38 @@ def _as_text(pairs: Iterable[tuple[bytes, bytes]]) -> Pairs:
 
 def _told(pairs: Pairs) -> Iterator[tuple[bytes, bytes]]:
     return ((owner.encode("latin-1"), member.encode("latin-1")) for owner, member in pairs)
+
+
+def _handed(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The modules of torch, and its tensor, that a file hands to something with the name of a member."""
+    for way in _HANDED:
+        for root in _ROOTS:
+            for owner, member in _found(way % {b"root": root}, data):
+                if _last(owner) in _OWNERS_HANDED:
+                    yield owner, member
+
+
+def _added(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The methods that a file adds to tensors by decorators."""
+    return ((b"Tensor", name) for way in _ADDED for name in re.findall(way, data))
+
+
+def _put_into_objects(project: Project) -> frozenset[bytes]:
+    """The methods that the project gives to what only the run knows: any of these may be the class of tensors."""
+
+    def found() -> Iterator[bytes]:
+        for names_ in project.said("puts into objects", _puts_into_objects).values():
+            yield from (name.encode("latin-1") for name in names_)
+
+    return project.ask(("put into objects", ""), lambda: frozenset(found()), frozenset[bytes]())
+
+
+@fact_of_files("puts into objects")
+def _puts_into_objects(source: Source) -> list[str]:
+    """The members of objects to which a file assigns its functions."""
+    found = re.findall(_GIVEN_FUNCTION, source.data)
+    given = {name for name, value in found if value == b"lambda" or b"def %s(" % value in source.data}
+    return sorted(name.decode("latin-1") for name in given)
 
 
 def _put_behind_colons(data: bytes) -> Iterator[tuple[bytes, bytes]]:
