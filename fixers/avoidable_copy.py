@@ -23,8 +23,15 @@ _COPIES = (1, 0)
 """The torch whose `.to()` takes `copy=`."""
 _GRAPHS = rb"\b(?:grad_fn|next_functions|make_dot)\b"
 """How a program looks at the graph of a tensor."""
-_FX = (rb"\b(?:symbolic_trace|make_fx)\b", rb"\bfx\.Interpreter\b")
-_NODES = rb"\bgraph\.nodes\b|\bdef call_(?:method|function)\b"
+_FX = (
+    rb"\b(?:symbolic_trace|make_fx|GraphModule|capture_pre_autograd_graph)\b",
+    rb"\bfx\.(?:Interpreter|Transformer|Tracer)\b",
+    rb"\b(?:torch|_?dynamo|export)\.export\b",
+    rb"\bfrom torch\.(?:fx|export)\b",
+    rb"\bjit\.(?:trace|script)\b",
+)
+"""How a program has a graph made of a model."""
+_NODES = rb"\.nodes\b|\b(?:find_nodes|print_tabular)\(|\b(?:gm|graph_module|traced|scripted|module)\.code\b|\bdef call_(?:method|function)\b"
 """How a program looks at the operations that a trace has found."""
 _READ_LATER = "the host may write to the tensor while the copy reads it"
 

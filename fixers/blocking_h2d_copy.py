@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.facts import names
 from torchlint.facts.aliases import Batch
+from torchlint.facts.lookup import lookup
 from torchlint.facts.module import Class, Function
 from torchlint.facts.nodes import is_constant, keyword_of
 from torchlint.facts.sending import told_to_wait
 from torchlint.facts.told import Cast
-from torchlint.rule import Finding, Fix, Site
+from torchlint.rule import Finding, Fix, Site, chain
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node
 
@@ -17,6 +19,19 @@ _OTHER_CLASS = "what a library makes of the samples may be moved by a method tha
 _GIVES_TENSORS = regex(r"(?i)default_collate|data_?collator")
 """What torch and transformers collate with: tensors by their names."""
 _STREAMS = rb"\bStream\(|\bstream\("
+_OWN_STREAMS = rb"\b(?:cuda|torch|accelerator|xpu)\.(?:Stream|stream|ExternalStream)\(|\bfrom torch(?:\.cuda)? import\b[^\r\n]*\b[Ss]tream\b"
+"""How a project makes streams, or has something run on one: `torch.cuda.stream(side)`."""
+_OTHER_STREAM = "a stream of the project's may read the copy before it has arrived"
+_MPS = regex(rb"mps(?<![A-Za-z]mps)(?![a-z])|torch\.accelerator\b")
+"""How a file says that it may run on MPS, or on any accelerator there is."""
+_ANYWHERE = (
+    (rb"mps(?<![A-Za-z]mps)(?![a-z])", b"mps"),
+    (rb"\b(?:torch\.accelerator|current_accelerator)\b", b"accelerator"),
+    (rb"\bAccelerator\(", b"Accelerator("),
+)
+"""How a project says so, each with a word that it holds then."""
+_BINDS = (ast.Assign, ast.AnnAssign)
+_ON_MPS = "the project may run on Apple's MPS, where the copy may read memory that was given back meanwhile"
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
@@ -25,7 +40,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     waits = told_to_wait(site.call)
     added = "non_blocking=True"
     edit = site.tree.replace(site.cst(waits), "True") if waits else site.tree.add_argument(call_node(site), added)
-    note = _OTHER_CLASS if _is_collated_elsewhere(site) else ""
+    note = _OTHER_CLASS if _is_collated_elsewhere(site) else _read_early(site)
     return Fix("Copy without waiting", (edit,), "unsafe" if note else "safe", note) if edit is not None else None
 
 
@@ -36,15 +51,44 @@ def _is_equal(site: Site) -> bool:
     `non_blocking`, another stream may read the copy before it has arrived, and what the host writes while the copy is under
     way may get into it. A class of the project that is moved by its own method may come out of another loader.
     """
-    data = site.source.data
     return (
-        b"mps" not in data
-        and b"torch.accelerator" not in data
+        not site.source.holds(_MPS)
         and site.receiver.kind == "tensor"
         and not _may_refuse(site)
         and not site.analysis.context.switched_on(_STREAMS, _folder(site))
         and Batch(site.function, site.call, site.value).is_left_alone()
     )
+
+
+def _read_early(site: Site) -> str:
+    """Why what another file of the project does may read the copy, or what it is made of, at another time; "" where none does."""
+    any_holds = site.project.any_holds
+    if any_holds(_OWN_STREAMS, word=b"tream"):
+        return _OTHER_STREAM
+    anywhere = not _goes_to_cuda(site) and any(any_holds(pattern, word=word) for pattern, word in _ANYWHERE)
+    return _ON_MPS if anywhere else ""
+
+
+def _goes_to_cuda(site: Site) -> bool:
+    """Whether the copy goes to a GPU of CUDA wherever it goes to an accelerator: `x.cuda()`, or to what the file says it is."""
+    target = site.argument("device", 0)
+    if site.name == ".cuda()" or target is None:
+        return site.name == ".cuda()"
+    if _names_cuda(site, target):
+        return True
+    if isinstance(target, ast.Name):
+        scopes = lookup(site.module)
+        bound = [scopes.parent(one) for one in scopes.binders(target, target.id)]
+        return bool(bound) and all(isinstance(by, _BINDS) and _names_cuda(site, by.value) for by in bound)
+    if chain(target) is None or not isinstance(target, ast.Attribute):
+        return False
+    given = re.findall(rb"\.%s[ \t]*(?::[^=\n]{0,60})?=(?!=)([^\n]*)" % target.attr.encode(), site.source.data)
+    return bool(given) and all(b"cuda" in one for one in given)
+
+
+def _names_cuda(site: Site, node: ast.expr | None) -> bool:
+    source = site.source
+    return node is not None and b"cuda" in source.data[source.start_of(node) : source.end_of(node)]
 
 
 def _folder(site: Site) -> str:

@@ -80,7 +80,7 @@ def _keyword(site: Site, entry: Keyword, given: ast.keyword | None) -> Fix | Non
 def _effect(site: Site, entry: Keyword) -> str:
     """What an argument still does for the project; "" where that is nothing."""
     assert entry.inert_since is not None
-    if site.analysis.context.switched_on(rf"\.{entry.keyword}\b".encode()):
+    if site.analysis.context.switched_on(rf"\.{entry.keyword}\b|[\"']{entry.keyword}[\"']".encode()):
         return f"the project reads `{entry.keyword}` from an object"
     since = ".".join(map(str, entry.inert_since))
     return f"before torch {since} it has an effect" if older_torch(site, entry.inert_since) else ""

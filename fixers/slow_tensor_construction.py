@@ -17,6 +17,8 @@ _FRESH = frozenset(
 _OWN_MEMORY = {"numpy.array": 2, "numpy.concatenate": 2, "numpy.stack": 2}
 """How many positional arguments leave the result memory of its own: the next one is `out`, or `copy` of an old NumPy."""
 _OUT = regex(rb"\bout ?=(?!=)|[\"']out[\"'] ?:")
+_OUT_OF_TORCH = rb"\btorch\.(?:\w+\.)?\w+\([^\n]{0,200}?\bout ?= ?(?!None\b|=)"
+"""What another file may give a tensor to, that it resizes: `torch.cat(parts, out=buffer)`."""
 _PUT = rb"\b(?:np|numpy)\.%(name)s[ \t]*=(?!=)|[\"']numpy\.%(name)s[\"']|\b(?:np|numpy), ?[\"']%(name)s[\"']"
 """How a program puts a function of its own in the place of NumPy's: `np.zeros = ...`, `patch.object(np, "zeros")`."""
 
@@ -65,6 +67,7 @@ def _may_be_resized(site: Site, made: ast.Call) -> bool:
     return (
         kept
         or site.source.holds(_OUT)
+        or site.project.any_holds(_OUT_OF_TORCH, word=b"out")
         or _holds_nothing(site, made)
         or site.analysis.context.switched_on(rb"\bresize_")
     )

@@ -18,6 +18,12 @@ from .nodes import OPERATORS
 from .promises import promised
 from .values import Value
 
+_KEEPS_CLASS = (
+    rb"\b(?:tv_tensors|datapoints|ToImage|wrap_dataset_for_transforms_v2)\b",
+    rb"\b(?:import|from) monai\b",
+    rb"\bas_subclass\b",
+)
+"""How a program uses subclasses of Tensor that are none of its own: those of torchvision stay what they are by some methods alone."""
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _OVERRIDE = rb"__torch_(?:function|dispatch)__\b"
 """How a class says that functions of torch do something else with its objects, or as long as it is entered."""
@@ -193,7 +199,9 @@ class Tensors(_Certain):
         return False
 
     def _is_meant(self, promise: Value) -> bool:
-        return promise.is_tensor and promise.other_kinds <= {"none"}
+        return (
+            promise.is_tensor and promise.other_kinds <= {"none"} and not any(map(self._code.any_holds, _KEEPS_CLASS))
+        )
 
     def _stays(self, change: ast.AugAssign) -> bool:
         return self._leaves(change.op, change.value)
