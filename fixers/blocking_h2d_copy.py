@@ -77,6 +77,7 @@ def _goes_to_cuda(site: Site) -> bool:
     if _names_cuda(site, target):
         return True
     if isinstance(target, ast.Name):
+        site.module.whole_tree()
         scopes = lookup(site.module)
         bound = [scopes.parent(one) for one in scopes.binders(target, target.id)]
         return bool(bound) and all(isinstance(by, _BINDS) and _names_cuda(site, by.value) for by in bound)

@@ -161,6 +161,8 @@ def test_files_that_do_not_narrow_torch_say_nothing(project: Path, name: str, te
         ("requirements-dev.txt", "torch>=2.4.0,<2.9 \\\n  --hash=sha256:aaa\n"),
         ("requirements.txt", "\ufefftorch (>=2.4,<2.9)\n"),
         ("requirements/base.txt", "torch>=2.4,<2.9\n"),
+        ("requirements/base.in", "torch>=2.4,<2.9\n"),
+        ("requirements.in", "-c constraints.txt\ntorch>=2.4,<2.9\n"),
         ("pyproject.toml", "[project]\ndependencies = ['numpy', 'torch>=2.4,<2.9']\n"),
         ("pyproject.toml", "[project.optional-dependencies]\ngpu = ['torch>=2.4,<2.9']\n"),
         ("pyproject.toml", "[dependency-groups]\ndev = [{include-group = 'x'}, 'torch>=2.4,<2.9']\n"),
@@ -757,6 +759,54 @@ def test_an_environment_in_a_folder_counts_where_nothing_else_says_any(project: 
     (project / "setup.sh").write_text("pip install torch==2.1\n")
 
     assert Range((2, 1), (2, 2)) == project_torch(project)
+
+
+IMAGES = [
+    (".devcontainer/devcontainer.json", '{"name": "x", "image": "pytorch/pytorch:1.9.0-cuda10.1-cudnn7-devel"}'),
+    (".devcontainer.json", '{\n  // Opened in\n  "image": "pytorch/pytorch:1.9.0"\n}'),
+    (".devcontainer/Dockerfile", "FROM pytorch/pytorch:1.9.0-cuda10.1-cudnn7-devel\n"),
+    ("Dockerfile", "FROM pytorch/pytorch:1.9.0-cuda10.1-cudnn7-runtime\nCOPY . /app\n"),
+    ("Dockerfile", "RUN pip install torch==1.9.0\n"),
+    ("docker-compose.yml", "services:\n  train:\n    image: pytorch/pytorch:1.9.0-cuda10.1-cudnn7-runtime\n"),
+    ("compose.gpu.yaml", "a:\n  image: 'docker.io/pytorch/pytorch:2.1.0'\nb:\n  image: \"pytorch/pytorch:1.9.0\"\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), IMAGES)
+def test_an_image_says_the_oldest_torch_of_its_folder(project: Path, name: str, text: str) -> None:
+    path = project / "legacy" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+    assert Range(low=(1, 9)) == project_torch(project / "legacy")
+
+    (project / "requirements.txt").write_text("torch>=2.6\n")
+
+    assert Range(low=(1, 9)) == project_torch(project / "legacy")
+    assert Range(low=(2, 6)) == project_torch(project)
+
+    (project / "legacy" / "requirements.txt").write_text("torch>=1.12\n")
+
+    assert Range(low=(1, 12)) == project_torch(project / "legacy")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Dockerfile", "FROM pytorch/pytorch:2.8.0\n"),
+        ("docker-compose.yml", "a:\n  image: pytorch/pytorch:$VERSION\nb:\n  image: pytorch/pytorch:1.9.0\n"),
+        ("docker-compose.yml", "a:\n  # image: pytorch/pytorch:1.9.0\n  image: other/pytorch:1.9.0\n"),
+        (".devcontainer/devcontainer.json", '{"image": "pytorch/pytorch:latest"}'),
+        (".devcontainer/devcontainer.json", '{"name": "pytorch/pytorch:1.9.0", "my_image_of": 3}'),
+    ],
+)
+def test_an_image_of_a_folder_that_has_no_older_torch_says_nothing(project: Path, name: str, text: str) -> None:
+    path = project / "legacy" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    (project / "requirements.txt").write_text("torch>=2.6\n")
+
+    assert Range(low=(2, 6)) == project_torch(project / "legacy")
 
 
 def test_the_readme_of_a_folder_says_nothing_of_a_project_that_asks_for_some(project: Path) -> None:

@@ -111,6 +111,10 @@ _PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
 _IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?(?:library/)?python:(\d{1,9}\.\d{1,9})(?!\d)")
 _TORCH_IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?pytorch/pytorch:(?:(\d{1,9}\.\d{1,9})(?!\d)|\$)")
 """The torch of an image; one that nobody knows where an argument without a default says it."""
+_IMAGE_OF = regex(
+    r"(?m)^[^#\n]{0,99}?\bimage[\"']?[ \t]{0,9}:\s*[\"']?(?:docker\.io/)?pytorch/pytorch:(?:(\d{1,9}\.\d{1,9})(?!\d)|\$)"
+)
+"""That of what Compose starts, or an editor opens a project in."""
 _ARGUMENT = regex(r"ARG\s+(\w+)=[\"']?([^\s\"']{1,120})(?![^\s\"'])")
 """What an argument is where nobody gives any; what is longer is no name of an image and no version."""
 _REFERENCE = regex(r"\$\{?(\w+)\}?")
@@ -129,6 +133,10 @@ class Said(NamedTuple):
     """The versions that its manifests, or scripts that install something, ask for."""
     told: list[Range | None]
     """What its README, or its page on installing, tells to install: that of a folder says nothing of a project that asks for some."""
+    images: list[Range | None]
+    """What the images have that it is run in, where its manifests ask for nothing: an older torch than what a folder above asks for
+    is the one that runs the files there.
+    """
     is_repository: bool
     """Whether a repository begins there."""
 
@@ -162,13 +170,16 @@ def project_torch(root: Path, known: Stated | None = None) -> Range | None:
 def _named(root: Path, known: Stated) -> Range | None:
     """What the manifests say: all versions where they say nothing, None where they contradict each other."""
     told: list[Range | None] = []
+    images: Range | None = None
     for directory in (root, *root.parents):
         if directory not in known.named:
             known.named[directory] = _said_in(directory)
         one = known.named[directory]
         told = told or one.told
+        images = images or next(iter(one.images), None)
         if one.asked:
-            return _of_all(one.asked)
+            asked = _of_all(one.asked)
+            return images if asked and images and images.low < asked.low else asked
         if one.is_repository:
             break
     return _of_all(told)
@@ -188,12 +199,13 @@ def _said_in(directory: Path) -> Said:
     _narrow(asked, _of_all(_ranges(chain.from_iterable(map(_others, pinning)))))
     _narrow(asked, _supposed(_of_all(_ranges(chain.from_iterable(map(_toolkit, pinning))))))
     told = told_by(files) if not asked else []
-    images = [(path, read) for path, read in files if read is _dockerfile and not asked]
-    _narrow(told, _of_all(_ranges(_read("torch", images))))
+    images = _ranges(_read("torch", [(path, read) for path, read in files if read in _IMAGES and not asked]))
+    oldest = min(filter(None, images), key=lambda one: one.low, default=None)
+    _narrow(told, oldest)
     tested = [(path, read) for path, read in files if read is _service and not asked and not told]
     _narrow(told, _range(",".join(_oldest(_tested(_read("torch", tested))))))
     _narrow(asked or told, on_python(_python(files)))
-    return Said(asked, told, (directory / ".git").exists())
+    return Said(asked, told, [oldest] if oldest else [], (directory / ".git").exists())
 
 
 def told_by(files: Iterable[tuple[str, Reader]]) -> list[Range | None]:
@@ -609,6 +621,12 @@ def _dockerfile(text: str) -> Iterator[str]:
     yield from _oldest(found)
 
 
+def _compose(text: str) -> Iterator[str]:
+    """The oldest torch of the images that something is run in: `image: pytorch/pytorch:1.6.0-cuda10.1-cudnn7-runtime`."""
+    found = [match[1] for match in _IMAGE_OF.finditer(text)]
+    yield from _oldest(found) if all(found) else ()
+
+
 def _oldest(versions: Iterable[str]) -> Iterator[str]:
     """The oldest of some versions and all newer ones; nothing where there is none."""
     oldest = min(versions, key=_minor, default="")
@@ -777,8 +795,8 @@ def _table(table: dict[str, Any], *path: str) -> dict[str, Any]:
 
 _READERS: dict[str, Reader] = {
     r"pyproject\.toml": _pyproject,
-    r"req(?:s|uirements?)[^/]*\.txt": _requirements,
-    r"requirements/[^/]*\.txt": _requirements,
+    r"req(?:s|uirements?)[^/]*\.(?:txt|in)": _requirements,
+    r"requirements/[^/]*\.(?:txt|in)": _requirements,
     r"setup\.cfg": _setup_cfg,
     r"setup\.py": _setup_py,
     r"Pipfile": _pipfile,
@@ -789,13 +807,15 @@ _READERS: dict[str, Reader] = {
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
     r"(?i:(?:README|(?:docs?/|readme/)?(?:install(?:ation)?|get(?:ting)?[-_]?started)|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
-    r"Dockerfile": _dockerfile,
+    r"(?:\.devcontainer/)?Dockerfile": _dockerfile,
+    r"(?:docker-)?compose[^/]*\.ya?ml|\.devcontainer(?:/devcontainer)?\.json": _compose,
     r"tox\.ini|\.travis\.yml|\.circleci/config\.yml|\.github/workflows/[^/]*\.ya?ml": _service,
 }
 _PINNING = (_requirements, _constraints, _environment)
 """What reads files that may pin packages made for one torch."""
 _LOCKS: set[Reader] = {of_lock, of_pipenv}
-_INSTALLING = {_installed, _told, _environment_aside, _dockerfile, _service}
+_IMAGES: set[Reader] = {_dockerfile, _compose}
+_INSTALLING = {_installed, _told, _environment_aside, _service, *_IMAGES}
 _PYTHON_READERS: dict[Reader, Reader] = {
     _pyproject: _pyproject_python,
     _setup_cfg: _setup_cfg_python,

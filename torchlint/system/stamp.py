@@ -35,7 +35,7 @@ _ON_INSTALLING = ("install", "get_started", "get-started", "getstarted", "gettin
 """How the name of a page on installing begins."""
 _MANIFESTS = (
     *_ON_INSTALLING,
-    *"pyproject.toml requirement req constraints setup env dockerfile readme training tutorial usage __init__.py".split(),
+    *"pyproject.toml requirement req constraints setup env dockerfile .devcontainer.json readme training tutorial usage __init__.py".split(),
     *"pipfile pixi.toml uv.lock poetry.lock pdm.lock tox.ini".split(),
 )
 _ENVIRONMENTS = (".yml", ".yaml")
@@ -43,6 +43,8 @@ _IMPORTED = (".py", ".pyi", ".pyx", ".so", ".pyd")
 _COMPILED = "__pycache__"
 _SERVICES = {".circleci": "", ".github": "workflows"}
 """The folders of services that test a repository, and what they read below them."""
+_WHOLE = frozenset(("requirements", ".devcontainer"))
+"""The folders of which any file may say it."""
 _PAGES = frozenset(("doc", "docs", "readme"))
 """The folders that a page on installing may lie in."""
 _ASIDE = frozenset(
@@ -144,8 +146,8 @@ def manifests(directory: str) -> list[str]:
     """The names in a directory that files may have which say what torch a project is for."""
     listed = _listed(directory)
     found = [name for name in listed if _may_state(name)]
-    if "requirements" in listed:
-        found += [f"requirements/{name}" for name in _listed(os.path.join(directory, "requirements"))]
+    for folder in _WHOLE.intersection(listed):
+        found += [f"{folder}/{name}" for name in _listed(os.path.join(directory, folder))]
     for folder in _PAGES.intersection(listed):
         names = _listed(os.path.join(directory, folder))
         found += [f"{folder}/{name}" for name in names if name.lower().startswith(_ON_INSTALLING)]
