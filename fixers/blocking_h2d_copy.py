@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import starmap
 
 from torchlint.facts import names
 from torchlint.facts.aliases import Batch
@@ -31,6 +32,8 @@ _ANYWHERE = (
 )
 """How a project says so, each with a word that it holds then."""
 _BINDS = (ast.Assign, ast.AnnAssign)
+_NO_NOTEBOOK = r"(?!.*\.ipynb$)"
+"""The files that others may import."""
 _ON_MPS = "the project may run on Apple's MPS, where the copy may read memory that was given back meanwhile"
 
 
@@ -62,11 +65,13 @@ def _is_equal(site: Site) -> bool:
 
 def _read_early(site: Site) -> str:
     """Why what another file of the project does may read the copy, or what it is made of, at another time; "" where none does."""
-    any_holds = site.project.any_holds
-    if any_holds(_OWN_STREAMS, word=b"tream"):
+
+    def holds(pattern: bytes, word: bytes) -> bool:
+        return site.project.any_holds(pattern, _NO_NOTEBOOK, word=word)
+
+    if holds(_OWN_STREAMS, b"tream"):
         return _OTHER_STREAM
-    anywhere = not _goes_to_cuda(site) and any(any_holds(pattern, word=word) for pattern, word in _ANYWHERE)
-    return _ON_MPS if anywhere else ""
+    return _ON_MPS if not _goes_to_cuda(site) and any(starmap(holds, _ANYWHERE)) else ""
 
 
 def _goes_to_cuda(site: Site) -> bool:

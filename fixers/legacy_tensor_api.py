@@ -85,7 +85,7 @@ def _constructor(site: Site, name: str) -> Fix | None:
 
 def _seen(site: Site) -> str:
     """Why the program may see another function called; "" where it does not look: modes are not told of the old constructors."""
-    return _WATCHED if b"TorchFunctionMode" in site.source.data else ""
+    return _WATCHED if site.project.any_holds(rb"\bTorchFunctionMode\b", word=b"TorchFunctionMode") else ""
 
 
 def _is_numbers(node: ast.expr) -> bool:

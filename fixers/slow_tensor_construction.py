@@ -17,8 +17,8 @@ _FRESH = frozenset(
 _OWN_MEMORY = {"numpy.array": 2, "numpy.concatenate": 2, "numpy.stack": 2}
 """How many positional arguments leave the result memory of its own: the next one is `out`, or `copy` of an old NumPy."""
 _OUT = regex(rb"\bout ?=(?!=)|[\"']out[\"'] ?:")
-_OUT_OF_TORCH = rb"\btorch\.(?:\w+\.)?\w+\([^\n]{0,200}?\bout ?= ?(?!None\b|=)"
-"""What another file may give a tensor to, that it resizes: `torch.cat(parts, out=buffer)`."""
+_OUT_OF_TORCH = rb"\btorch\.(?:\w+\.)?\w+\((?=[^\n]{0,200}?\bout ?= ?(?!None\b|out\b|=)([\w.]+))(?![^\n]{0,200}?(?<![\w.])\1\b[^\n]{0,200}?\bout ?=)"
+"""What another file may give a tensor to, that it resizes: `torch.cat(parts, out=buffer)`, not `torch.max(x, y, out=x)`."""
 _PUT = rb"\b(?:np|numpy)\.%(name)s[ \t]*=(?!=)|[\"']numpy\.%(name)s[\"']|\b(?:np|numpy), ?[\"']%(name)s[\"']"
 """How a program puts a function of its own in the place of NumPy's: `np.zeros = ...`, `patch.object(np, "zeros")`."""
 

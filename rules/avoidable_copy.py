@@ -114,7 +114,9 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     its own in every case. With `non_blocking` this is unsafe: the host may write to the tensor while it is read; and where
     the project uses the layout of MKL-DNN, which can't be copied so.
     The graph of the result holds other operations, which its printed form names (`grad_fn=<MulBackward0>`): it is unsafe
-    where the project looks at graphs (`grad_fn`), unless autograd is off, or at those of torch.fx.
+    where the project looks at graphs (`grad_fn`), unless autograd is off, or at those that torch.fx, `torch.export` or TorchScript
+    make of a model; and where it uses a library whose subclasses of Tensor some methods alone keep (torchvision's `tv_tensors`, MONAI), which
+    an annotation does not tell from tensors.
     Who counts operations, as a profiler does, counts fewer, and hooks of gradients may run in another order.
     The cast by a type of the host gets no fix: the tensor would stay on the device. Nor does a matrix that is copied to be
     multiplied: another kernel may round in another order. Nor does what is overwritten, which may be a leaf of the graph. Nor does an index: `repeat` may add dimensions in front, which

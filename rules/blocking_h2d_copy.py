@@ -95,11 +95,12 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     pinned memory hands a block out again only after the copies from it are done, so the values are the same, as long as
     nobody writes to the batch on the host meanwhile. It is offered where that is seen: the copy takes the place of the
     batch, or what still leads to the batch is only read. Nothing is offered where a function gets the batch that may write
-    to it, where the program uses streams of its own or may run on Apple's MPS, whose asynchronous copies can read memory
-    that was given back (pytorch/pytorch#189690), and where the whole batch is moved by one call, which a batch class of
+    to it, where the files of the folder use streams of their own or this one may run on Apple's MPS, whose asynchronous copies
+    can read memory that was given back (pytorch/pytorch#189690), and where the whole batch is moved by one call, which a batch class of
     a library may answer with a `TypeError`, or where a class of the project has a `to` or `cuda` that takes no
     `non_blocking`. It is unsafe where a function of another package collates (`collate_fn=dgl.batch`), which may make
-    classes of its own, and where nobody collates (`batch_size=None`).
+    classes of its own, where nobody collates (`batch_size=None`), where any other file of the project uses streams, and where one
+    may choose MPS, or whatever accelerator there is, unless this file says that the copy goes to CUDA.
 
     ## References
 

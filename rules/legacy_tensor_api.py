@@ -98,7 +98,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     A typed constructor of a list of numbers becomes `torch.tensor(..., dtype=..., device=...)`: with the device, because
     the old one does not care about `with torch.device(...)`. `torch.Tensor(list)` becomes the same, which is unsafe: it
     follows the default type that some program may set. So is that of `torch.cuda.FloatTensor(list)` and the like, which
-    raises another exception where there is no GPU, and any of them in a file with a `TorchFunctionMode`, which is told of
+    raises another exception where there is no GPU, and any of them in a project with a `TorchFunctionMode`, which is told of
     `torch.tensor` alone.
     `ctx.saved_variables` becomes `ctx.saved_tensors`, which gives the same tensors.
 

@@ -67,8 +67,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
 
     `torch.tensor(np.zeros(n))` becomes `torch.as_tensor(...)`, which takes over the memory that the NumPy call made for
     it; this is done for calls that always make a new array, and is unsafe where the project resizes tensors in place
-    (`resize_`), keeps it as a parameter or buffer, makes an array that holds nothing, or where the file names `out=`, which resizes: memory
-    of NumPy can't be resized. It is unsafe, too, where a class of the project gives itself as an array (`__array__`), which
+    (`resize_`), keeps it as a parameter or buffer, makes an array that holds nothing, or where the file names `out=`, or another one has
+    torch write to one (`torch.cat(parts, out=buffer)`), which resizes: memory of NumPy can't be resized. It is unsafe, too, where a class of the project gives itself as an array (`__array__`), which
     may be its own memory whatever NumPy asks for, and where the project puts something else in the place of the NumPy function.
     Unsafe: `torch.tensor(t)` of a proven tensor becomes `t.detach().clone()`, the same value, dtype and strides without
     the warning, but on the device of `t` where `torch.tensor` goes to the default one. A list of arrays becomes

@@ -95,6 +95,15 @@ def test_a_copy_that_goes_to_cuda_whatever_another_file_chooses(other: str) -> N
     assert [("safe", "")] == offered("TL402", COPIED.format(device=DEVICE_OF_RANK, move=".to(device)"), other)
 
 
+def test_a_notebook_beside_chooses_for_itself() -> None:
+    book = '{"cells": [{"cell_type": "code", "source": ["device = \'mps\'\\n"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+    given = {"a.py": IMPORTED.encode(), "b.py": b"device = 'cuda'\n", "c.ipynb": book.encode()}
+    codes = frozenset(("TL402",))
+    found = lint(given, Settings(codes, codes)).findings
+
+    assert ["safe"] == [one.fix.applicability for one in found if one.fix is not None]
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -215,7 +224,7 @@ def test_another_file_that_has_torch_write_to_a_tensor(other: str) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    ["np.add(x, y, out=z)", "out = torch.cat(parts)", "torch.cat(parts, out=None)", "x = torch.ones(3)\nout = x", "f(out=torch.ones(3))"],
+    ["np.add(x, y, out=z)", "torch.max(x, y, out=x)", "torch.add(self.x, 3, out=self.x)", "torch.stack(rows, 0, out=out)", "out = torch.cat(parts)", "torch.cat(parts, out=None)", "x = torch.ones(3)\nout = x", "f(out=torch.ones(3))"],
 )  # fmt: skip
 def test_another_file_that_writes_to_no_tensor(other: str) -> None:
     assert [("safe", "")] == offered("TL407", MADE, other)
@@ -236,3 +245,11 @@ def test_who_reads_an_argument_without_effect_of_the_object(other: str) -> None:
 def test_nobody_reads_an_argument_without_effect() -> None:
     other = "f(pin_memory_device=3)\nprint('the pin_memory_device is set')\n"
     assert [("safe", "")] == offered("TL903", PINNED, other)
+
+
+def test_who_is_told_of_the_functions_that_another_file_calls() -> None:
+    legacy = "import torch\nx = torch.LongTensor([1])\n"
+    mode = "class Seen(torch.overrides.TorchFunctionMode): pass"
+
+    assert ["unsafe"] == [kind for kind, _ in offered("TL910", legacy, mode)]
+    assert ["safe"] == [kind for kind, _ in offered("TL910", legacy, "class Mode: pass")]
