@@ -326,3 +326,21 @@ def test_files_of_another_framework_hold_no_findings() -> None:
     other = "import jittor as jt\nfrom jittor import nn\nmodel = nn.Linear(3, 3)\nmodel.eval()\nfor x in y:\n    model(x.cuda())\n"
     assert [] == told(run({"a.py": other}, "TL503"))
     assert ["a.py:6 TL503"] == told(run({"a.py": other.replace("jittor", "torch")}, "TL503"))
+
+
+def test_a_method_that_leaves_it_to_others_to_switch_autograd_off() -> None:
+    model = (
+        "import torch\nclass Tracker(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+        "        self.layer = torch.nn.Linear(n, 3)\n    def features(self, x):\n        return self.layer(x)\n"
+        "    def tracked(self, state):\n        device = state['device']\n        with torch.inference_mode():\n"
+        "            state['y'] = self.features(state['x'].to(device))\n        return state\n"
+        "    def begun(self, path):\n        return self.tracked({'x': path})\n"
+        "    def scored(self, path):\n        return self.features(self.begun(path)['y'])\n"
+        "def made(n=3):\n    return Tracker(n)\n"
+    )
+    script = (
+        "import torch\nfrom b import made\nnet = made()\nnet = net.cuda()\nnet = net.eval()\nstate = net.begun('x')\n"
+        "state = net.tracked(state)\nprint(state['y'])\n"
+    )
+    assert [] == told(run({"a.py": script, "b.py": model}, "TL503"))
+    assert ["a.py:9 TL503"] == told(run({"a.py": f"{script}print(net.scored('x').shape)\n", "b.py": model}, "TL503"))

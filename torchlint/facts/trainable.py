@@ -18,7 +18,7 @@ NO_RUN = frozenset(
     half float""".split()
 )
 """Methods of every module that run nothing of it."""
-_NO_GRAD = regex(rb"no_grad")
+_NO_GRAD = regex(rb"no_grad|inference_mode")
 _LOSS = regex(r"(?i)loss|criterion")
 _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"))
 """Modules that have no parameters but those of what they are given."""
@@ -98,15 +98,32 @@ def records(place: Place, method: Function) -> bool:
         method.cls is not None
         and place.runs_module(method)
         and not place.analysis.context.function_off(method)
-        and not method.says(_NO_GRAD)
+        and not _says_off(place, method)
         and not training.asks(method)
     )
+
+
+def _says_off(place: Place, method: Function, depth: int = _DEPTH) -> bool:
+    """Whether a method switches autograd off somewhere, or all others by which it runs modules do."""
+    if method.says(_NO_GRAD):
+        return True
+    if not depth or method.cls is None:
+        return False
+    others: list[Function] = []
+    for call in method.flow.calls:
+        if place.project.value(method, call.func).kind == "module":
+            return False
+        called = names.chain(call.func) or []
+        other = place.project.method(method.cls, called[1]) if called[:1] == [method.own_name] == called[:-1] else None
+        if other is not None and other is not method and place.runs_module(other):
+            others.append(other)
+    return bool(others) and all(_says_off(place, one, depth - 1) for one in others)
 
 
 def switches_off(place: Place, call: ast.Call) -> bool:
     """Whether all methods that a call of a model may run switch autograd off somewhere in them: `model.reverse(z)`."""
     methods = place.may_run(call) if isinstance(call.func, ast.Attribute) else []
-    return bool(methods) and all(method.says(_NO_GRAD) for method in methods)
+    return bool(methods) and all(_says_off(place, method) for method in methods)
 
 
 def has_weights(place: Place, klass: Class, around: frozenset[Class] = frozenset()) -> bool:
