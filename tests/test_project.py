@@ -702,6 +702,27 @@ def test_callers_through_a_re_export() -> None:
     assert ["b.py:2"] == callers(files, "pkg/a.py", "f")
 
 
+def test_files_that_work_together_through_packages() -> None:
+    files = {
+        "pkg/__init__.py": "from .nets import Net\n",
+        "pkg/nets/__init__.py": "from .net import *\n",
+        "pkg/nets/net.py": "class Net: pass\n",
+        "helpers.py": "from pkg import Net\n",
+        "train.py": "import pkg\nfrom all import Net\n",
+        "all.py": "from helpers import *\n",
+        "test.py": "import train\n",
+    }
+    project = project_of(files)
+
+    users = project.users_of("pkg/nets/net.py")
+    assert ["helpers.py", "pkg/__init__.py", "pkg/nets/__init__.py", "train.py"] == sorted(users)
+    used = project.used_by(module(project, "train.py"))
+    assert ["all.py", "helpers.py", "pkg/__init__.py", "pkg/nets/__init__.py", "pkg/nets/net.py"] == sorted(
+        one.path for one in used
+    )
+    assert ["train.py"] == [one.path for one in project.used_by(module(project, "test.py"))]
+
+
 @pytest.mark.parametrize("line", ["from .a import *", "from .a import f", "from . import a\nf = a.f"])
 def test_a_package_in_a_folder_that_is_none(line: str) -> None:
     files = {

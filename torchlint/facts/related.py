@@ -1,4 +1,4 @@
-"""The files that a file works with: what it imports, what imports it, and what those import beside it."""
+"""The files that a file works with: what it imports, what imports it, and what those import beside it, each through packages that hand it on."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def _paths(place: Place, pattern: re.Pattern[bytes]) -> set[str]:
     project, module = place.project, place.function.module
     if not project.any_holds(pattern.pattern):
         return set()
-    importers = project.importers(module.path)
-    paths = {*importers, *(one.path for one in project.imports_of(module))}
+    importers = project.users_of(module.path)
+    paths = {*importers, *(one.path for one in project.used_by(module))}
     if len(importers) > _MOST:
         paths.update(project.paths)
     else:
-        paths.update(one.path for user in project.modules(importers) for one in project.imports_of(user))
+        paths.update(one.path for user in project.modules(importers) for one in project.used_by(user))
     return {path for path in paths - {module.path} if project.holds(path, pattern)}

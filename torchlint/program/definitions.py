@@ -395,6 +395,28 @@ class Definitions(Texts):
             if path != file and self._imports(path, file, module, longer, beside=own if "." in module else None)
         ]
 
+    def users_of(self, file: str) -> list[str]:
+        """The files whose imports name a file, or what hands on what it has: a package, or a file that imports all of it."""
+        seen, todo = {file: None}, [file]
+        while todo:
+            new = [path for path in self.importers(todo.pop()) if path not in seen]
+            seen.update(dict.fromkeys(new))
+            todo += filter(self._hands_on, new)
+        return [*seen][1:]
+
+    def used_by(self, module: Module) -> list[Module]:
+        """The project's files that a module imports, and what those hand on."""
+        seen, todo = {module: None}, [module]
+        while todo:
+            new = [one for one in self.imports_of(todo.pop()) if one not in seen]
+            seen.update(dict.fromkeys(new))
+            todo += (one for one in new if self._hands_on(one.path))
+        return [*seen][1:]
+
+    def _hands_on(self, path: str) -> bool:
+        """Whether a file is a package, or imports all that another one has."""
+        return self._name(path)[1] or self._has_star(path)
+
     def _imports(self, path: str, file: str, module: str, longer: list[str], beside: str | None) -> bool:
         """Whether the imports of a file, which hold the last word of a module, name it: by its name, or by a longer one."""
         folder = self.home(path).rpartition("/")[0]
