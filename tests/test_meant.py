@@ -238,6 +238,8 @@ def test_what_leaves_the_names_of_another_file_alone(other: str) -> None:
         "def test(monkeypatch):\n    import a\n    monkeypatch.setattr(a, 'torch', Fake)\n",
         "@mock.patch('pkg.a.torch')\ndef test(): pass\n",
         "@mock.patch('a.torch')\ndef test(): pass\n",
+        "mock.patch(f'{MODULE}.torch')\n",
+        "monkeypatch.setattr(MODULE + '.torch', fake)\n",
         "import a\nwith patch.object(a, 'torch', Fake): pass\n",
     ],
 )
@@ -672,3 +674,13 @@ def test_another_file_that_waits_for_the_warnings_of_a_file() -> None:
     assert [("safe", "")] == offered(
         "TL903", {"a.py": f"import torch\ndef f(a, b):\n    {MESHES}", "test_b.py": f"import b\n{waits}b.f(1, 2)\n"}
     )
+
+
+def test_another_file_that_waits_for_the_warnings_of_a_file_that_it_has_from_a_package() -> None:
+    waits = "import pytest\ndef test():\n    with pytest.warns(UserWarning):\n        "
+    files = {"a.py": f"import torch\ndef meshes(a, b):\n    {MESHES}", "lib/__init__.py": "from a import *\n"}
+
+    assert [("unsafe", "a file that uses this one may wait for the warning that the fix ends")] == offered(
+        "TL903", {**files, "test_a.py": f"import lib\n{waits}lib.meshes(1, 2)\n"}
+    )
+    assert [("safe", "")] == offered("TL903", {**files, "test_a.py": f"import lib\n{waits}lib.other(1, 2)\n"})

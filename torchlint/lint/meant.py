@@ -94,6 +94,8 @@ _ADDED = (
 """How a function becomes a method of tensors by a decorator, such as those of fastcore: `@patch`, `@patch_to(Tensor)`."""
 _GIVEN_FUNCTION = rb"\n[ \t]*(?!self\.|cls\.)[a-z_]\w*\.(\w+)(?:[ \t]*:[^\r\n=]{1,60})?[ \t]*=[ \t]*(lambda\b|[A-Za-z_]\w*(?=[ \t]*[\r\n#]))"
 """How an object, or a class that has another name here, gets another method: `owner.cuda = lambda self: self`."""
+_OF_MADE = rb"(?:patch|etattr)\(\s{0,99}(?:[fF][\"'][^\"'\n]{0,99}\}|[\w.]{1,99}\s{0,9}\+\s{0,9}[\"'])[\w.]{0,99}\.(\w{1,99})[\"']"
+"""A member of a module whose name is made as the program runs: `mock.patch(f"{MODULE}.vmap")`, `patch(MODULE + ".vmap")`."""
 _BEHIND = rb": (torch\.(?!backends\b|_(?:dynamo|inductor)\.config\b)(?:\w+\.)*)(\w+)[ \t]*=(?!=)"
 """How a statement behind a colon binds a member of torch; that of `x: torch.Tensor = None` is no statement."""
 _COMPOUND = regex(rb"[ \t]*(?:if|elif|else|for|while|with|try|except|finally)\b[^\r\n]*$")
@@ -199,7 +201,13 @@ def _is_waited_for(project: Project, module: Module) -> bool:
     """Whether a file that uses a module may wait for warnings."""
 
     def found() -> bool:
-        return any(project.holds(path, _WAITED) for path in project.importers(module.path))
+        direct = project.importers(module.path)
+        if any(project.holds(path, _WAITED) for path in direct):
+            return True
+        # Who has it by a package, as one has a whole library, waits for its warnings only where it names what it has.
+        own = [*module.top_functions, *module.top_classes]
+        further = [path for path in project.users_of(module.path) if project.holds(path, _WAITED)]
+        return any(project.mentions(path, name) for path in further for name in own)
 
     return project.ask(("waited for", module), found, False)
 
@@ -404,6 +412,9 @@ def _replaced(project: Project, module: Module) -> frozenset[bytes]:
 def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     stem = module.name.rpartition(".")[2]
     yield from (name for owner, name in _patched(project) if name and _last(owner) == stem.encode())
+    for path in sorted(project.holders(_OF_MADE)):
+        text = project.source(path)
+        yield from re.findall(_OF_MADE, text.data) if text is not None else ()
     imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
     put = re.compile(_PUT % {b"names": imported})
     importers = project.importers(module.path) if imported else ()
