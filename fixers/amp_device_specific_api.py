@@ -161,14 +161,12 @@ def _visible_elsewhere(site: Site, name: str) -> bool:
             return True
         if function is not module.body and name in function.imports:
             return True
-    word = re.compile(rf"\b{re.escape(name)}\b".encode())
     mark = re.compile(rf"[\"']{re.escape(name)}[\"']".encode())
     if module.is_package or mark.search(module.source.data) or re.search(rf"\b{name}\b", module.source.unread):
         return True
     if hidden_reads.may_be_called_unseen(module.tree, name):
         return True
-    others = {*site.project.importers(module.path), *site.project.holders(hidden_reads.BY_TEXT)} - {module.path}
-    return any(source is not None and word.search(source.data) for source in map(site.project.source, sorted(others)))
+    return site.is_handed_out(name)
 
 
 def _uses(site: Site, name: str) -> _Rewritten | None:

@@ -18,7 +18,7 @@ def fixed(folder: Path, text: str, **others: str) -> str:
     rules = frozenset(("TL901",))
     (folder / "requirements.txt").write_text("torch>=2.6\n")
     files = {str(folder / "a.py"): text, **{str(folder / f"{name}.py"): other for name, other in others.items()}}
-    settings = Settings(rules, fixable=rules, root=folder)
+    settings = Settings(rules, fixable=rules, root=folder, project=folder)
     result = fix_files({name: code.encode() for name, code in files.items()}, settings, unsafe=False, write=False)
     return result.contents.get(str(folder / "a.py"), text.encode()).decode()
 
@@ -43,6 +43,8 @@ def test_an_import_that_a_text_may_use_stays(tmp_path: Path, text: str) -> None:
         "import importlib\nm = importlib.import_module('a')\nm.autocast()\n",
         "importlib.import_module('a').GradScaler()\n",
         "m = __import__('a')\nm.autocast()\n",
+        "runpy.run_path('a.py')['autocast']()\n",
+        "mock.patch(f'{A}.autocast')\n",
     ],
 )
 def test_an_import_that_a_file_takes_by_a_text_stays(tmp_path: Path, other: str) -> None:
@@ -52,6 +54,32 @@ def test_an_import_that_a_file_takes_by_a_text_stays(tmp_path: Path, other: str)
 @pytest.mark.parametrize(
     "other",
     [
+        "import partial\nfrom pkg import autocast\npartial(autocast, enabled=False)\n",
+        "from pkg import get\nwith get('a').autocast(enabled=False):\n    pass\n",
+        "class A:\n    def f(self, backend):\n        return backend.autocast(enabled=False)\n",
+        "import a\ngetattr(a, kind)(enabled=False)\n",
+    ],
+)
+def test_an_import_that_a_file_may_reach_otherwise_stays(tmp_path: Path, other: str) -> None:
+    assert "from torch.cuda.amp import" in fixed(tmp_path, IMPORTS + USE, b=other)
+
+
+def test_an_import_that_a_script_without_an_ending_takes_stays(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "go").write_text("#!/usr/bin/env python3\nfrom torch import nn\n")
+    assert "from torch.amp import" in fixed(tmp_path, IMPORTS + USE)
+
+    (tmp_path / "bin" / "go").write_text("#!/usr/bin/env python3\nfrom a import autocast\n")
+    assert "from torch.cuda.amp import" in fixed(tmp_path, IMPORTS + USE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "from torch.cuda.amp import autocast\nwith autocast():\n    pass\n",
+        "from a import f\nfrom torch.cuda import amp\nwith amp.autocast():\n    pass\n",
+        "accelerator = Accelerator()\nwith accelerator.autocast():\n    pass\n",
+        "def f(args):\n    return args.autocast\n",
         '"""It is run under `autocast()`."""\n',
         '"""\n>>> f(1)\n2\n"""\n',
         "model.eval()\nx.modules()\n",

@@ -556,6 +556,19 @@ class TestChanged:
             found.append([f.line for f in used(result) if f.path == "tools/old.py" and f.code == "TL903"])
         assert [[], [4], []] == found
 
+    def test_what_a_script_without_an_ending_takes(self) -> None:
+        """It is no module; whether an import that others may take is rewritten hangs on it."""
+        found = []
+        put("requirements.txt", "torch>=2.6\n")
+        put("train.py", "from torch.cuda.amp import autocast\nwith autocast():\n    pass\n")
+        for text in ("from torch import nn\n", "from train import autocast\n", "import os\n"):
+            put("bin/go", f"#!/usr/bin/env python3\n{text}")
+            result, _ = run()
+            assert same(plain(settings_with()), result)
+            fixes = [one.fix for one in result.findings if one.code == "TL901" and one.fix is not None]
+            found.append([b"torch.amp" in {edit.text for edit in fix.edits} for fix in fixes])
+        assert [[True], [False], [True]] == found
+
     def test_what_a_configuration_spells(self) -> None:
         put(
             "main.py",
@@ -607,7 +620,7 @@ class TestChanged:
     @pytest.mark.parametrize("before", ["large", "linked", "unread", "many"])
     def test_words_that_nobody_could_tell(self, before: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """No words at all are something else than those that nobody can tell."""
-        monkeypatch.setattr("torchlint.program.spelled._MOST_FILES", 5)
+        monkeypatch.setattr("torchlint.program.spelled.MOST_FILES", 5)
         put("worded.py", WORDED)
         found = []
         for is_there in (False, True, False):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from ..lint.run import Checked, Result, may_be_torch, prepared
-from ..program import spelled
+from ..program import scripts, spelled
 from ..program.files import normal
 from ..program.installed import PAGES, is_for_others, is_installed, started
 from ..program.stated import Reader, demanded_by, is_page, manifests, packages, told_by
@@ -231,7 +231,8 @@ class _Run:
         packages += [f"{folder}/pyproject.toml" for folder in _with_settings(packages)]
         beside = _beside(self.paths)
         names = _words_of(spelled.names_in(self.configurations))
-        parts = (compiled, packages, beside)
+        importing = [one.text for one in scripts.importing(self.scripts)]
+        parts = (compiled, packages, beside, importing)
         return digest(*named, names, *(part for one in parts for part in (b"", *map(encoded, one))))
 
     @cached_property
@@ -243,6 +244,11 @@ class _Run:
     def texts(self) -> spelled.Found:
         """What may spell its options."""
         return spelled.texts(str(self.settings.project))
+
+    @cached_property
+    def scripts(self) -> list[str]:
+        """The scripts that are no modules."""
+        return scripts.scripts(str(self.settings.project))
 
     @cached_property
     def directories(self) -> dict[str, list[tuple[str, Reader]]]:
@@ -300,6 +306,9 @@ class _Run:
                 witness.file(path)
             for found in (self.configurations, self.texts):
                 _testify_to(found, witness)
+            for path in self.scripts:
+                if path not in witness.files:  # some spell options, too
+                    witness.file(path)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""

@@ -9,9 +9,6 @@ from . import names
 from .nodes import string
 
 _AT_RUN_TIME = frozenset(("eval", "exec", "globals", "locals"))
-_IMPORTERS = frozenset(("import_module", "__import__"))
-BY_TEXT = rb"\bimport_module\(|\b__import__\("
-"""How a file imports a module whose name is a text."""
 
 
 def reads_any(node: ast.AST) -> bool:
@@ -40,8 +37,3 @@ def may_be_called_unseen(tree: ast.AST, name: str) -> bool:
         is_doctest(text) and word.search(text) is not None if (text := string(node)) is not None else reads_any(node)
         for node in ast.walk(tree)
     )
-
-
-def is_imported_by_text(node: ast.AST) -> bool:
-    """`importlib.import_module("helper")`, `__import__("helper")`"""
-    return isinstance(node, ast.Call) and names.last(node.func) in _IMPORTERS

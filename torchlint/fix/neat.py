@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
+from ..facts.taken import Others
 from ..text.source import Source
 from .apply import edited
 from .folding import folded, too_long
 from .line_length import line_length
 from .unused_imports import unused_imports
-
-Others = Callable[[bytes], Iterable[Source]]
-"""The other files of the project that hold a word."""
 
 
 def neat(before: Source, after: Source, others: Others) -> Source | None:

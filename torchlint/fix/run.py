@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from ..lint.run import Result, lint
 from ..program.files import normal
+from ..program.scripts import importing, scripts
 from ..rule import load
 from ..rule.site import FileSite
 from ..settings.config import Settings
@@ -63,8 +65,10 @@ def fix_files(
     def wanted(finding: Finding) -> bool:
         return settings.may_fix(finding) and finding.fix is not None and applicable(finding.fix, level)
 
+    beside = lru_cache(maxsize=1)(lambda: tuple(importing(scripts(str(settings.project)))))
+
     def tidied(before: Source, after: Source) -> Source | None:
-        return neat(before, after, lambda word: _others(after.path, word, files, context))
+        return neat(before, after, lambda word: _others(after.path, word, files, context, beside))
 
     fixed = fix_all(look, wanted, tidied)
     changed = {path: source for path, source in fixed.after.items() if source.raw != fixed.before[path].raw}
@@ -88,15 +92,20 @@ def fix_files(
 
 
 def _others(
-    path: str, word: bytes, files: Sequence[Path] | Mapping[str, bytes], context: Sequence[Path]
+    path: str,
+    word: bytes,
+    files: Sequence[Path] | Mapping[str, bytes],
+    context: Sequence[Path],
+    scripts: Callable[[], Sequence[Source]],
 ) -> Iterator[Source]:
-    """The other files of the project that hold a word, as they are on disk."""
+    """The other files of the project that hold a word, as they are on disk; last scripts that are no modules."""
     for file in (*files, *context):
         if normal(str(file)) != path:
             with suppress(OSError, SourceError):
                 data = files[file] if isinstance(files, Mapping) and isinstance(file, str) else Path(file).read_bytes()
                 if word in data:
                     yield Source.of(normal(str(file)), data)
+    yield from (source for source in scripts() if word in source.data)
 
 
 def _write(fixed: Fixed[Result], changed: Mapping[str, Source], names: Mapping[str, str]) -> dict[str, FileError]:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..facts.hidden_reads import is_doctest, is_imported_by_text, reads_any
-from ..facts.names import chain, last
-from ..system.regex import regex
+from ..facts.hidden_reads import is_doctest, reads_any
+from ..facts.names import chain
+from ..facts.taken import Others, may_be_taken
 from ..text.finding import Edit
-from ..text.source import Source, SourceError
+from ..text.source import Source
 from ..text.suppress import comments
 from ..text.tree import Tree
 
 _PACKAGES = ("torch", "functorch", "triton")
 """What fixes stop using; importing it does nothing else that somebody may want."""
-_STAR = regex(rb"\bimport +\*")
 _CATCH_IMPORTS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"))
 
 Import = ast.Import | ast.ImportFrom
 
 
-def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iterable[Source]]) -> list[Edit]:
+def unused_imports(before: Source, after: Source, others: Others) -> list[Edit]:
     """The edits of `after` that take out imports which `before` still used.
 
     `others` gives the other files of the project that hold a word.
@@ -37,9 +36,7 @@ def unused_imports(before: Source, after: Source, others: Callable[[bytes], Iter
     gone = [(one, alias) for one, alias in new.imports if old.uses(one, alias) and not new.uses(one, alias)]
     taken = {_local(one, alias) for one, alias in gone}
     if gone:
-        stem = Path(after.path).stem
-        given = [name for source in others(stem.encode()) for name in _imported_by(source, stem, frozenset(taken))]
-        taken -= {name for name in taken if name in given or ("*" in given and _handed_on(name, others))}
+        taken = {name for name in taken if not may_be_taken(after.path, name, others)}
     local = list(_gone_in_functions(old.tree, module))
     gone = [pair for pair in gone if _local(*pair) in taken and pair not in local] + local
     gone = [pair for pair in gone if not _word(_local(*pair)).search(after.unread)]
@@ -157,62 +154,6 @@ def _is_of_packages(node: Import, alias: ast.alias) -> bool:
 def _local(node: Import, alias: ast.alias) -> str:
     """The name that one part of an import binds."""
     return alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
-
-
-def _handed_on(name: str, others: Callable[[bytes], Iterable[Source]]) -> bool:
-    """Whether a file may have a name by `import *`: one that reads it and does not bind it, or asks another module for it."""
-    for source in others(name.encode()):
-        try:
-            tree = source.parse()
-        except SourceError:
-            return True
-        loaded, bound, modules, asked = set(), set(), set(), set()
-        for node in ast.walk(tree):
-            match node:
-                case ast.Import():
-                    modules |= {_local(node, alias) for alias in node.names if not _is_of_packages(node, alias)}
-                    bound |= {_local(node, alias) for alias in node.names}
-                case ast.ImportFrom():
-                    bound |= {_local(node, alias) for alias in node.names}
-                    own = [alias.name for alias in node.names if not _is_of_packages(node, alias)]
-                    modules |= set(own)
-                    asked |= {"" for one in own if one == name}
-                case ast.Name(id=one, ctx=ast.Load()):
-                    loaded.add(one)
-                case ast.Name(id=one) | ast.arg(arg=one):
-                    bound.add(one)
-                case ast.Attribute(attr=one) if one == name:
-                    asked.add((chain(node) or ("",))[0])
-        if "" in asked or asked & modules or (name in loaded and name not in bound):
-            return True
-    return False
-
-
-def _imported_by(source: Source, stem: str, names: frozenset[str]) -> Iterator[str]:
-    """The names that another file takes from a module of that name; "*" where it may be any."""
-    wanted = {name for name in names if source.holds(name.encode())}
-    # `getattr(module, "name")`, `mock.patch("module.name")`
-    yield from (name for name in wanted if re.search(rb"[\"'](?:[\w.]*\.)?%s[\"']" % name.encode(), source.data))
-    if not wanted and not source.holds(_STAR):
-        return
-    try:
-        tree = source.parse()
-    except SourceError:
-        yield from wanted
-        return
-    modules = {stem}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            modules.update(_local(node, alias) for alias in node.names if alias.name.rpartition(".")[2] == stem)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] == stem:
-            given = {alias.name for alias in node.names}
-            yield from given
-        if isinstance(node, ast.Assign) and is_imported_by_text(node.value):
-            modules.update(map(last, node.targets))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in wanted:
-            known = (chain(node.value) or ("",))[-1] in modules or is_imported_by_text(node.value)
-            yield from (node.attr,) * known
 
 
 def _without(tree: Tree, statement: Import, aliases: Sequence[ast.alias]) -> Iterator[Edit]:

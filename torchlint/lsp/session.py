@@ -15,6 +15,7 @@ from ..cache.links import Index
 from ..facts.module import Module
 from ..lint.run import Result, lint, lint_project
 from ..program.files import normal
+from ..program.scripts import importing, scripts
 from ..rule.analysis import Analysis
 from ..settings.config import Settings
 from ..settings.discover import ProjectFiles, excluded
@@ -144,6 +145,8 @@ class Session:
             source = self.source(other) if other != path else None
             if source is not None and word in source.data:
                 yield source
+        if not self.loose:
+            yield from (source for source in importing(scripts(str(self.root))) if word in source.data)
 
     def _name(self, path: str) -> tuple[str, bool]:
         if self._project is not None:

@@ -24,11 +24,11 @@ _CALLED = regex(rb"(?<=\.)[a-z_]\w*(?=\()")
 """Methods in a page: `model.generate(x)`."""
 _WORDS = regex(rb"\b[A-Za-z][\w-]*")
 _OF_OTHERS = frozenset("__pycache__ node_modules site-packages venv".split())
-_ASIDE = _OF_OTHERS | frozenset("build dist outputs runs wandb mlruns".split())
+ASIDE = _OF_OTHERS | frozenset("build dist outputs runs wandb mlruns".split())
 """Folders of what others have written, or runs."""
 _SERVICES = frozenset(".github .gitlab .circleci .vscode".split())
 """Hidden folders that tell how a program is started."""
-_MOST_FOLDERS, _MOST_FILES, MOST_BYTES = 1000, 1000, 1 << 18
+MOST_FOLDERS, MOST_FILES, MOST_BYTES = 1000, 1000, 1 << 18
 """Where there are more, or larger ones, nobody looks for a name in them."""
 
 
@@ -74,7 +74,7 @@ def _matches(texts: Found, wanted: Callable[[str], re.Pattern[bytes]]) -> frozen
 
 def configurations(root: str) -> Found:
     """The configurations, pages and texts below the directory of a program; of those of a library nobody can tell."""
-    return _below(root, _ASIDE, frozenset(), lambda name: name.endswith(_ENDINGS + _TOLD) or name in _PAGES)
+    return _below(root, ASIDE, frozenset(), lambda name: name.endswith(_ENDINGS + _TOLD) or name in _PAGES)
 
 
 def texts(root: str) -> Found:
@@ -105,7 +105,7 @@ def _below(root: str, aside: frozenset[str], hidden: frozenset[str], is_wanted: 
                 (paths if os.path.isfile(entry.path) else passed).append(entry.path)
             if entry.is_symlink() and not os.path.isfile(entry.path):
                 links.append(entry.path)
-        is_whole = len(folders) <= _MOST_FOLDERS and len(paths) <= _MOST_FILES
+        is_whole = len(folders) <= MOST_FOLDERS and len(paths) <= MOST_FILES
     return Found(paths, folders, passed, links, is_whole)
 
 

@@ -28,6 +28,7 @@ from ..program.places import place_of
 from ..program.project import Project
 from ..program.ray_host import is_on_ray_host, uses_ray
 from ..program.regions import Region
+from ..program.scripts import is_handed_out
 from ..program.steps import Hot
 from ..program.trials import is_tried
 from ..program.unmoved import runs_unmoved_model
@@ -441,6 +442,10 @@ class Site:
             return False
         holders = self.project.holders(DEFAULT_TYPE)
         return not holders.isdisjoint((self.module.path, *self.project.importers(self.module.path)))
+
+    def is_handed_out(self, name: str) -> bool:
+        """Whether another file may have what an import binds to a name in this one."""
+        return is_handed_out(self.project, self.module, name)
 
     @property
     def has_default_device(self) -> bool:
