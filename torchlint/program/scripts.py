@@ -12,8 +12,8 @@ from ..query.question import question
 from ..system.stamp import contents
 from ..text.source import Source, SourceError
 from ..text.whole_words import whole_word
-from .spelled import ASIDE, MOST_BYTES, MOST_FILES, MOST_FOLDERS
 from .project import Project
+from .spelled import ASIDE, MOST_BYTES, MOST_FILES, MOST_FOLDERS
 
 _ENDINGS = (".mk", ".sh", ".bash", ".slurm", ".sbatch")
 
