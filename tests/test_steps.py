@@ -3504,3 +3504,14 @@ def test_cases_of_a_benchmark() -> None:
     check({"benchmarks/parts.py": runs.format("cases", "")})
     check({"benchmarks/parts.py": runs.format("loader", "  # warm")})
     check({"parts.py": runs.format("cases", "  # warm")})
+
+
+def test_a_step_of_an_evaluation_is_no_part_of_a_step() -> None:
+    check_one(
+        "class Own:\n    def _train(self, x):\n        self.training_step(x)  # hot\n    def _valid(self, x):\n        self.validation_step(x)  # hot\n"
+        "    def training_step(self, x):\n        self.net(x).sum().backward()  # hot\n        self.optimizer.step()  # hot\n"
+        "    def validation_step(self, x):\n        return show(self.net(x))\n"
+        "    def valid_step(self, x):\n        return show(self.net(x))  # hot\n"
+        "def each(loader, fn):\n    for x in loader:\n        fn(x)  # hot\n"
+        "own = Own()\neach(loader, own._train)\neach(loader, own._valid)\neach(loader, own.valid_step)\n"
+    )

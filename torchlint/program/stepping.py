@@ -14,6 +14,7 @@ from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_not
 from ..facts.roles import role_of
+from ..facts.torch_table import EVALUATION_STEPS
 from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
@@ -194,7 +195,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
         targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
         fired = families.fired(project, call, targets)
-        targets = [one for one in (*targets, *fired) if not keeps_results(one)]
+        targets = [one for one in (*targets, *fired) if not keeps_results(one) and one.name not in EVALUATION_STEPS]
         targets = [one for target in targets for one in running(project, target)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
