@@ -244,7 +244,7 @@ SPELLINGS: dict[str, Spelling] = {
 def _spelled(case: Example, spelling: Spelling) -> tuple[str, str] | None:
     """A case as `ast` writes it, and in other words; None where these are the same, or the case is no Python."""
     try:
-        tree = ast.parse(case.code)
+        tree = ast.parse(case.prelude + case.code)
     except SyntaxError:
         return None
     other = spelling(copy.deepcopy(tree))
