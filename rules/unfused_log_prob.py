@@ -81,7 +81,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
         place, fused = found
         instead = fused.function.replace("torch.nn.functional.", "F.")
         inner = _without_epsilon(site, _input(site)) if site.name != "torch.exp()" else None
-        of = f" of `{site.short(_read_here(site, inner))}`" if isinstance(inner, ast.Name) else ""
+        of = f" of `{site.short(uses.meant(site.function, inner))}`" if isinstance(inner, ast.Name) else ""
         text = f"`{site.short(place)}`{of} takes several kernels and loses digits; `{instead}` is one"
         yield site.finding(text, at=place, told=fused)
 
@@ -91,10 +91,10 @@ def _fused(site: Site) -> tuple[ast.expr, Fused] | None:
     if site.name == "torch.exp()":
         return (site.whole, Fused("torch.expm1")) if _often(site) and not dtypes.may_be_complex(site) else None
     inner = _input(site)
-    read = _read_here(site, inner)
+    read = uses.meant(site.function, inner) if inner is not None else None
     bare = _without_epsilon(site, read)
     if bare is not read:
-        read = inner = _read_here(site, bare)
+        read = inner = uses.meant(site.function, bare) if bare is not None else None
     if site.name == "torch.nn.functional.binary_cross_entropy()":
         fused = Fused("torch.nn.functional.binary_cross_entropy_with_logits")
         return (site.call, fused) if _is_call(site, read, _SIGMOID, "Sigmoid") else None
@@ -126,14 +126,6 @@ def _input(site: Site) -> ast.expr | None:
 
 def _without_epsilon(site: Site, node: ast.expr | None) -> ast.expr | None:
     return epsilons.without(site, node) if node is not None else None
-
-
-def _read_here(site: Site, node: ast.expr | None) -> ast.expr | None:
-    """What a name was assigned that nothing else reads; any other expression itself."""
-    if not isinstance(node, ast.Name) or any(node.id in one.flow.loads for one in site.function.nested.values()):
-        return node
-    given = uses.assigned(site.function, node)
-    return given if given is not None and uses.only_reader(site.function, node.id, given) is node else node
 
 
 def _is_call(site: Site, node: ast.expr | None, functions: frozenset[str], module: str) -> bool:

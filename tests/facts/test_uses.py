@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from torchlint.facts.module import Module
-from torchlint.facts.uses import fellows, readers
+from torchlint.facts.uses import fellows, meant, only_read, readers
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,33 @@ def test_what_finds_the_same_as_a_read(module_of: Callable[[str], Module]) -> No
 def test_of_a_name_that_may_be_anything_all_reads_do(module_of: Callable[[str], Module]) -> None:
     function = module_of("def f(x):\n    x.append(1)\n    x = other(x)\n    return x\n").top_functions["f"]
     assert len(fellows(function, function.flow.loads["x"][0])) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        # `x = made()` stands on the second line.
+        ("x = made()\nuse(x)", 3),
+        ("x = made(); use(x)", 2),
+        ("x: T = made()\nif a:\n    use(x)", 4),
+        ("x = made()\nuse(x)\nx = other()\nuse(x)", 3),
+        ("x = made()\ndef g(x):\n    return x\nuse(x)", 5),
+        ("x = made()\nuse(x, x)", None),
+        ("x = made()\nx.sort()\nuse(x)", None),
+        ("x = made()\nx += 1\nuse(x)", None),
+        ("x = made()\nif a:\n    x = other()\nuse(x)", None),
+        ("x = made()\ndef g():\n    return x\nuse(x)", None),
+        ("x = made()\nglobal x\nuse(x)", None),
+        ("x, y = made()\nuse(x)", None),
+        ("x = y = made()\nuse(x)", None),
+    ],
+)
+def test_what_one_place_alone_reads_is_meant_there(
+    module_of: Callable[[str], Module], body: str, line: int | None
+) -> None:
+    text = "def f(a, j):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    function = module_of(text).top_functions["f"]
+    made = next(call for call in function.flow.calls_named("made"))
+    read = only_read(function, made)
+    assert (read.lineno if read is not None else None) == line
+    assert all((meant(function, one) is made) is (one is read) for one in function.flow.loads["x"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..system.regex import regex
 from . import common_names, names, syntax
@@ -14,7 +14,7 @@ from .module import Function
 from .nodes import assigned_in, keyword_of, names_in, root_of
 from .place import Place
 from .sending import goes_to_device
-from .uses import readers
+from .uses import only_read, readers
 
 _WRITES = frozenset(
     ("save", "savez", "savez_compressed", "savetxt", "dump", "imwrite", "imsave", "save_image", "write_video")
@@ -247,17 +247,7 @@ def _is_written(place: Place, call: ast.Call) -> bool:
     """Whether a call's result is written or shown right there, or by the function of the project that it is given to: `save_attention(to_np(x), path)`."""
     if place.consumed_by(_WRITES | _SHOWS, call) and _is_written_at_once(place, call):
         return True
-    taker = place.flow.parents.get(call)
-    if not isinstance(taker, ast.Call) or call not in taker.args:
-        return False
-    targets = place.project.targets(place.function, taker)
-    return bool(targets) and all(_shows_given(place, target, taker, call) for target in targets)
-
-
-def _shows_given(place: Place, function: Function, taker: ast.Call, value: ast.Call) -> bool:
-    """Whether a function shows or writes what a call gives it in the place of the value."""
-    loads = _loads_of_given(function, taker, value)
-    return any(place.at(function, load).consumed_by(_WRITES | _SHOWS, load) for load in loads)
+    return _all_use(place, call, lambda read: read.consumed_by(_WRITES | _SHOWS))
 
 
 def _is_sampled_from(place: Place) -> bool:
@@ -286,18 +276,29 @@ def _is_item(node: ast.AST) -> bool:
 
 def _is_for_library(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to a function of the project that hands it to a library which calculates on arrays, or makes a picture of it: `def quality(wave, rate): return librosa.resample(wave, ...)`."""
-    for child, taker in place.flow.takers(node):
-        if isinstance(taker, ast.Call) and child is not taker.func:
-            given = child.value if isinstance(child, ast.keyword) else child
-            targets = place.project.targets(place.function, taker)
-            return bool(targets) and all(_hands_to_library(place, target, taker, given) for target in targets)
-    return False
+    return _all_use(place, node, lambda read: read.consumed_by(_of_libraries(read) | _PICTURES))
 
 
-def _hands_to_library(place: Place, function: Function, taker: ast.Call, value: ast.AST) -> bool:
-    start = place.at(function, function.node)
-    words = _of_libraries(start) | _PICTURES
-    return any(start.consumed_by(words, load) for load in _loads_of_given(function, taker, value))
+def _all_use(place: Place, node: ast.expr, uses: Callable[[Place], bool]) -> bool:
+    """Whether the functions of the project that a value is given to, by a name of its own or none, all use it in some way where they read it."""
+    taker, given = _taker(place.function, node)
+    if taker is None:
+        return False
+    targets = place.project.targets(place.function, taker)
+    return bool(targets) and all(
+        any(uses(place.at(target, load)) for load in _loads_of_given(target, taker, given)) for target in targets
+    )
+
+
+def _taker(function: Function, node: ast.expr) -> tuple[ast.Call | None, ast.AST]:
+    """The call that takes a value, and what it is given: the value, or the name of it that nothing else reads."""
+    for child, parent in function.flow.takers(node):
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            return parent, child.value if isinstance(child, ast.keyword) else child
+        if isinstance(parent, ast.Assign) and child is parent.value:
+            read = only_read(function, parent.value)
+            return _taker(function, read) if read is not None else (None, node)
+    return None, node
 
 
 def _loads_of_given(function: Function, taker: ast.Call, value: ast.AST) -> list[ast.Name]:

@@ -9,7 +9,7 @@ from typing import Protocol
 from . import layer_outputs, syntax
 from .makers import CallSite
 from .module import Class, Function, key_of
-from .uses import only_reader
+from .uses import only_read
 from .values import Value
 
 _SEQUENTIAL = "torch.nn.Sequential"
@@ -176,13 +176,8 @@ class Sequences:
 
 
 def _only_read(function: Function, item: ast.expr) -> ast.expr | None:
-    """The one place that reads what an item is named: `conv = nn.Conv2d(...)`, `layers += [conv, norm]`."""
-    named = syntax.target(function.flow, item)
-    # The names of a module, and those that a nested function reads, may be used anywhere.
-    if not isinstance(named, ast.Name) or function is function.module.body:
-        return None
-    inner = any(named.id in one.flow.loads for one in function.nested.values())
-    return only_reader(function, named.id, item) if not inner else None
+    """The one place that reads what an item is named: `conv = nn.Conv2d(...)`, `layers += [conv, norm]`; the names of a module may be read anywhere."""
+    return only_read(function, item) if function is not function.module.body else None
 
 
 def _added(statement: ast.stmt | None) -> tuple[ast.expr, list[ast.expr]] | None:

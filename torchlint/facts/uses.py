@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..system.cached import kept
-from . import bindings
+from . import bindings, syntax
 from .nodes import root_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,27 @@ def only_reader(function: Function, name: str, value: ast.expr) -> ast.Name | No
     reads = list(readers(function, name, value))
     found = function.bindings.reach.get(reads[0]) if len(reads) == 1 else None
     return reads[0] if isinstance(found, bindings.Assigned) else None
+
+
+def only_read(function: Function, node: ast.expr) -> ast.Name | None:
+    """The one place that reads what an expression is named, further down: `_1 = f(x)`, `g(_1)`; None where it has no name, or others may read it."""
+    named = syntax.target(function.flow, node)
+    if not isinstance(named, ast.Name) or _is_read_inside(function, named.id):
+        return None
+    read = only_reader(function, named.id, node)
+    behind = read is not None and (read.lineno, read.col_offset) > (node.lineno, node.col_offset)
+    return read if behind else None
+
+
+def meant(function: Function, node: ast.expr) -> ast.expr:
+    """What a name was assigned that nothing else reads; any other expression itself."""
+    given = assigned(function, node) if isinstance(node, ast.Name) else None
+    return given if given is not None and only_read(function, given) is node else node
+
+
+def _is_read_inside(function: Function, name: str) -> bool:
+    """Whether a function inside of another one reads a name, whenever it runs."""
+    return any(name in one.flow.loads and not one.binds(name) for one in function.nested.values())
 
 
 def _found_by_reads(function: Function, name: str) -> tuple[dict[ast.expr, list[int]], list[int]]:
