@@ -19,6 +19,7 @@ from .library_models import runs_model
 from .module import Function
 from .nodes import given_to, is_constant, keyword_of, leaves
 from .syntax import nearby
+from .uses import only_read
 from .values import Value
 
 CLOCKS = frozenset(
@@ -136,11 +137,18 @@ def is_read_next(flow: Flow, node: ast.AST) -> bool:
 
 
 def is_timed_by_next(function: Function, node: ast.AST, resolve: Resolve) -> bool:
-    """Whether a place is in the last statement that is timed: `start = clock(); score = model(x).item(); took = clock() - start`."""
+    """Whether a place is in the last statement that is timed: `start = clock(); score = model(x).item(); took = clock() - start`.
+
+    Or in the one before it, which gives it something by a name: `score = model(x).item(); scores.append(score)`.
+    """
     flow = function.flow
+    made = flow.statement(node)
+    read = only_read(function, made.value) if isinstance(made, ast.Assign) else None
     for statement in flow.chain(node):
         block = flow.block(statement)
         behind = block.statements[block.index[statement] + 1 :] if block is not None else []
+        if behind and read is not None and flow.statement(read) is behind[0]:
+            return is_timed_by_next(function, read, resolve)
         if behind:
             reads = (part for part in ast.walk(behind[0]) if isinstance(part, ast.Call) and _reads_clock(part))
             return any(span(function, one, resolve) is not None for one in reads)

@@ -13,6 +13,7 @@ from .flow import Flow, Guard, Loop, contains
 from .module import Class, Function
 from .nodes import addends, callee, conjuncts, given_to, measured, names_in, none_test, root_of, string, without_not
 from .syntax import given_to_target, same
+from .uses import meant
 
 FEW = 100
 """How often something may happen that is not taken for happening on each iteration."""
@@ -59,7 +60,7 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     asking = flow.parents.get(guard.node) if isinstance(guard.node, ast.BoolOp) else None
     if isinstance(asking, ast.If) and asking.test is guard.node:
         return any(store in asking.body for store in _takers(name, true, flow, loop))
-    return any(_takes_back(statement, name, true) for statement in statements) or _is_taken_back_later(
+    return any(_takes_back(statement, name, true, flow) for statement in statements) or _is_taken_back_later(
         guard, name, true, flow, loop
     )
 
@@ -92,7 +93,7 @@ def _takers(name: list[str], true: bool, flow: Flow, loop: Loop | None) -> list[
         return []  # a name of one call
     targets = flow.targets.get(".".join(name), ())
     stores = [flow.statement(target) for target in targets if loop is None or contains(loop, target)]
-    return stores if all(_takes_back(store, name, true) for store in stores) else []
+    return stores if all(_takes_back(store, name, true, flow) for store in stores) else []
 
 
 def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:
@@ -102,7 +103,7 @@ def taken_back(test: ast.expr, true: bool, flow: Flow) -> bool:
     if name is None or len(name) < 2:
         return False
     stores = [*flow.targets.get(".".join(name), ()), *_fills(name, flow)]
-    return bool(stores) and all(_takes_back(flow.parents[store], name, true) for store in stores)
+    return bool(stores) and all(_takes_back(flow.parents[store], name, true, flow) for store in stores)
 
 
 def _fills(name: list[str], flow: Flow) -> Iterator[ast.Call]:
@@ -134,7 +135,7 @@ def asked_flag(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
     return test, true
 
 
-def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:
+def _takes_back(statement: ast.AST, name: list[str], true: bool, flow: Flow) -> bool:
     """Whether a statement gives a flag the other value: `self.ready = True`, `self.ready.data.copy_(torch.tensor([True]))`."""
     if isinstance(statement, ast.Assign):
         written, target = statement.value, names.chain(statement.targets[0])
@@ -143,7 +144,7 @@ def _takes_back(statement: ast.AST, name: list[str], true: bool) -> bool:
         if not isinstance(call, ast.Call) or names.last(call.func) not in ("copy_", "fill_") or not call.args:
             return False
         target = _filled(call)
-        given = call.args[0]
+        given = meant(flow.function, call.args[0])
         constants = [part for part in ast.walk(given) if isinstance(part, ast.Constant)]
         written = constants[0] if len(constants) == 1 else given
     return (

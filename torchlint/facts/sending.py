@@ -14,6 +14,7 @@ from .nodes import argument_of, is_constant, keyword_of, root_of
 from .on_call import is_tensor_by_use
 from .place import Place
 from .syntax import called
+from .uses import only_read
 from .torch_table import NUMBERS
 
 SENDS = regex(
@@ -52,12 +53,21 @@ def sent_later(flow: Flow, node: ast.expr) -> bool:
 
 
 def _is_sent(flow: Flow, load: ast.Name) -> bool:
-    """`to_device(x, device)`, `to_device(to_float(x))`, `x.cuda()`."""
+    """`x.cuda()`, `to_device(x, device)`, `to_device(to_float(x))`."""
+    parent = flow.parents.get(load)
+    if isinstance(parent, ast.Attribute) and parent.attr == "cuda":
+        return called(flow, parent) is not None  # `torch.cuda.amp` is a module
+    return _is_given_to_sender(flow, load)
+
+
+def _is_given_to_sender(flow: Flow, load: ast.Name) -> bool:
+    """`to_device(to_float(x))`, or `y = to_float(x)` in front of `to_device(y)`, where nothing else reads that."""
     for child, parent in flow.upwards(load):
         if isinstance(parent, ast.Call) and child in parent.args and SENDS.search(names.last(parent.func)):
             return True
-        if isinstance(parent, ast.Attribute) and parent.attr == "cuda" and child is load:
-            return called(flow, parent) is not None  # `torch.cuda.amp` is a module
+        if isinstance(parent, ast.Assign) and child is parent.value:
+            read = only_read(flow.function, parent.value)
+            return read is not None and flow.loops(read) == flow.loops(load) and _is_given_to_sender(flow, read)
         if not isinstance(parent, ast.Call):
             return False
     return False
