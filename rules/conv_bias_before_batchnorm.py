@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from torchlint.facts import layer_outputs, layers, names, norms, syntax, wrapped_layers
+from torchlint.facts import layer_outputs, layers, names, norms, syntax, uses, wrapped_layers
 from torchlint.facts.makers import Makers, is_chosen
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.nodes import argument_of, choice, is_constant, spreads
@@ -149,7 +149,9 @@ def _told(site: Site, made: ast.expr, norm: str, module: Module) -> Finding:
 
 def _wrapped(site: Site) -> Iterator[Finding]:
     """`nn.Sequential(ConvNorm(80, 512), nn.BatchNorm1d(512))` of a class of the project that is a convolution, or of what is chosen among those of torch."""
-    for made, behind in itertools.pairwise(site.call.args):
+    given = site.call.args
+    parts = given if _is_of_module(site) else [uses.meant(site.function, one) for one in given]
+    for made, behind in itertools.pairwise(parts):
         if not (isinstance(made, ast.Call) and isinstance(behind, ast.Call)):
             continue
         if (site.resolve(made.func) or "").startswith("torch."):
@@ -212,16 +214,14 @@ def _gives(call: ast.Call, name: str) -> bool:
 
 def _norm_behind(site: Site) -> ast.expr | None:
     """The call that builds or applies the norm behind the layer that the site builds; None where there is none."""
-    behind = Sequences(site.project, lambda statement: _chosen(site, statement)).behind(
-        site.function, _reweighted(site)
-    )
+    behind = Sequences(site.project, lambda statement: _chosen(site, statement)).behind(site.function, _placed(site))
     return behind if behind is not None and _is_norm(site, site.function, behind) else _applied(site)
 
 
 def _is_before_norm_where_called(site: Site, depth: int) -> bool:
     """Whether a function returns the layer, and all of its calls are followed by a norm: `def conv3x3(i, o): return nn.Conv2d(i, o, 3)`."""
     helper = site.function
-    if helper.cls is not None or not isinstance(site.flow.parents.get(_reweighted(site)), ast.Return) or not depth:
+    if helper.cls is not None or not isinstance(site.flow.parents.get(_placed(site)), ast.Return) or not depth:
         return False
     # The features of a linear one stand in the call under another name.
     calls = site.project.all_runs_of(helper, _MOST) if not _is_linear(site) else None
@@ -236,11 +236,21 @@ def _is_followed(site: Site, depth: int) -> bool:
     return _norm_behind(site) is not None or _is_before_norm_where_called(site, depth - 1)
 
 
-def _reweighted(site: Site) -> ast.expr:
-    """The layer, or `spectral_norm(layer)` around it."""
-    around = site.flow.parents.get(site.call)
-    wraps = isinstance(around, ast.Call) and around.args == [site.call] and names.last(around.func) in _REWEIGHTED
-    return around if wraps and isinstance(around, ast.expr) else site.call
+def _placed(site: Site) -> ast.expr:
+    """Where the layer stands, or `spectral_norm(layer)` around it, or the name of either that nothing else reads."""
+    layer = _read_alone(site, site.call)
+    around = site.flow.parents.get(layer)
+    wraps = isinstance(around, ast.Call) and around.args == [layer] and names.last(around.func) in _REWEIGHTED
+    return _read_alone(site, around) if wraps and isinstance(around, ast.expr) else layer
+
+
+def _read_alone(site: Site, layer: ast.expr) -> ast.expr:
+    """The one place that reads what a layer is named, of a function; the names of a module may be read anywhere."""
+    return (uses.only_read(site.function, layer) if not _is_of_module(site) else None) or layer
+
+
+def _is_of_module(site: Site) -> bool:
+    return site.function is site.module.body
 
 
 def _chosen(site: Site, statement: ast.stmt | None) -> ast.stmt | None:
@@ -298,7 +308,7 @@ def _applied(site: Site) -> ast.expr | None:
     listed = _list_of(site)
     if listed is not None and klass is not None:
         return _applied_from_list(site, klass, listed)
-    name = syntax.own_attribute(site.function, syntax.target(site.flow, _reweighted(site)))
+    name = syntax.own_attribute(site.function, syntax.target(site.flow, _placed(site)))
     if name is None or klass is None or len(site.project.attribute_stores(klass, name)) != 1:
         return None
     first: ast.expr | None = None
@@ -314,7 +324,7 @@ def _applied(site: Site) -> ast.expr | None:
 
 def _list_of(site: Site) -> str | None:
     """The attribute that is a list with the layer: `self.convs.append(conv)`, `self.convs = nn.ModuleList([conv for _ in range(n)])`."""
-    layer = _reweighted(site)
+    layer = _placed(site)
     around = site.flow.parents.get(layer)
     if isinstance(around, ast.ListComp | ast.GeneratorExp) and around.elt is layer:
         made = site.flow.parents.get(around)
@@ -359,7 +369,7 @@ def _norm_of(site: Site, function: Function, func: ast.expr) -> ast.expr | None:
     name = parent.targets[0].id
     behind = layer_outputs.naming(function, parent, name)
     for norm in layer_outputs.calls_of(behind, name):
-        if layer_outputs.is_last_read(function, behind, name):
+        if behind is not None and layer_outputs.is_last_read(function, parent, behind, name):
             return norm.func if _applies_norm(site, function, norm.func) else None
     return None
 

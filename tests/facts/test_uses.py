@@ -101,3 +101,8 @@ def test_what_one_place_alone_reads_is_meant_there(
     read = only_read(function, made)
     assert (read.lineno if read is not None else None) == line
     assert all((meant(function, one) is made) is (one is read) for one in function.flow.loads["x"])
+
+
+def test_what_a_function_reads_of_a_module_has_no_one_place(module_of: Callable[[str], Module]) -> None:
+    body = module_of("x = made()\ny = made()\nuse(x, y)\n\nclass C:\n    def f(self, y):\n        return x\n").body
+    assert [only_read(body, made) is not None for made in body.flow.calls_named("made")] == [False, True]

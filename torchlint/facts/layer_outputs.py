@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from . import names, syntax
+from .flow import contains
 from .module import Class, Function
 from .nodes import names_in
+from .uses import readers
 
 _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Assert)
 _LOOKS = frozenset("append extend parameters named_parameters apply state_dict train eval to".split())
@@ -107,14 +109,14 @@ def naming(function: Function, statement: ast.stmt, name: str) -> ast.stmt | Non
     return behind
 
 
-def is_last_read(function: Function, statement: ast.stmt | None, name: str) -> bool:
-    """Whether nothing reads a value behind a statement: it sets the name anew, gives back, or is the only one to read it."""
-    if isinstance(statement, ast.Return):
-        return True
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return False
-    target = statement.targets[0]
-    return isinstance(target, ast.Name) and (target.id == name or len(function.flow.loads.get(name, ())) == 1)
+def is_last_read(function: Function, made: ast.Assign, statement: ast.stmt, name: str) -> bool:
+    """Whether nothing but one statement, that gives a name to what it makes or gives it back, reads what another one gives a name."""
+    named = (
+        isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
+    )
+    return (named or isinstance(statement, ast.Return)) and all(
+        contains(statement, read) for read in readers(function, name, made.value)
+    )
 
 
 def calls_of(statement: ast.stmt | None, name: str) -> Iterator[ast.Call]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from . import layer_outputs, syntax
+from .flow import contains
 from .makers import CallSite
 from .module import Class, Function, key_of
 from .uses import only_read
@@ -64,13 +65,25 @@ class Sequences:
     def _added_next(self, function: Function, item: ast.expr) -> ast.expr | None:
         """`layers.append(conv)`, or `layers += [conv]`, and the next statement adds a norm to the same."""
         statement = function.flow.statement(item)
-        here, next_ = _added(statement), _added(self._chosen(syntax.following(function.flow, statement)))
+        here, next_ = _added(statement), _added(self._next(function, statement))
         if here is None or next_ is None or not next_[1] or here[1][-1:] != [item]:
             return None
         holder = key_of(here[0])
         if holder is None or holder != key_of(next_[0]) or isinstance(next_[1][0], ast.Starred):
             return None
         return next_[1][0] if self._is_put_together(function, here[0]) else None
+
+    def _next(self, function: Function, statement: ast.stmt) -> ast.stmt | None:
+        """The statement that runs next, behind those that name what it alone reads: `norm = nn.BatchNorm2d(8)`, `layers.append(norm)`."""
+        named: list[ast.Name] = []
+        next_ = self._chosen(syntax.following(function.flow, statement))
+        while isinstance(next_, ast.Assign) and isinstance(next_.value, ast.Call):
+            read = only_read(function, next_.value)
+            if read is None:
+                break
+            named.append(read)
+            next_ = self._chosen(syntax.following(function.flow, next_))
+        return next_ if next_ is not None and all(contains(next_, read) for read in named) else None
 
     def _is_put_together(self, function: Function, holder: ast.expr) -> bool:
         """Whether what layers are added to is a sequence, or becomes one."""

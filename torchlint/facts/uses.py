@@ -44,11 +44,10 @@ def only_reader(function: Function, name: str, value: ast.expr) -> ast.Name | No
 def only_read(function: Function, node: ast.expr) -> ast.Name | None:
     """The one place that reads what an expression is named, further down: `_1 = f(x)`, `g(_1)`; None where it has no name, or others may read it."""
     named = syntax.target(function.flow, node)
-    if not isinstance(named, ast.Name) or _is_read_inside(function, named.id):
+    read = only_reader(function, named.id, node) if isinstance(named, ast.Name) else None
+    if read is None or (read.lineno, read.col_offset) < (node.lineno, node.col_offset):
         return None
-    read = only_reader(function, named.id, node)
-    behind = read is not None and (read.lineno, read.col_offset) > (node.lineno, node.col_offset)
-    return read if behind else None
+    return read if not _is_read_inside(function, read.id) else None
 
 
 def meant(function: Function, node: ast.expr) -> ast.expr:
@@ -58,8 +57,10 @@ def meant(function: Function, node: ast.expr) -> ast.expr:
 
 
 def _is_read_inside(function: Function, name: str) -> bool:
-    """Whether a function inside of another one reads a name, whenever it runs."""
-    return any(name in one.flow.loads and not one.binds(name) for one in function.nested.values())
+    """Whether a function inside of another one, or any of a module for its body, reads a name, whenever it runs."""
+    module = function.module
+    inner = module.functions if function is module.body else function.nested.values()
+    return any(name in one.flow.loads and not one.binds(name) for one in inner if one is not function)
 
 
 def _found_by_reads(function: Function, name: str) -> tuple[dict[ast.expr, list[int]], list[int]]:
