@@ -12,6 +12,7 @@ from torchlint.facts import (
     syntax,
     trainable,
     training,
+    uses,
     visible_devices,
     wrapped_models,
 )
@@ -26,6 +27,9 @@ _OTHER_WAY = regex(r"\bDDP\b|DistributedDataParallel|torch\.distributed|torchrun
 _BY_NAME = regex(r"data_?parallel", re.IGNORECASE)
 _DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
 _WITHOUT_FORWARD = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict"))
+_PARAMETERS = ("parameters", "named_parameters")
+_NAMES = 3
+"""How many names, each assigned the next, are followed."""
 _REPLICATE = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 
 
@@ -150,16 +154,31 @@ def _differentiates(site: Site) -> bool:
         return False
     return any(
         site.project.resolve(function, call.func) == "torch.autograd.grad"
-        and _are_of(name, argument_of(call, "inputs", 1))
+        and _are_of(function, name, argument_of(call, "inputs", 1))
         for function, name in wrapped_models.given_on(site, model)
         for call in function.flow.calls_named("grad")
     )
 
 
-def _are_of(model: wrapped_models.Model, inputs: ast.expr | None) -> bool:
-    """`model.parameters()`, `[p for p in model.module.parameters() if p.requires_grad]`"""
-    parts = ast.walk(inputs) if inputs is not None else ()
-    return any(isinstance(part, ast.Attribute) and chain(part.value) == model for part in parts)
+def _are_of(function: Function, model: wrapped_models.Model, inputs: ast.expr | None) -> bool:
+    """`model.parameters()`, `[p for p in model.module.parameters() if p.requires_grad]`, or `weights` of `weights = list(model.parameters())`."""
+    given = _named(function, inputs)
+    parts = [part for part in ast.walk(given) if isinstance(part, ast.Attribute)] if given is not None else []
+    tells = given is inputs or any(part.attr in _PARAMETERS for part in parts)
+    return tells and any(chain(part.value) == model for part in parts)
+
+
+def _named(function: Function, node: ast.expr | None) -> ast.expr | None:
+    """What a name was assigned, without the `list` around it; any other expression itself."""
+    for _ in range(_NAMES):
+        match uses.assigned(function, node) if isinstance(node, ast.Name) else None:
+            case None:
+                break
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[node]):
+                pass
+            case given:
+                node = given
+    return node
 
 
 def _other_way(site: Site) -> list[ast.Call]:

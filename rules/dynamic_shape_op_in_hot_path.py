@@ -8,6 +8,7 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.masks import is_comparison, is_mask
 from torchlint.facts.nodes import indices, is_constant, names_in
 from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
+from torchlint.facts.uses import meant
 from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.rule.lazy import regex
@@ -127,7 +128,7 @@ def _packs(site: Site) -> bool:
     return any(
         isinstance(part, ast.Call) and names.last(part.func) == "cumsum"
         for call in site.flow.calls_named("pad")
-        for part in (ast.walk(call.args[0]) if call.args else ())
+        for part in (ast.walk(meant(site.function, call.args[0])) if call.args else ())
     )
 
 

@@ -9,6 +9,7 @@ from .host_reads import device_tensor, first_of_lines, host_copy, reads_as_befor
 from .module import Function
 from .nodes import given_to
 from .place import Place
+from .uses import only_read
 from .values import Value
 
 # Loggers format at once, except for a level that is mostly off.
@@ -132,3 +133,15 @@ def _formats(place: Place, call: ast.Call) -> bool:
 def is_logged(place: Place, node: ast.expr) -> bool:
     """Whether the place stands in the arguments of a logging call, which TL104 reports."""
     return any(isinstance(a, ast.Call) and logging_call(place, a) for _, a in place.flow.takers(node))
+
+
+def is_shown_as_it_is(place: Place, node: ast.expr) -> bool:
+    """Whether an evaluation logs what has a name, and no single value, right there, and nothing else reads it: that is what it is for."""
+    made = place.statement
+    read = only_read(place.function, made.value) if isinstance(made, ast.Assign) else None
+    if read is None or place.flow.block(place.flow.statement(read)) is not place.flow.block(made):
+        return False
+    takers = (call for child, call in place.flow.takers(read) if isinstance(call, ast.Call) and child is not call.func)
+    taker = next(takers, None)
+    value = place.value(node)
+    return taker is not None and not (value.is_tensor and value.scalar) and logging_call(place, taker)

@@ -14,8 +14,8 @@ from .nodes import argument_of, is_constant, keyword_of, root_of
 from .on_call import is_tensor_by_use
 from .place import Place
 from .syntax import called
-from .uses import only_read
 from .torch_table import NUMBERS
+from .uses import only_read
 
 SENDS = regex(
     r"^(?:move|send|copy|recursive|dict|batch|data)(?:_\w+)?_to(?:_(?:device|cuda|gpu))?$|^to_(?:device|cuda|gpu)$"
