@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 from torchlint.facts import begun
 from torchlint.facts.nodes import names_in
+from torchlint.facts.uses import meant
 from torchlint.rule import Finding, Site, rule
 
 
 @rule(
     "TL408",
-    shape=["next(($iterator := $begin(...)), ...)", "torch.utils.data.DataLoader(...)"],
+    shape=["next($iterator, ...)", "torch.utils.data.DataLoader(...)"],
     scope="hot",
     fix="suggestion",
     impact="medium",
@@ -61,14 +62,22 @@ def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading
     """
     if site.name == "next()":
-        iterator = site.part("iterator")
-        if site.hot and isinstance(iterator, ast.Call) and begun.begins_loader(site, iterator):
-            message = f"`{site.short()}` starts the loader anew on every step and takes one batch of it"
-            yield site.finding(message, related=site.why_hot())
+        yield from _taken_once(site, site.part("iterator"))
     elif site.hot:
         yield site.finding(f"`{site.short(site.call.func)}` is built on every step", related=site.why_hot())
     elif not site.rare and _in_epoch_loop(site):
         yield site.finding(f"`{site.short(site.call.func)}` is built in every epoch", severity="info")
+
+
+def _taken_once(site: Site, iterator: ast.expr) -> Iterator[Finding]:
+    """`next(iter(loader))`, or `batches = iter(loader)` in front of the one `next(batches)`, as often as that runs."""
+    made = meant(site.function, iterator) if site.hot else iterator
+    if not isinstance(made, ast.Call) or site.flow.loops(made) != site.flow.loops(site.call):
+        return
+    if site.hot and begun.begins_loader(site, made):
+        told, what = (site.call, "and takes one batch of it") if made is iterator else (made, "for one batch of it")
+        message = f"`{site.short(told)}` starts the loader anew on every step {what}"
+        yield site.finding(message, at=told, related=site.why_hot())
 
 
 def _in_epoch_loop(site: Site) -> bool:

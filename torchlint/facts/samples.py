@@ -12,7 +12,7 @@ from .nodes import elements, indices, is_constant, keyword_of, made_first, names
 from .place import Place
 from .runs import of_few
 from .syntax import same
-from .uses import assigned
+from .uses import assigned, only_read
 
 _OF_ARRAYS = frozenset(("tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor"))
 """What makes a tensor of an array."""
@@ -144,8 +144,14 @@ def is_part_of_sample(place: Place, node: ast.expr) -> bool:
 
 
 def is_sent_one_by_one(place: Place, array: ast.expr) -> bool:
-    """`xs.append(torch.from_numpy(x).to(device))` in a loop within a step, for each of many arrays: a copy of all would do."""
-    taker, loop = place.flow.parents.get(place.target), place.loop()
+    """`xs.append(torch.from_numpy(x).to(device))` in a loop within a step, for each of many arrays: a copy of all would do.
+
+    What is sent may have a name that nothing else reads.
+    """
+    loop = place.loop()
+    assert isinstance(place.target, ast.expr)
+    sent = only_read(place.function, place.target) or place.target
+    taker = place.flow.parents.get(sent) if place.flow.loops(sent) == place.flow.loops(place.target) else None
     if not isinstance(taker, ast.Call) or last(taker.func) != "append" or not isinstance(loop, ast.For):
         return False
     if _is_of_batches(place, loop) or of_few(place.function, loop) or _is_short(place, loop):
