@@ -34,9 +34,12 @@ def is_collected(place: Place, copy: ast.Call) -> bool:
 
     One array a batch goes to what works on the host.
     """
-    if place.warm is None or _is_array_of_batch(place.flow, copy):
+    if place.warm is None:
         return False
-    holder = _holder(place.statement)
+    read = uses.read_beside(place.function, place.statement)
+    if _is_array_of_batch(place.flow, copy, read):
+        return False
+    holder = _holder(place.flow.statement(read) if read is not None else place.statement)
     if holder is None or not _SCORES.search(".".join(_words(holder)).lower()):
         return False
     return not _is_written(place, _key(holder)) and not is_of_chunks(place, copy)
@@ -176,12 +179,14 @@ def _is_own(place: Place, holder: ast.expr) -> bool:
     return place.value(holder).kind == "list" or (root is not holder and place.value(root).kind in ("list", "dict"))
 
 
-def _is_array_of_batch(flow: Flow, copy: ast.Call) -> bool:
-    """`parts.append(x.cpu().numpy())`"""
+def _is_array_of_batch(flow: Flow, copy: ast.Call, read: ast.Name | None) -> bool:
+    """`parts.append(x.cpu().numpy())`, or `part = x.cpu().numpy()` in front of `parts.append(part)`, where it is read."""
     made = flow.parents.get(copy)
     if not isinstance(made, ast.Attribute) or made.attr != "numpy":
         return False
-    added = flow.parents.get(flow.parents[made])
+    whole = flow.parents[made]
+    named = read is not None and isinstance(flow.parents.get(whole), ast.Assign)
+    added = flow.parents.get(read if named and read is not None else whole)
     return isinstance(added, ast.Call) and isinstance(added.func, ast.Attribute) and added.func.attr == "append"
 
 

@@ -9,7 +9,7 @@ from .host_reads import device_tensor, first_of_lines, host_copy, reads_as_befor
 from .module import Function
 from .nodes import given_to
 from .place import Place
-from .uses import only_read
+from .uses import read_beside
 from .values import Value
 
 # Loggers format at once, except for a level that is mostly off.
@@ -137,9 +137,8 @@ def is_logged(place: Place, node: ast.expr) -> bool:
 
 def is_shown_as_it_is(place: Place, node: ast.expr) -> bool:
     """Whether an evaluation logs what has a name, and no single value, right there, and nothing else reads it: that is what it is for."""
-    made = place.statement
-    read = only_read(place.function, made.value) if isinstance(made, ast.Assign) else None
-    if read is None or place.flow.block(place.flow.statement(read)) is not place.flow.block(made):
+    read = read_beside(place.function, place.statement)
+    if read is None:
         return False
     takers = (call for child, call in place.flow.takers(read) if isinstance(call, ast.Call) and child is not call.func)
     taker = next(takers, None)

@@ -50,6 +50,13 @@ def only_read(function: Function, node: ast.expr) -> ast.Name | None:
     return read if not _is_read_inside(function, read.id) else None
 
 
+def read_beside(function: Function, made: ast.stmt) -> ast.Name | None:
+    """The one place that reads what a statement gives a name, where that is in its own block: it runs as often."""
+    read = only_read(function, made.value) if isinstance(made, ast.Assign) else None
+    flow = function.flow
+    return read if read is not None and flow.block(flow.statement(read)) is flow.block(made) else None
+
+
 def meant(function: Function, node: ast.expr) -> ast.expr:
     """What a name was assigned that nothing else reads; any other expression itself."""
     given = assigned(function, node) if isinstance(node, ast.Name) else None
