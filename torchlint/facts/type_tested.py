@@ -9,6 +9,7 @@ from . import names
 from .flow import Guard
 from .module import Function
 from .nodes import conjuncts, elements, names_in, without_not
+from .uses import only_read
 
 _READS = frozenset(("item", "tolist"))
 _CASTS = frozenset(("float", "int"))
@@ -131,12 +132,15 @@ def _holds(guard: Guard, test: ast.expr) -> bool:
 
 
 def _reader(function: Function, load: ast.Name) -> ast.Call | None:
-    """`x.item()`, `x.mean().item()`, `float(x)` of a load of x."""
+    """`x.item()`, `x.mean().item()`, `float(x)` of a load of x, or of what is made of it and has a name: `y = x.mean()`, `float(y)`."""
     for child, parent in function.flow.upwards(load):
         if isinstance(parent, ast.Call) and parent.func is not child:
             return parent if names.last(parent.func) in _CASTS and isinstance(parent.func, ast.Name) else None
         if isinstance(parent, ast.Call) and isinstance(child, ast.Attribute) and child.attr in _READS:
             return parent
+        if isinstance(parent, ast.Assign) and child is parent.value:
+            read = only_read(function, parent.value)
+            return _reader(function, read) if read is not None else None
         if not isinstance(parent, ast.Attribute | ast.Call):
             return None
     return None
