@@ -211,17 +211,14 @@ def _words(node: ast.expr) -> Iterator[str]:
 
 def is_written(place: Place) -> bool:
     """Whether what an evaluation loop copies is written to a file behind it: the copies are what it is for."""
-    return _ends_in_file(place, place.statement)
-
-
-def _ends_in_file(place: Place, made: ast.stmt) -> bool:
-    """Whether a file is told what a statement makes or adds to something, or what is done with that by its name, where one place alone reads it."""
+    made = place.statement
     if not isinstance(made, ast.Assign):
         return _is_written(place, _key(_holder(made)))
     if any(_is_written(place, _key(target)) for target in made.targets):
         return True
-    read = uses.only_read(place.function, made.value)
-    return read is not None and _ends_in_file(place, place.flow.statement(read))
+    read = uses.read_beside(place.function, made)
+    taker = place.flow.statement(read) if read is not None else made
+    return not isinstance(taker, ast.Assign) and _is_written(place, _key(_holder(taker)))  # else it calculates
 
 
 def _is_written(place: Place, name: str) -> bool:
