@@ -101,7 +101,10 @@ def compile_has_no_effect(site: Site) -> Iterator[Finding]:
 def _is_probe(site: Site) -> bool:
     """Whether a program tries out whether anything can be compiled: `try: torch.compile(Identity())`, which nobody else holds."""
     around = site.flow.parents.get(site.statement)
-    return isinstance(around, ast.Try) and site.statement in around.body and isinstance(site.part("thrown"), ast.Call)
+    if not isinstance(around, ast.Try) or site.statement not in around.body:
+        return False
+    thrown = uses.meant(site.function, site.part("thrown"))
+    return isinstance(thrown, ast.Call) and site.flow.statement(thrown) in around.body
 
 
 def _is_unread(site: Site) -> bool:
