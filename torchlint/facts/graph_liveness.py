@@ -207,7 +207,7 @@ def _fate(place: Place, call: ast.Call, given: ast.AST, depth: int) -> Fate:
 
 
 def _fate_in(place: Place, target: Function, call: ast.Call, given: ast.AST, depth: int) -> Fate:
-    name = next((one.arg for one in target.parameters if target.argument(call, one.arg) is given), None)
+    name = target.parameter_given(call, given)
     if name is None or training.trains(target):
         return "alive"
     return place.once(("fate", target, name, depth), lambda: _fate_of(place, target, name, depth))

@@ -219,7 +219,7 @@ def _put(place: Place, read: ast.Name) -> list[tuple[Place, ast.expr]]:
     found = place.may_run(call)
     if len(found) != 1 or (function := found[0]).nested:
         return []
-    name = next((one.arg for one in function.parameters if function.argument(call, one.arg) is read), "")
+    name = function.parameter_given(call, read) or ""
     loads = function.flow.loads.get(name, ())
     if name in function.flow.stores or len(loads) > MOST_USES:
         return []

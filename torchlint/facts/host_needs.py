@@ -302,9 +302,8 @@ def _taker(function: Function, node: ast.expr) -> tuple[ast.Call | None, ast.AST
 
 
 def _loads_of_given(function: Function, taker: ast.Call, value: ast.AST) -> list[ast.Name]:
-    """The reads of the parameters of a function that a call gives a value."""
-    given = [name for name in function.positions if function.argument(taker, name) is value]
-    return [load for name in given for load in function.flow.loads.get(name, ())]
+    """The reads of the parameter of a function for which a call gives a value."""
+    return function.flow.loads.get(function.parameter_given(taker, value) or "", [])
 
 
 def _is_given_to_buffer(place: Place) -> bool:

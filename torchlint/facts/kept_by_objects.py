@@ -47,7 +47,7 @@ def keeps_given(place: Place, call: ast.Call, given: ast.expr, hot: StepLoop) ->
 
 
 def _keeps(place: Place, method: Function, call: ast.Call, given: ast.expr, hot: StepLoop) -> bool:
-    name = next((name for name in method.positions if method.argument(call, name) is given), None)
+    name = method.parameter_given(call, given)
     if method.cls is None or name is None or name in method.flow.stores:
         return False
     reads = method.flow.loads.get(name, ())

@@ -58,15 +58,10 @@ def _may_change(place: Place, name: ast.Name, calls: int = _CALLS) -> bool:
 def _is_read_by(place: Place, call: ast.Call, name: ast.Name, calls: int) -> bool:
     """Whether a call gives a name, as it is, to functions of the project that only read it."""
     functions = place.may_run(call) if calls else []
-    given = [(one, _parameter_of(one, call, name)) for one in functions]
+    given = [(one, one.parameter_given(call, name)) for one in functions]
     return bool(given) and all(
         parameter is not None and is_only_read(place, function, parameter, calls - 1) for function, parameter in given
     )
-
-
-def _parameter_of(function: Function, call: ast.Call, given: ast.expr) -> str | None:
-    """The parameter for which a call gives an expression."""
-    return next((name for name in function.positions if function.argument(call, name) is given), None)
 
 
 def is_only_read(place: Place, function: Function, parameter: str, calls: int = _CALLS) -> bool:

@@ -287,6 +287,10 @@ class Function:
         position = self.positions.get(name) if name not in self._behind_rest else None
         return argument_of(call, name, position - self.brings_own(call) if position is not None else -1)
 
+    def parameter_given(self, call: ast.Call, given: ast.AST) -> str | None:
+        """The parameter for which a call of the function gives an expression."""
+        return next((name for name in self.positions if self.argument(call, name) is given), None)
+
     @cached_property
     def _behind_rest(self) -> frozenset[str]:
         """The parameters that are given by their names alone, where there are `*args` that take what stands at their places."""
