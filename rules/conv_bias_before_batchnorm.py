@@ -150,7 +150,7 @@ def _told(site: Site, made: ast.expr, norm: str, module: Module) -> Finding:
 def _wrapped(site: Site) -> Iterator[Finding]:
     """`nn.Sequential(ConvNorm(80, 512), nn.BatchNorm1d(512))` of a class of the project that is a convolution, or of what is chosen among those of torch."""
     given = site.call.args
-    parts = given if _is_of_module(site) else [uses.meant(site.function, one) for one in given]
+    parts = given if site.function is site.module.body else [uses.meant(site.function, one) for one in given]
     for made, behind in itertools.pairwise(parts):
         if not (isinstance(made, ast.Call) and isinstance(behind, ast.Call)):
             continue
@@ -238,19 +238,10 @@ def _is_followed(site: Site, depth: int) -> bool:
 
 def _placed(site: Site) -> ast.expr:
     """Where the layer stands, or `spectral_norm(layer)` around it, or the name of either that nothing else reads."""
-    layer = _read_alone(site, site.call)
+    layer = uses.only_read_inside(site.function, site.call) or site.call
     around = site.flow.parents.get(layer)
     wraps = isinstance(around, ast.Call) and around.args == [layer] and names.last(around.func) in _REWEIGHTED
-    return _read_alone(site, around) if wraps and isinstance(around, ast.expr) else layer
-
-
-def _read_alone(site: Site, layer: ast.expr) -> ast.expr:
-    """The one place that reads what a layer is named, of a function; the names of a module may be read anywhere."""
-    return (uses.only_read(site.function, layer) if not _is_of_module(site) else None) or layer
-
-
-def _is_of_module(site: Site) -> bool:
-    return site.function is site.module.body
+    return uses.only_read_inside(site.function, around) or around if wraps and isinstance(around, ast.expr) else layer
 
 
 def _chosen(site: Site, statement: ast.stmt | None) -> ast.stmt | None:

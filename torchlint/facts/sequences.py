@@ -10,7 +10,7 @@ from . import layer_outputs, syntax
 from .flow import contains
 from .makers import CallSite
 from .module import Class, Function, key_of
-from .uses import only_read
+from .uses import only_read, only_read_inside
 from .values import Value
 
 _SEQUENTIAL = "torch.nn.Sequential"
@@ -45,7 +45,7 @@ class Sequences:
     def behind(self, function: Function, item: ast.expr) -> ast.expr | None:
         """What comes next in the sequence that an item is put into; None where that is not known, or there is none."""
         flow = function.flow
-        item = _only_read(function, item) or item
+        item = only_read_inside(function, item) or item  # `conv = nn.Conv2d(...)`, `layers += [conv, norm]`
         parent = flow.parents.get(item)
         if isinstance(parent, ast.Tuple) and len(parent.elts) == 2 and parent.elts[1] is item:
             # ("conv", nn.Conv2d(...)) of an OrderedDict
@@ -186,11 +186,6 @@ class Sequences:
         return bool(sites) and all(
             site.given is None and self._becomes(site.function, site.call, depth - 1) for site in sites or ()
         )
-
-
-def _only_read(function: Function, item: ast.expr) -> ast.expr | None:
-    """The one place that reads what an item is named: `conv = nn.Conv2d(...)`, `layers += [conv, norm]`; the names of a module may be read anywhere."""
-    return only_read(function, item) if function is not function.module.body else None
 
 
 def _added(statement: ast.stmt | None) -> tuple[ast.expr, list[ast.expr]] | None:

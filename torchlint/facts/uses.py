@@ -50,6 +50,11 @@ def only_read(function: Function, node: ast.expr) -> ast.Name | None:
     return read if not _is_read_inside(function, read.id) else None
 
 
+def only_read_inside(function: Function, node: ast.expr) -> ast.Name | None:
+    """As `only_read`, of a name that is a function's own; those of a module may be read anywhere."""
+    return only_read(function, node) if function is not function.module.body else None
+
+
 def read_beside(function: Function, made: ast.stmt) -> ast.Name | None:
     """The one place that reads what a statement gives a name, where that is in its own block: it runs as often."""
     read = only_read(function, made.value) if isinstance(made, ast.Assign) else None
