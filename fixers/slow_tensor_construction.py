@@ -67,8 +67,8 @@ def _may_be_resized(site: Site, made: ast.Call) -> bool:
     return (
         kept
         or site.source.holds(_OUT)
-        or site.project.any_holds(_OUT_OF_TORCH, word=b"out")
         or _holds_nothing(site, made)
+        or site.project.any_holds(_OUT_OF_TORCH, word=b"out")
         or site.analysis.context.switched_on(rb"\bresize_")
     )
 

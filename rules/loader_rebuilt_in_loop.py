@@ -62,7 +62,8 @@ def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading
     """
     if site.name == "next()":
-        yield from _taken_once(site, site.part("iterator"))
+        if site.hot:
+            yield from _taken_once(site, site.part("iterator"))
     elif site.hot:
         yield site.finding(f"`{site.short(site.call.func)}` is built on every step", related=site.why_hot())
     elif not site.rare and _in_epoch_loop(site):
@@ -71,10 +72,10 @@ def loader_rebuilt_in_loop(site: Site) -> Iterator[Finding]:
 
 def _taken_once(site: Site, iterator: ast.expr) -> Iterator[Finding]:
     """`next(iter(loader))`, or `batches = iter(loader)` in front of the one `next(batches)`, as often as that runs."""
-    made = meant(site.function, iterator) if site.hot else iterator
+    made = meant(site.function, iterator)
     if not isinstance(made, ast.Call) or site.flow.loops(made) != site.flow.loops(site.call):
         return
-    if site.hot and begun.begins_loader(site, made):
+    if begun.begins_loader(site, made):
         told, what = (site.call, "and takes one batch of it") if made is iterator else (made, "for one batch of it")
         message = f"`{site.short(told)}` starts the loader anew on every step {what}"
         yield site.finding(message, at=told, related=site.why_hot())

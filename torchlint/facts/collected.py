@@ -185,8 +185,8 @@ def _is_array_of_batch(flow: Flow, copy: ast.Call, read: ast.Name | None) -> boo
     if not isinstance(made, ast.Attribute) or made.attr != "numpy":
         return False
     whole = flow.parents[made]
-    named = read is not None and isinstance(flow.parents.get(whole), ast.Assign)
-    added = flow.parents.get(read if named and read is not None else whole)
+    named = read if isinstance(flow.parents.get(whole), ast.Assign) else None
+    added = flow.parents.get(named or whole)
     return isinstance(added, ast.Call) and isinstance(added.func, ast.Attribute) and added.func.attr == "append"
 
 

@@ -247,7 +247,7 @@ def _is_written(place: Place, call: ast.Call) -> bool:
     """Whether a call's result is written or shown right there, or by the function of the project that it is given to: `save_attention(to_np(x), path)`."""
     if place.consumed_by(_WRITES | _SHOWS, call) and _is_written_at_once(place, call):
         return True
-    return _all_use(place, call, lambda read: read.consumed_by(_WRITES | _SHOWS))
+    return _all_take(place, call, lambda _: _WRITES | _SHOWS)
 
 
 def _is_sampled_from(place: Place) -> bool:
@@ -276,18 +276,21 @@ def _is_item(node: ast.AST) -> bool:
 
 def _is_for_library(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to a function of the project that hands it to a library which calculates on arrays, or makes a picture of it: `def quality(wave, rate): return librosa.resample(wave, ...)`."""
-    return _all_use(place, node, lambda read: read.consumed_by(_of_libraries(read) | _PICTURES))
+    return _all_take(place, node, lambda function: _of_libraries(function) | _PICTURES)
 
 
-def _all_use(place: Place, node: ast.expr, uses: Callable[[Place], bool]) -> bool:
-    """Whether the functions of the project that a value is given to, by a name of its own or none, all use it in some way where they read it."""
+def _all_take(place: Place, node: ast.expr, words: Callable[[Place], frozenset[str]]) -> bool:
+    """Whether the functions of the project that a value is given to, by a name of its own or none, all hand it to calls of the words for each."""
     taker, given = _taker(place.function, node)
     if taker is None:
         return False
     targets = place.project.targets(place.function, taker)
-    return bool(targets) and all(
-        any(uses(place.at(target, load)) for load in _loads_of_given(target, taker, given)) for target in targets
-    )
+    return bool(targets) and all(_takes(place.at(target, target.node), taker, given, words) for target in targets)
+
+
+def _takes(start: Place, taker: ast.Call, given: ast.AST, words: Callable[[Place], frozenset[str]]) -> bool:
+    taking = words(start)
+    return any(start.consumed_by(taking, load) for load in _loads_of_given(start.function, taker, given))
 
 
 def _taker(function: Function, node: ast.expr) -> tuple[ast.Call | None, ast.AST]:

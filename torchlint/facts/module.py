@@ -762,10 +762,9 @@ def _telling(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _passed_through(statement: ast.stmt) -> list[ast.stmt]:
     """What stands in a `with`, or in a `try` that keeps nothing back; nothing for other statements."""
-    if isinstance(statement, ast.With | ast.AsyncWith):
-        return statement.body
-    passes = isinstance(statement, ast.Try) and not (statement.handlers or statement.orelse)
-    return statement.body if isinstance(statement, ast.Try) and passes else []
+    if isinstance(statement, ast.Try):
+        return statement.body if not (statement.handlers or statement.orelse) else []
+    return statement.body if isinstance(statement, ast.With | ast.AsyncWith) else []
 
 
 def _is_chain(statement: ast.stmt) -> TypeGuard[ast.If]:

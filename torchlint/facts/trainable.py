@@ -98,8 +98,8 @@ def records(place: Place, method: Function) -> bool:
         method.cls is not None
         and place.runs_module(method)
         and not place.analysis.context.function_off(method)
-        and not _says_off(place, method)
         and not training.asks(method)
+        and not _says_off(place, method)
     )
 
 
@@ -113,8 +113,8 @@ def _says_off(place: Place, method: Function, depth: int = _DEPTH) -> bool:
     for call in method.flow.calls:
         if place.project.value(method, call.func).kind == "module":
             return False
-        called = names.chain(call.func) or []
-        other = place.project.method(method.cls, called[1]) if called[:1] == [method.own_name] == called[:-1] else None
+        own = syntax.own_attribute(method, call.func)
+        other = place.project.method(method.cls, own) if own is not None else None
         if other is not None and other is not method and place.runs_module(other):
             others.append(other)
     return bool(others) and all(_says_off(place, one, depth - 1) for one in others)
