@@ -6,7 +6,7 @@ import re
 from torchlint.facts import evaluation_mode, layers, related, syntax
 from torchlint.facts.flow import Guard
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import elements, number, without_not
+from torchlint.facts.nodes import elements, number
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node
@@ -82,8 +82,7 @@ def _is_norm(site: Site, function: Function, node: ast.expr) -> bool:
 
 def _asks_for_norm(guard: Guard) -> bool:
     """`isinstance(m, nn.BatchNorm2d)`, `classname.find("BatchNorm") != -1`."""
-    test, true = without_not(guard.test, guard.true)
-    return true and "Norm" in ast.unparse(test)
+    return guard.true and "Norm" in ast.unparse(guard.test)
 
 
 def _go_by_position(site: Site) -> bool:

@@ -251,14 +251,8 @@ def _switched_off(site: Site) -> bool:
 
 def _without_gpu(site: Site) -> bool:
     """`if torch.cuda.is_available(): ... else: model = DataParallel(model)`: there is nothing to copy to."""
-    for guard in site.flow.guards(site.target):
-        test, true = guard.test, guard.true
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, true = test.operand, not true
-        value = site.value(test)
-        if not true and value.kind == "number" and value.needs_accelerator:
-            return True
-    return False
+    tests = (guard.test for guard in site.flow.guards(site.target) if not guard.true)
+    return any(value.kind == "number" and value.needs_accelerator for value in map(site.value, tests))
 
 
 _TAKEN_OFF = frozenset(("module", "load_state_dict", "state_dict", "to", "cuda", "eval", "train"))

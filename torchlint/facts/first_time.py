@@ -70,12 +70,11 @@ def once_inside(guard: Guard, inner: Iterable[Guard], flow: Flow, loop: Loop | N
 
     What the loop stores in the flag is that alone.
     """
-    test, true = without_not(guard.test, guard.true)
-    name = names.chain(test)
+    name = names.chain(guard.test)
     if name is None or guard.block is None:
         return False
     blocks = [statement for other in inner for statement in other.block or ()]
-    return any(store in blocks for store in _takers(name, true, flow, loop))
+    return any(store in blocks for store in _takers(name, guard.true, flow, loop))
 
 
 def _is_taken_back_later(guard: Guard, name: list[str], true: bool, flow: Flow, loop: Loop | None) -> bool:

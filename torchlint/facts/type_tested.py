@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from . import names
 from .flow import Guard
 from .module import Function
-from .nodes import conjuncts, elements, names_in, without_not
+from .nodes import conjuncts, elements, names_in
 from .uses import only_read
 
 _READS = frozenset(("item", "tolist"))
@@ -127,8 +127,7 @@ def _read(function: Function, name: str, test: ast.expr) -> ast.Call | None:
 
 def _holds(guard: Guard, test: ast.expr) -> bool:
     """Whether a test, or one of several, has to hold for a condition."""
-    condition, true = without_not(guard.test, guard.true)
-    return true and any(part is test for part in conjuncts(condition))
+    return guard.true and any(part is test for part in conjuncts(guard.test))
 
 
 def _reader(function: Function, load: ast.Name) -> ast.Call | None:

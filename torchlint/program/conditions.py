@@ -346,10 +346,9 @@ def _is_settled(project: Project, function: Function, guard: Guard) -> bool:
 
 def _is_no_tensor(project: Project, function: Function, guard: Guard) -> bool:
     """`if isinstance(grads, Tensor):` of what a hook is given in a tuple, `if type(size) is Tensor:` of numbers."""
-    test, true = without_not(guard.test, guard.true)
-    test = names.type_compared(test, true)
+    test = names.type_compared(guard.test, guard.true)
     tested = names.type_tested(test)
-    if not true or not isinstance(tested, ast.Name):
+    if not guard.true or not isinstance(tested, ast.Name):
         return False
     if not isinstance(test, ast.Call) or not all(names.last(one) == "Tensor" for one in test.args[1:]):
         return False
