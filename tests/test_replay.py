@@ -224,6 +224,17 @@ def test_another_class_in_a_configuration() -> None:
     assert not replayed()
 
 
+@pytest.mark.parametrize("path", ["docs/install.md", "envs/gpu.yml", ".devcontainer/Dockerfile"])
+def test_what_folders_that_are_left_out_say_of_torch(path: str) -> None:
+    folder = Path(path).parent
+    put("pyproject.toml", f'[tool.torchlint]\nexclude = ["{folder}"]\n')
+    put(f"{folder}/notes", "")
+    check()
+    assert replayed()
+    put(path, "FROM pytorch/pytorch:1.9.0\n")
+    assert not replayed()
+
+
 def linked(path: str, to: str) -> None:
     """What leads somewhere, instead of what was there."""
     with contextlib.suppress(OSError):
@@ -286,6 +297,7 @@ def test_texts_beside_the_files_that_are_as_they_were() -> None:
     linked("words.d", "../beside")
     piped("pipe.md")
     large("large.md")
+    large("weights")
     check()
     assert replayed()
 

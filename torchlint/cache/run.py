@@ -308,7 +308,7 @@ class _Run:
                 _testify_to(found, witness)
             for path in self.scripts:
                 if path not in witness.files:  # some spell options, too
-                    witness.file(path)
+                    witness.text_beside(path, spelled.MOST_BYTES)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""

@@ -62,6 +62,7 @@ _ASIDE = frozenset(
     )
 )
 """The folders that an environment may lie in."""
+_BELOW = _WHOLE | _PAGES | _ASIDE | _SERVICES.keys()
 SIZE = 16
 """Bytes of a digest."""
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -159,6 +160,11 @@ def manifests(directory: str) -> list[str]:
             names = _listed(os.path.join(directory, folder, below))
             found += [os.path.join(folder, below, name) for name in names if name.endswith(_ENVIRONMENTS)]
     return sorted(found)
+
+
+def states_below(directory: str) -> bool:
+    """Whether a directory has a folder of which such files count as its own."""
+    return not _BELOW.isdisjoint(_listed(directory))
 
 
 def _may_state(name: str) -> bool:

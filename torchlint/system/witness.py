@@ -71,7 +71,7 @@ class Witness:
 
     def manifest(self, directory: str) -> None:
         """A directory where a file that names torch was looked for."""
-        if directory not in self.directories or os.path.isdir(os.path.join(directory, "requirements")):
+        if directory not in self.directories or stamp.states_below(directory):
             self.manifests[directory] = "/".join(stamp.manifests(directory))
 
     def above(self, paths: Iterable[str]) -> None:
