@@ -371,14 +371,18 @@ class _Pin(NamedTuple):
 
 def _of_requirements(lines: object) -> Iterator[str]:
     """The specifiers of those PEP 508 lines that ask for torch itself; of several markers any may hold."""
-    texts = (line for line in (lines if isinstance(lines, list) else ()) if isinstance(line, str))
-    yield from _of_any(filter(None, map(_pin, texts)))
+    yield from _of_any(_pins(lines))
 
 
 def _constrained(lines: object) -> Iterator[str]:
     """What constraints say of torch; those under a marker leave it open elsewhere."""
-    texts = [line for line in (lines if isinstance(lines, list) else ()) if isinstance(line, str)]
-    yield from (pin.versions for pin in filter(None, map(_pin, texts)) if not pin.where)
+    yield from (pin.versions for pin in _pins(lines) if not pin.where)
+
+
+def _pins(lines: object) -> Iterator[_Pin]:
+    """What those of some PEP 508 lines ask for that name torch."""
+    texts = (line for line in (lines if isinstance(lines, list) else ()) if isinstance(line, str))
+    return filter(None, map(_pin, texts))
 
 
 def _pin(line: str) -> _Pin | None:
