@@ -174,7 +174,7 @@ def told_of_patches(site: Site, fix: Fix) -> Fix:
     replaced |= methods & {member for owner, member in patched if owner in _TENSORS}
     for word in sorted(replaced):
         return _no_longer(fix, f"the project puts something else in the place of torch's `{word.decode()}`")
-    for word in sorted(methods & _put_into_objects(project)):
+    for word in sorted(methods & _put_into_objects(project)) if methods else ():
         return _no_longer(fix, f"the project may put something else in the place of a tensor's `{word.decode()}`")
     owners = {owner for edit in fix.edits for owner in _OWNERS.findall(edit.text)} | {*taken[-2:-1]}
     owners |= _TENSORS if methods else set()
