@@ -96,7 +96,7 @@ def _others(
     word: bytes,
     files: Sequence[Path] | Mapping[str, bytes],
     context: Sequence[Path],
-    scripts: Callable[[], Sequence[Source]],
+    beside: Callable[[], Sequence[Source]],
 ) -> Iterator[Source]:
     """The other files of the project that hold a word, as they are on disk; last scripts that are no modules."""
     for file in (*files, *context):
@@ -105,7 +105,7 @@ def _others(
                 data = files[file] if isinstance(files, Mapping) and isinstance(file, str) else Path(file).read_bytes()
                 if word in data:
                     yield Source.of(normal(str(file)), data)
-    yield from (source for source in scripts() if word in source.data)
+    yield from (source for source in beside() if word in source.data)
 
 
 def _write(fixed: Fixed[Result], changed: Mapping[str, Source], names: Mapping[str, str]) -> dict[str, FileError]:

@@ -386,6 +386,7 @@ class Engine:
         if before is None or before.source is None:
             return None
         session, path = self._session(uri)
+        others = session.others(path)
 
         def look(changed: Mapping[str, Source]) -> Result:
             for source in changed.values():
@@ -396,7 +397,7 @@ class Engine:
             return session.settings.may_fix(finding) and finding.fix is not None and applicable(finding.fix, "safe")
 
         def tidied(before: Source, after: Source) -> Source | None:
-            return neat(before, after, lambda word: session.others(path, word))
+            return neat(before, after, others)
 
         try:
             done = fix_all(look, wanted, tidied)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from ..cache.links import Index
 from ..facts.module import Module
+from ..facts.taken import Others
 from ..lint.run import Result, lint, lint_project
 from ..program.files import normal
 from ..program.scripts import importing, scripts
@@ -139,14 +141,18 @@ class Session:
             known = self._files[path] = _read(path, stamp)
         return known
 
-    def others(self, path: str, word: bytes) -> Iterator[Source]:
-        """The other files of the project that hold a word."""
-        for other in self.paths([path]):
-            source = self.source(other) if other != path else None
-            if source is not None and word in source.data:
-                yield source
-        if not self.loose:
-            yield from (source for source in importing(scripts(str(self.root))) if word in source.data)
+    def others(self, path: str) -> Others:
+        """What gives the other files of the project that hold a word; scripts that are no modules are looked for once."""
+        beside = lru_cache(maxsize=1)(lambda: () if self.loose else tuple(importing(scripts(str(self.root)))))
+
+        def holding(word: bytes) -> Iterator[Source]:
+            for other in self.paths([path]):
+                source = self.source(other) if other != path else None
+                if source is not None and word in source.data:
+                    yield source
+            yield from (source for source in beside() if word in source.data)
+
+        return holding
 
     def _name(self, path: str) -> tuple[str, bool]:
         if self._project is not None:
