@@ -30,7 +30,7 @@ MOST_USES = 40
 _READ: frozenset[type[ast.AST]] = frozenset((ast.Name, ast.Attribute))
 _PASS_ON = frozenset(("partial", "iter", *aliases.WRAPPERS))
 """Calls that stand for what they are given: `partial(f)` for f, `enumerate(rows)` for rows."""
-_ASKS = frozenset(("super", "isinstance", "issubclass"))
+ASKS_OF_CLASSES = frozenset(("super", "isinstance", "issubclass"))
 """What is given a class, and makes no object of it."""
 _APPLY = frozenset(("map", "filter", "starmap", "imap", "tree_map", "apply_to_collection", "checkpoint"))
 """What calls the function that it is given, there and then."""
@@ -202,7 +202,7 @@ def gives_on(function: Function, node: ast.expr) -> bool:
     if isinstance(parent, ast.Tuple):
         parent = function.flow.parents.get(parent)  # `isinstance(layer, (Block, Other))`
     if isinstance(parent, ast.Call):
-        return names.last(parent.func) not in _ASKS
+        return names.last(parent.func) not in ASKS_OF_CLASSES
     of_type = isinstance(parent, ast.AnnAssign) and parent.annotation is node
     return not of_type and not isinstance(parent, ast.Attribute | ast.ClassDef)
 

@@ -9,12 +9,12 @@ from ..facts import names
 from ..facts.module import Function, Module
 from ..facts.nodes import given_to, keyword_of, spreads, string
 from ..system.regex import regex
+from .handed import ASKS_OF_CLASSES
 
 _BY_DEFAULT = regex(rb"\bdevice\b[^\n=,()]{0,199}=[ \t]*[\"']cpu[\"']")
 """`device="cpu"`, `device: str = "cpu"`"""
 _ASKED = regex(rb"(?<!torch)\.device\b|[\"'](?:--)?device[\"']")
 """A device that something has, or that somebody chooses."""
-_ASKED_OF_CLASSES = frozenset(("isinstance", "issubclass", "super"))
 
 
 def is_of_host(module: Module) -> bool:
@@ -65,7 +65,7 @@ def _reads(function: Function, name: str, *, is_method: bool) -> Iterator[ast.ex
 def _is_known(parent: ast.AST | None, node: ast.expr) -> bool:
     """Whether a function or class is only called there, asked for something that it has, or what things are compared with."""
     if isinstance(parent, ast.Call):
-        return parent.func is node or names.last(parent.func) in _ASKED_OF_CLASSES
+        return parent.func is node or names.last(parent.func) in ASKS_OF_CLASSES
     return isinstance(parent, ast.Attribute | ast.arg) or (
         isinstance(parent, ast.AnnAssign) and parent.annotation is node
     )

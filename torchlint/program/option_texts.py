@@ -122,8 +122,10 @@ def _sets(node: ast.AST, option: str) -> bool:
 
 def _may_hold_options(node: ast.expr) -> bool:
     """Whether something is called like the options of a program, or gives all of them, `vars(args)`."""
-    is_called = isinstance(node, ast.Call) and names.last(node.func) == "vars" and len(node.args) == 1
-    return holds_options(node.args[0] if is_called and isinstance(node, ast.Call) else node)
+    match node:
+        case ast.Call(args=[options]) if names.last(node.func) == "vars":
+            return holds_options(options)
+    return holds_options(node)
 
 
 def _gives(call: ast.Call, option: str) -> bool:

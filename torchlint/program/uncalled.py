@@ -14,12 +14,12 @@ from ..query.question import question
 from ..system.stamp import as_bytes
 from .application import is_library
 from .calling import aliases, calls_named
+from .handed import ASKS_OF_CLASSES
 from .project import Project
 from .texts import MAX_FILES
 from .unused import is_plain
 
 _READ: frozenset[type[ast.AST]] = frozenset((ast.Name, ast.Attribute))
-_ASKS = frozenset(("isinstance", "issubclass", "super"))
 _AS_WHOLE = rb"\.NAME\b(?![ \t]*(?:[.(]|=[^=]))|\.NAME\.MEMBER\b(?!\()"
 """An attribute that is read, and neither a member of it nor what it gives; or a method of it that is not called."""
 
@@ -122,7 +122,7 @@ def _is_given_on(function: Function, node: ast.expr, parent: ast.AST, member: st
         return parent.attr == member and not syntax.called(function.flow, parent)
     if isinstance(parent, ast.Tuple):
         parent = function.flow.parents.get(parent, parent)
-    if isinstance(parent, ast.Call) and names.last(parent.func) in _ASKS:
+    if isinstance(parent, ast.Call) and names.last(parent.func) in ASKS_OF_CLASSES:
         return False
     of_type = isinstance(parent, ast.AnnAssign) and parent.annotation is node
     of_result = isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) and parent.returns is node
