@@ -17,18 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from torchlint.fix.examples import Example
+from torchlint.text.normal_form import TURNED
 
 from ..pages import cases, linted
 
 Spelling = Callable[[ast.Module], ast.Module | None]
-_FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.Gt,
-    ast.Gt: ast.Lt,
-    ast.LtE: ast.GtE,
-    ast.GtE: ast.LtE,
-    ast.Eq: ast.Eq,
-    ast.NotEq: ast.NotEq,
-}
 _THROUGH = """\
 import functools
 
@@ -83,7 +76,7 @@ class _Flipped(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.Compare:
         self.generic_visit(node)
-        flipped = _FLIPPED.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        flipped = TURNED.get(type(node.ops[0])) if len(node.ops) == 1 else None
         return ast.Compare(node.comparators[0], [flipped()], [node.left]) if flipped is not None else node
 
 
