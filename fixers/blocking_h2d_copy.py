@@ -32,8 +32,6 @@ _ANYWHERE = (
 )
 """How a project says so, each with a word that it holds then."""
 _BINDS = (ast.Assign, ast.AnnAssign)
-_NO_NOTEBOOK = r"(?!.*\.ipynb$)"
-"""The files that others may import."""
 _ON_MPS = "the project may run on Apple's MPS, where the copy may read memory that was given back meanwhile"
 
 
@@ -65,13 +63,9 @@ def _is_equal(site: Site) -> bool:
 
 def _read_early(site: Site) -> str:
     """Why what another file of the project does may read the copy, or what it is made of, at another time; "" where none does."""
-
-    def holds(pattern: bytes, word: bytes) -> bool:
-        return site.project.any_holds(pattern, _NO_NOTEBOOK, word=word)
-
-    if holds(_OWN_STREAMS, b"tream"):
+    if site.program_holds(_OWN_STREAMS, b"tream"):
         return _OTHER_STREAM
-    return _ON_MPS if not _goes_to_cuda(site) and any(starmap(holds, _ANYWHERE)) else ""
+    return _ON_MPS if not _goes_to_cuda(site) and any(starmap(site.program_holds, _ANYWHERE)) else ""
 
 
 def _goes_to_cuda(site: Site) -> bool:

@@ -130,9 +130,11 @@ def test_streams_of_another_file(other: str) -> None:
     note = "a stream of the project's may read the copy before it has arrived"
     given = {"train/a.py": NAMED.encode(), "nets/b.py": f"import torch\n{other}\n".encode()}
     codes = frozenset(("TL402",))
-    found = lint(given, Settings(codes, codes)).findings
+    apart = lint(given, Settings(codes, codes)).findings
+    together = lint({**given, "main.py": b"import train.a\nimport nets.b\n"}, Settings(codes, codes)).findings
 
-    assert [("unsafe", note)] == [(one.fix.applicability, one.fix.note) for one in found if one.fix is not None]
+    assert [("safe", "")] == [(one.fix.applicability, one.fix.note) for one in apart if one.fix is not None]
+    assert [("unsafe", note)] == [(one.fix.applicability, one.fix.note) for one in together if one.fix is not None]
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,8 @@ def test_what_the_project_replaces_in_torch_by_names_that_only_the_run_knows(cod
         "mock.patch('a.torch.cuda.is_available')\n",
         "mock.patch('a.other')\n",
         "a.torch = Fake\n",
+        "MODULE = 'pkg.other'\nmock.patch(f'{MODULE}.torch')\n",
+        "monkeypatch.setattr(MODULE + '.torch', fake)\n",
     ],
 )
 def test_what_leaves_the_names_of_another_file_alone(other: str) -> None:
@@ -238,8 +240,8 @@ def test_what_leaves_the_names_of_another_file_alone(other: str) -> None:
         "def test(monkeypatch):\n    import a\n    monkeypatch.setattr(a, 'torch', Fake)\n",
         "@mock.patch('pkg.a.torch')\ndef test(): pass\n",
         "@mock.patch('a.torch')\ndef test(): pass\n",
-        "mock.patch(f'{MODULE}.torch')\n",
-        "monkeypatch.setattr(MODULE + '.torch', fake)\n",
+        "MODULE = 'pkg.a'\nmock.patch(f'{MODULE}.torch')\n",
+        "import a\nmonkeypatch.setattr(MODULE + '.torch', fake)\n",
         "import a\nwith patch.object(a, 'torch', Fake): pass\n",
     ],
 )

@@ -16,6 +16,7 @@ from ..program.finders import fact_of_files
 from ..program.project import Project
 from ..rule import Site
 from ..system.regex import regex
+from ..system.stamp import as_bytes
 from ..text.finding import Fix
 from ..text.source import Source
 
@@ -68,11 +69,11 @@ _MEMBER_OF = rb"(%(root)s(?:\.\w+)*),\s*[\"'](\w+)[\"']"
 _OF_OBJECTS = (_SETS + _MEMBER_OF, _MOCKS + _MEMBER_OF)
 """How a member of a module, or of the objects of a class, is set by its name."""
 _HANDED = (
-    rb"(%(root)s(?<![\w.]%(root)s)(?<!attr\(%(root)s)(?<!\w\[%(root)s)(?:\.\w+)*)\s*,\s*[\"'](\w+)[\"']",
+    rb"(%(root)s(?<![\w.]%(root)s)(?<!attr\(%(root)s)(?<!\w\[%(root)s)(?:\.\w+)*)\s*,\s*[\"'](\w+)[\"'](?![ \t]*:)",
     rb"(%(root)s(?<=\(%(root)s)(?<!partial\(%(root)s)(?<!multiple\(%(root)s)(?:\.\w+)*)\s*,\s*(?!(?:device|dtype|use_reentrant)\b)(\w+)\s*=(?!=)",
 )
 """How a module and its member are handed to what may set it: `replace(torch, "tensor", fake)`, `[(torch, "tensor", fake)]`,
-`swap(torch, tensor=fake)`; `getattr(torch, "tensor")` and `Float[Tensor, "n"]` change nothing.
+`swap(torch, tensor=fake)`; `getattr(torch, "tensor")`, `Float[Tensor, "n"]` and `{"torch": torch, "device": device}` change nothing.
 """
 _OF_ALIAS = (_TARGET, _IN_DICTIONARY, *_AT_RUN_TIME, *_OF_OBJECTS, *_HANDED)
 """Ways to put something of one's own into a module that a file calls by a name of its own."""
@@ -412,9 +413,11 @@ def _replaced(project: Project, module: Module) -> frozenset[bytes]:
 def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     stem = module.name.rpartition(".")[2]
     yield from (name for owner, name in _patched(project) if name and _last(owner) == stem.encode())
+    spelled = re.compile(rb"[\"'](?:[\w.]*\.)?%s[\"']" % re.escape(stem.encode()))
     for path in sorted(project.holders(_OF_MADE)):
         text = project.source(path)
-        yield from re.findall(_OF_MADE, text.data) if text is not None else ()
+        if text is not None and (spelled.search(text.data) or as_bytes(stem) in project.import_words(path)):
+            yield from re.findall(_OF_MADE, text.data)
     imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
     put = re.compile(_PUT % {b"names": imported})
     importers = project.importers(module.path) if imported else ()

@@ -19,6 +19,11 @@ def are_together(project: Project, path: str, other: str) -> bool:
     return not (users and others and users.isdisjoint(others))
 
 
+def meet(project: Project, path: str, other: str) -> bool:
+    """Whether a file is known to import two files, or one of them the other one, directly or through others."""
+    return not _users_of(project, path).isdisjoint(_users_of(project, other))
+
+
 @question("users", frozenset())
 def _users_of(project: Project, path: str) -> frozenset[str]:
     """A file with those that import it, directly or through others; none where these are too many to tell."""

@@ -30,13 +30,14 @@ from ..program.ray_host import is_on_ray_host, uses_ray
 from ..program.regions import Region
 from ..program.scripts import is_handed_out
 from ..program.steps import Hot
+from ..program.together import meet
 from ..program.trials import is_tried
 from ..program.unmoved import runs_unmoved_model
 from ..program.warm_loops import Caller
 from ..settings.config import Settings
 from ..system.cached import cached_property
 from ..text.finding import Finding, Fix, Related, Severity
-from ..text.source import Source, SourceError
+from ..text.source import NOTEBOOK, Source, SourceError
 from ..text.suppress import without_comments, without_prose
 from ..text.tree import HEADED, NoNode, Tree
 from ..torch_api.version import Range, Version, oldest_in_use
@@ -446,6 +447,12 @@ class Site:
     def is_handed_out(self, name: str) -> bool:
         """Whether another file may have what an import binds to a name in this one."""
         return is_handed_out(self.project, self.module, name)
+
+    def program_holds(self, pattern: bytes, word: bytes) -> bool:
+        """Whether a file that a program is known to hold with this one, notebooks apart, holds a pattern; `word` is in whatever that matches."""
+        holders = sorted(self.project.holders(pattern, word=word))
+        modules = (path for path in holders if not path.endswith(NOTEBOOK))
+        return any(meet(self.project, self.module.path, path) for path in modules)
 
     @property
     def has_default_device(self) -> bool:
