@@ -99,7 +99,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     can read memory that was given back (pytorch/pytorch#189690), and where the whole batch is moved by one call, which a batch class of
     a library may answer with a `TypeError`, or where a class of the project has a `to` or `cuda` that takes no
     `non_blocking`. It is unsafe where a function of another package collates (`collate_fn=dgl.batch`), which may make
-    classes of its own, where nobody collates (`batch_size=None`), where any other file of the project uses streams, and where one
+    classes of its own, where nobody collates (`batch_size=None`), where a file that a program holds with it uses streams, and where one
     may choose MPS, or whatever accelerator there is, unless this file says that the copy goes to CUDA.
 
     ## References
