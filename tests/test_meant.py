@@ -252,6 +252,18 @@ def test_what_another_file_puts_in_the_place_of_an_import(other: str) -> None:
     assert [("unsafe", note)] == [(fix.applicability, fix.note) for fix in found if fix is not None]
 
 
+def test_a_module_that_a_third_file_names() -> None:
+    found = fixes(
+        {
+            "a.py": f"import torch\n{PLACE}",
+            "names.py": "MODULE = 'pkg.a'\n",
+            "c.py": "from names import MODULE\nmock.patch(f'{MODULE}.torch')\n",
+        }
+    )
+
+    assert ["unsafe"] == [fix.applicability for fix in found if fix is not None]
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -415,8 +415,11 @@ def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     yield from (name for owner, name in _patched(project) if name and _last(owner) == stem.encode())
     spelled = re.compile(rb"[\"'](?:[\w.]*\.)?%s[\"']" % re.escape(stem.encode()))
     for path in sorted(project.holders(_OF_MADE)):
-        text = project.source(path)
-        if text is not None and (spelled.search(text.data) or as_bytes(stem) in project.import_words(path)):
+        text, other = project.source(path), project.module(path)
+        if text is None or other is None:
+            continue
+        told = [text, *(one.source for one in project.imports_of(other))]
+        if as_bytes(stem) in project.import_words(path) or any(spelled.search(one.data) for one in told):
             yield from re.findall(_OF_MADE, text.data)
     imported = b"|".join(re.escape(name.encode()) for name in sorted(module.body.imports))
     put = re.compile(_PUT % {b"names": imported})
