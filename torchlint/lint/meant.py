@@ -413,7 +413,7 @@ def _replaced(project: Project, module: Module) -> frozenset[bytes]:
 def _put_from_elsewhere(project: Project, module: Module) -> Iterator[bytes]:
     stem = module.name.rpartition(".")[2]
     yield from (name for owner, name in _patched(project) if name and _last(owner) == stem.encode())
-    spelled = re.compile(rb"[\"'](?:[\w.]*\.)?%s[\"']" % re.escape(stem.encode()))
+    spelled = re.compile(rb"[\"'](?:[\w.]*\.)?%s[\"']" % re.escape(as_bytes(stem)))
     for path in sorted(project.holders(_OF_MADE)):
         text, other = project.source(path), project.module(path)
         if text is None or other is None:
