@@ -60,3 +60,29 @@ def test_it_is_both_and_stands_where_it_stood() -> None:
     place = ("lineno", "col_offset", "end_lineno", "end_col_offset")
     assert [getattr(one, name) for name in place] == [getattr(other, name) for name in place]
     assert ast.unparse(one) == ast.unparse(other)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "@f(0 < x)\ndef g(): pass",
+        "def g(y=0 < x): pass",
+        'a = """b\nc""" == x',
+        "a = 'b'   == x",
+        "a = [\n    1,\n    None == x,\n]",
+        "a = b < c\n\n\nd = {1: 2, 3: -1 <= x}",
+        "with f(x) as y:\n    try:\n        pass\n    except E:\n        z = lambda a: True != a",
+        "match a:\n    case b if 3 > b:\n        pass",
+        "for x in y: a = f(b=[c for c in d if 0 < c])",
+    ],
+)
+def test_a_literal_is_put_last_wherever_it_stands(code: str, line_end: str) -> None:
+    def literals(tree: ast.AST) -> list[bool]:
+        return [
+            isinstance(one.left, ast.Constant | ast.UnaryOp) for one in ast.walk(tree) if isinstance(one, ast.Compare)
+        ]
+
+    text = code.replace("\n", line_end)
+    assert any(literals(ast.parse(text)))
+    assert not any(literals(parsed(text)))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..system.regex import regex
 
-_ANNOTATED = regex(r"(?m)^[ \t]*[\w.\[\]()\"'-]+[ \t]*:[^=\n]*=")
-"""A line that may begin such an assignment."""
+_COMPARES = regex(r"[=!<>](?:=|(?<=[<>]))")
+"""`==`, `!=`, `<`, `>=`, and arrows."""
+_LITERAL_ENDS = ("'", '"', *"0123456789", "True", "False", "None")
 _BLOCKS = ("body", "orelse", "finalbody")
-_LITERAL_FIRST = regex(r"""["'\d] *(?:[=!]=|[<>]=? |(?<=\d)[<>](?=[a-zA-Z_(]))""")
-"""Where a literal may be compared with what stands behind it: `0 < x`, `"train" == mode`."""
+_FUNCTIONS = frozenset((ast.FunctionDef, ast.AsyncFunctionDef))
 TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt,
     ast.Gt: ast.Lt,
@@ -42,14 +44,17 @@ KINDS_OF_NODES: tuple[type[ast.AST], ...] = (
 """All that a tree may be made of."""
 
 
+_COMPOUND = frozenset(
+    kind for kind in KINDS_OF_NODES if issubclass(kind, ast.stmt) and {"body", "cases"} & {*kind._fields}
+)
+
+
 def bring_to_normal_form(tree: ast.Module, text: str) -> None:
     """Make of the tree of a text `x > 0` of `0 < x`, and of `x: T = v` outside of classes an assignment. All nodes keep their places."""
-    if _ANNOTATED.search(text) is not None:
-        _assign_annotated(tree)
-    if _LITERAL_FIRST.search(text) is not None:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Compare) and len(node.ops) == 1:
-                _put_literal_last(node)
+    _assign_annotated(tree)
+    compared = [one.start() for one in _COMPARES.finditer(text) if _is_behind_literal(text, one.start())]
+    if compared:
+        _put_literals_last(tree, list(_lines_at(text, compared)))
 
 
 def _assign_annotated(tree: ast.Module) -> None:
@@ -58,14 +63,50 @@ def _assign_annotated(tree: ast.Module) -> None:
     while blocks:
         block, of_class = blocks.pop()
         for at, statement in enumerate(block):
+            kind = type(statement)
             if isinstance(statement, ast.AnnAssign):
                 if statement.value is not None and not of_class:
                     block[at] = AnnotatedAssign(statement, statement.value)
-                continue
-            is_class = isinstance(statement, ast.ClassDef)
-            inner = is_class or (of_class and not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef))
-            for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-                blocks += [(getattr(part, field), inner) for field in _BLOCKS if hasattr(part, field)]
+            elif kind in _COMPOUND:
+                inner = kind is ast.ClassDef or (of_class and kind not in _FUNCTIONS)
+                for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+                    blocks += [(getattr(part, field), inner) for field in _BLOCKS if hasattr(part, field)]
+
+
+def _is_behind_literal(text: str, at: int) -> bool:
+    """Whether a literal may stand in front of a place, and spaces: `0 < x`, `"train" == mode`."""
+    while at and text[at - 1] == " ":
+        at -= 1
+    return text.endswith(_LITERAL_ENDS, 0, at)
+
+
+def _lines_at(text: str, places: Iterable[int]) -> Iterator[int]:
+    """The numbers of the lines of some places in order, as Python counts them."""
+    number, since = 1, 0
+    for at in places:
+        number += text.count("\n", since, at) + text.count("\r", since, at) - text.count("\r\n", since, at)
+        since = at
+        yield number
+
+
+def _put_literals_last(tree: ast.Module, lines: Sequence[int]) -> None:
+    """Make `x > 0` of `0 < x` on some lines, whose numbers are in order."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        for child in ast.iter_child_nodes(todo.pop()):
+            if _touches(child, lines):
+                todo.append(child)
+                if isinstance(child, ast.Compare) and len(child.ops) == 1:
+                    _put_literal_last(child)
+
+
+def _touches(node: ast.AST, lines: Sequence[int]) -> bool:
+    """Whether a node stands on any of some lines, or has no place of its own; decorators stand in front of what they decorate."""
+    if not isinstance(node, ast.stmt | ast.expr | ast.excepthandler | ast.arg | ast.keyword):
+        return True
+    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    at = bisect_left(lines, first)
+    return at < len(lines) and lines[at] <= (node.end_lineno or first)
 
 
 def _put_literal_last(test: ast.Compare) -> None:
