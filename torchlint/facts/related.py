@@ -35,10 +35,16 @@ def _paths(place: Place, pattern: re.Pattern[bytes]) -> set[str]:
     project, module = place.project, place.function.module
     if not project.any_holds(pattern.pattern):
         return set()
-    importers = project.users_of(module.path)
-    paths = {*importers, *(one.path for one in project.used_by(module))}
-    if len(importers) > _MOST:
-        paths.update(project.paths)
-    else:
-        paths.update(one.path for user in project.modules(importers) for one in project.used_by(user))
-    return {path for path in paths - {module.path} if project.holds(path, pattern)}
+    return {
+        path for path in place.once(("works with", module), lambda: _works_with(place)) if project.holds(path, pattern)
+    }
+
+
+def _works_with(place: Place) -> set[str]:
+    """The other files that the place's own works with."""
+    project, module = place.project, place.function.module
+    users = project.users_of(module.path)
+    if len(users) > _MOST:
+        return {*project.paths} - {module.path}
+    near = [module, *project.modules(users)]
+    return {*users, *(one.path for each in near for one in project.used_by(each))} - {module.path}
