@@ -23,10 +23,11 @@ _STREAMS = rb"\bStream\(|\bstream\("
 _OWN_STREAMS = rb"\b(?:cuda|torch|accelerator|xpu)\.(?:Stream|stream|ExternalStream)\(|\bfrom torch(?:\.cuda)? import\b[^\r\n]*\b[Ss]tream\b"
 """How a project makes streams, or has something run on one: `torch.cuda.stream(side)`."""
 _OTHER_STREAM = "a stream of the project's may read the copy before it has arrived"
-_MPS = regex(rb"mps(?<![A-Za-z]mps)(?![a-z])|torch\.accelerator\b")
+_MPS = rb"mps(?<![A-Za-z]mps)(?![a-z])"
+_MAY_BE_MPS = regex(_MPS + rb"|torch\.accelerator\b")
 """How a file says that it may run on MPS, or on any accelerator there is."""
 _ANYWHERE = (
-    (rb"mps(?<![A-Za-z]mps)(?![a-z])", b"mps"),
+    (_MPS, b"mps"),
     (rb"\b(?:torch\.accelerator|current_accelerator)\b", b"accelerator"),
     (rb"\bAccelerator\(", b"Accelerator("),
 )
@@ -53,7 +54,7 @@ def _is_equal(site: Site) -> bool:
     way may get into it. A class of the project that is moved by its own method may come out of another loader.
     """
     return (
-        not site.source.holds(_MPS)
+        not site.source.holds(_MAY_BE_MPS)
         and site.receiver.kind == "tensor"
         and not _may_refuse(site)
         and not site.analysis.context.switched_on(_STREAMS, _folder(site))
