@@ -499,3 +499,18 @@ def test_it_imports_next_to_nothing(project: Path) -> None:
     )
     own = {"torchlint", *(f"torchlint.{name}" for name in names)}
     assert own <= set(ast.literal_eval(modules)) <= own | {"_blake2", "gc"}  # coverage loads some of it before
+
+
+@pytest.mark.parametrize("path", ["bin/go", "go", "deep/down/run.sh", "Makefile"])
+def test_a_script_of_a_library_that_takes_an_import(path: str) -> None:
+    """A library is not asked for the words of its texts, but what its scripts import counts."""
+    put("setup.py", "from setuptools import setup\nsetup(name='lib', packages=['lib'])\n")
+    put("requirements.txt", "torch>=2.6\n")
+    put("lib/old.py", "from torch.cuda.amp import autocast\nwith autocast():\n    pass\n")
+    put("bin/other", "")
+    check("--output-format", "json")
+    assert replayed("--output-format", "json")
+
+    put(path, "from lib.old import autocast\n")
+
+    assert not replayed("--output-format", "json")

@@ -246,7 +246,7 @@ class _Run:
         return spelled.texts(str(self.settings.project))
 
     @cached_property
-    def scripts(self) -> list[str]:
+    def scripts(self) -> spelled.Found:
         """The scripts that are no modules."""
         return scripts.scripts(str(self.settings.project))
 
@@ -304,11 +304,8 @@ class _Run:
             pages = (os.path.join(str(self.settings.project), name) for name in (*PAGES, "setup.cfg"))
             for path in filter(os.path.exists, pages):
                 witness.file(path)
-            for found in (self.configurations, self.texts):
+            for found in (self.configurations, self.texts, self.scripts):
                 _testify_to(found, witness)
-            for path in self.scripts:
-                if path not in witness.files:  # some spell options, too
-                    witness.text_beside(path, spelled.MOST_BYTES)
 
     def save(self) -> None:
         """Keep what is new. Raises OSError where that is not to be had."""

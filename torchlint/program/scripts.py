@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 
 from ..facts.module import Module
@@ -13,26 +12,19 @@ from ..system.stamp import contents
 from ..text.source import Source, SourceError
 from ..text.whole_words import whole_word
 from .project import Project
-from .spelled import ASIDE, MOST_BYTES, MOST_FILES, MOST_FOLDERS
+from .spelled import ASIDE, MOST_BYTES, Found, below
 
 _ENDINGS = (".mk", ".sh", ".bash", ".slurm", ".sbatch")
 
 
-def scripts(root: str) -> list[str]:
-    """The paths of such files below the directory of a project, by what they are called; none where there are too many."""
-    found: list[str] = []
-    for number, (folder, folders, files) in enumerate(os.walk(root)):
-        folders[:] = sorted(name for name in folders if name not in ASIDE and not name.startswith("."))
-        named = (name for name in sorted(files) if name.endswith(_ENDINGS) or "." not in name)
-        found += filter(os.path.isfile, (os.path.join(folder, name) for name in named))
-        if number >= MOST_FOLDERS or len(found) > MOST_FILES:
-            return []
-    return found
+def scripts(root: str) -> Found:
+    """Such files below the directory of a project, by what they are called."""
+    return below(root, ASIDE, lambda name: name.endswith(_ENDINGS) or "." not in name)
 
 
-def importing(paths: Iterable[str]) -> Iterator[Source]:
+def importing(found: Found) -> Iterator[Source]:
     """Those of some files that import anything."""
-    for path in paths:
+    for path in found.paths:
         with suppress(OSError, SourceError):
             data = contents(path, MOST_BYTES)
             if b"import" in data:

@@ -28,12 +28,12 @@ ASIDE = _OF_OTHERS | frozenset("build dist outputs runs wandb mlruns".split())
 """Folders of what others have written, or runs."""
 _SERVICES = frozenset(".github .gitlab .circleci .vscode".split())
 """Hidden folders that tell how a program is started."""
-MOST_FOLDERS, MOST_FILES, MOST_BYTES = 1000, 1000, 1 << 18
+_MOST_FOLDERS, MOST_FILES, MOST_BYTES = 1000, 1000, 1 << 18
 """Where there are more, or larger ones, nobody looks for a name in them."""
 
 
 class Found(NamedTuple):
-    """The texts of some kind below the directory of a program."""
+    """The files of some kind below the directory of a project; none where there are too many."""
 
     paths: Sequence[str] = ()
     folders: Sequence[str] = ()
@@ -74,29 +74,33 @@ def _matches(texts: Found, wanted: Callable[[str], re.Pattern[bytes]]) -> frozen
 
 def configurations(root: str) -> Found:
     """The configurations, pages and texts below the directory of a program; of those of a library nobody can tell."""
-    return _below(root, ASIDE, frozenset(), lambda name: name.endswith(_ENDINGS + _TOLD) or name in _PAGES)
+    if is_for_others(root):
+        return Found()
+    return below(root, ASIDE, lambda name: name.endswith(_ENDINGS + _TOLD) or name in _PAGES)
 
 
 def texts(root: str) -> Found:
     """All texts there that may spell an option, also those that runs and services have; what a linked folder holds nobody can tell."""
-    found = _below(root, _OF_OTHERS, _SERVICES, lambda name: name.endswith(_STARTING) or name.startswith(_STARTERS))
+    if is_for_others(root):
+        return Found()
+    found = below(root, _OF_OTHERS, lambda name: name.endswith(_STARTING) or name.startswith(_STARTERS), _SERVICES)
     return found._replace(is_whole=found.is_whole and not any(map(os.path.isdir, found.links)))
 
 
-def _below(root: str, aside: frozenset[str], hidden: frozenset[str], is_wanted: Callable[[str], bool]) -> Found:
-    """The files below a directory whose names, in small letters, are wanted."""
-    if is_for_others(root):
-        return Found()
+def below(
+    root: str, aside: frozenset[str], is_wanted: Callable[[str], bool], hidden: frozenset[str] = frozenset()
+) -> Found:
+    """The files below a directory whose names, in small letters, are wanted; folders are left `aside`, and hidden ones but for some."""
     paths, folders, passed, links = list[str](), list[str](), list[str](), list[str]()
-    is_whole, todo = True, [root]
-    while todo and is_whole:
+    is_readable, are_few, todo = True, True, [root]
+    while todo and are_few:
         folders.append(todo.pop())
         try:
             with os.scandir(folders[-1]) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except OSError:
-            is_whole = False
-            break
+            is_readable = False
+            continue
         for entry in found:
             name = entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -105,8 +109,8 @@ def _below(root: str, aside: frozenset[str], hidden: frozenset[str], is_wanted: 
                 (paths if os.path.isfile(entry.path) else passed).append(entry.path)
             if entry.is_symlink() and not os.path.isfile(entry.path):
                 links.append(entry.path)
-        is_whole = len(folders) <= MOST_FOLDERS and len(paths) <= MOST_FILES
-    return Found(paths, folders, passed, links, is_whole)
+        are_few = len(folders) <= _MOST_FOLDERS and len(paths) <= MOST_FILES
+    return Found(paths if are_few else (), folders, passed, links, is_readable and are_few)
 
 
 def _is_configuration(path: str) -> bool:
