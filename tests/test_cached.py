@@ -37,6 +37,8 @@ from torchlint.system.stamp import contents, digest
 from torchlint.text.finding import Finding
 from torchlint.torch_api.version import Range
 
+from .worded import WORDED
+
 CODES = frozenset(load())
 TRAIN = """\
 import torch
@@ -78,24 +80,6 @@ class Meter:
 def accuracy(output, target):
     return (output.argmax(-1) == target).float().mean().item()
 """
-WORDED = """\
-import argparse
-import torch
-
-def fit(net, loader, optimizer, args):
-    for x in loader:
-        loss = net(x.cuda()).sum()
-        if args.kind == "phong":
-            print(loss.item())
-        loss.backward()
-        optimizer.step()
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kind", default="volume")
-    fit(net, loader, optimizer, parser.parse_args())
-"""
-"""A finding that stands only where something gives an option a word."""
 FILES = {
     "train.py": TRAIN,
     "model.py": MODEL,

@@ -22,6 +22,8 @@ from torchlint.cache import replay
 from torchlint.cache.store import Cache
 from torchlint.system.witness import Witness
 
+from .worded import WORDED
+
 ROOT = Path(__file__).parents[1]
 TRAIN = """\
 import torch
@@ -43,24 +45,6 @@ def report(loss):
     global total
     total += loss.item()
 """
-WORDED = """\
-import argparse
-import torch
-
-def fit(net, loader, optimizer, args):
-    for x in loader:
-        loss = net(x.cuda()).sum()
-        if args.kind == "phong":
-            print(loss.item())
-        loss.backward()
-        optimizer.step()
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kind", default="volume")
-    fit(net, loader, optimizer, parser.parse_args())
-"""
-"""What has one finding more where something gives an option a word."""
 FILES = {
     "train.py": TRAIN,
     "lib/helper.py": HELPER,
