@@ -45,7 +45,8 @@ def only_read(function: Function, node: ast.expr) -> ast.Name | None:
     """The one place that reads what an expression is named, further down: `_1 = f(x)`, `g(_1)`; None where it has no name, or others may read it."""
     named = syntax.target(function.flow, node)
     read = only_reader(function, named.id, node) if isinstance(named, ast.Name) else None
-    if read is None or (read.lineno, read.col_offset) < (node.lineno, node.col_offset):
+    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+    if read is None or (read.lineno, read.col_offset) < end:
         return None
     return read if not _is_read_inside(function, read.id) else None
 
