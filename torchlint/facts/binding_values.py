@@ -43,6 +43,7 @@ from .values import (
     ClassValue,
     Dict,
     FunctionValue,
+    Unknown,
     Value,
     join,
     join_all,
@@ -158,9 +159,20 @@ def tested(values: Evaluator, test: ast.Call, true: bool) -> Value:
         for kind in found:
             current = narrowing.left(current, kind)
         return current
+    if not any(found) and narrowing.may_be_tensor(current) and not any(_may_name_tensors(values, one) for one in kinds):
+        return Unknown(PROVEN)  # whatever the rest of the function does with it
     if len(found) == 1 or (found[0] and all(kind.kind == found[0].kind for kind in found)):
         return narrowing.kept(current, join_all(found))
     return narrowing.kept_of(current, frozenset(kind.kind for kind in found)) if all(found) else current
+
+
+def _may_name_tensors(values: Evaluator, kind: ast.expr) -> bool:
+    """Whether a type of a library, or what is no plain name of one, may be a tensor's: `DTensor`, not `Picture`."""
+    name = (values.dotted(kind) or "").rpartition(".")[2]
+    return not name[:1].isupper() or name.endswith(_OF_TENSORS)
+
+
+_OF_TENSORS = ("Tensor", "Parameter", "Variable", "Buffer")
 
 
 def _joined(values: Evaluator, binding: Joined) -> Value:

@@ -30,16 +30,17 @@ _OF_PIL = frozenset(
     remap_palette""".split()
 )
 """Methods of a picture that give another one."""
-_PICTURE = Instance(PROVEN, class_name="PIL.Image.Image")
+PICTURE = Instance(PROVEN, class_name="PIL.Image.Image")
+"""A picture of PIL."""
 
 
 def picture_call(name: str) -> Value:
     """What a function gives by its full name; unknown where that is no array and no picture, or not always one."""
     if name in _PIL:
-        return _PICTURE
+        return PICTURE
     return NDARRAY if name in _OPENCV or name in _OTHERS else UNKNOWN
 
 
 def picture_method(base: Value, method: str) -> Value:
     """What a method of a picture of PIL gives: unknown where that is no picture, or the object is none."""
-    return _PICTURE if base == _PICTURE and method in _OF_PIL else UNKNOWN
+    return PICTURE if base == PICTURE and method in _OF_PIL else UNKNOWN

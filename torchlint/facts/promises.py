@@ -8,6 +8,7 @@ from typing import Protocol
 from . import names
 from .module import Class, Function, Module
 from .nodes import indices, is_constant
+from .picture_calls import PICTURE
 from .values import (
     BOOL,
     DEVICE,
@@ -53,6 +54,7 @@ _PROMISES: dict[str, Value] = {
     "torch.utils.data.IterableDataset": Dataset(class_name="torch.utils.data.IterableDataset"),
     "torch.device": DEVICE,
     "torch.dtype": DTYPE,
+    PICTURE.class_name: PICTURE,
 }
 """What names of types promise."""
 
