@@ -20,6 +20,8 @@ from torchlint.fix.examples import Example
 from torchlint.text.normal_form import TURNED
 
 from ..pages import cases, linted
+from . import spelled_functions as functions
+from . import spelled_loops as loops
 
 Spelling = Callable[[ast.Module], ast.Module | None]
 _THROUGH = """\
@@ -231,6 +233,33 @@ SPELLINGS: dict[str, Spelling] = {
     "arguments": _by(lambda: _Named(_Arguments)),
     "links": _by(lambda: _Named(_Links)),
     "annotated": _by(_Annotated),
+    "progress": _by(loops.Progress),
+    "generated": _by(loops.Generated),
+    "taken": _by(loops.Taken),
+    "counted": _by(loops.Counted),
+    "whole": _by(loops.Whole),
+    "indexed": _by(loops.Indexed),
+    "collected": _by(loops.Collected),
+    "early": _by(loops.Early),
+    "conditions": _by(loops.Conditions),
+    "apart": _by(loops.Apart),
+    "together": _by(loops.Together),
+    "chosen": _by(loops.Chosen),
+    "unchosen": _by(loops.Unchosen),
+    "sums": _by(loops.Sums),
+    "formatted": _by(loops.Formatted),
+    "constants": _by(loops.Constants),
+    "from-torch": _by(loops.FromTorch),
+    "dicts": _by(loops.InDicts),
+    "tuples": _by(loops.InTuples),
+    "lists": _by(loops.InLists),
+    "object": _by(loops.OnObject),
+    "extracted": _by(functions.Extracted),
+    "methods": _by(lambda: functions.Extracted(as_methods=True)),
+    "bodies": _by(functions.Bodies),
+    "body-methods": _by(lambda: functions.Bodies(as_methods=True)),
+    "runners": _by(functions.Runners),
+    "inner": _by(functions.Inner),
 }
 
 
