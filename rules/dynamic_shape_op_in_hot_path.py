@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import frequency, names, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.masks import is_comparison, is_mask
+from torchlint.facts.met_on_host import is_met_on_host
 from torchlint.facts.nodes import indices, is_constant, names_in
 from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
 from torchlint.facts.uses import meant
@@ -176,6 +177,8 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     there = held.is_tensor and held.device == "accelerator" and not held.other_kinds
     masks = [part for part in parts if is_mask(site, part) or (there and is_comparison(site, part))]
     if not masks or held.on_cpu or not site.accelerator or site.rare:
+        return
+    if any(is_met_on_host(site, part) for part in (node.value, *masks)):
         return
     if not frequency.repeated(site) and not _is_looped(site, masks):
         return

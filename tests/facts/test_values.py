@@ -382,7 +382,11 @@ def test_a_pooling_layer_whose_flag_is_not_known_may_give_a_tensor(value_of: Val
         ("torch.stack((t, torch.relu(unknown)), dim=1)", "tensor @cpu"),
         ("torch.cat([torch.relu(unknown), torch.relu(other)])", "tensor"),
         ("torch.cat([torch.relu(unknown), t.cuda()])", "tensor @accelerator"),
-        ("torch.add(torch.relu(unknown), t)", "tensor"),
+        ("torch.add(torch.relu(unknown), t)", "tensor @cpu"),  # else it raises
+        ("torch.add(torch.relu(unknown), torch.zeros(()))", "tensor"),
+        ("torch.relu(unknown) * torch.tensor(0.5)", "tensor"),
+        ("torch.relu(unknown) * torch.ones(n)", "tensor @cpu"),
+        ("torch.relu(unknown) * (1 - t).sum()", "tensor"),
         ("torch.cat(t, [])", "tensor @cpu"),
         ("torch.where(other > limit)[0]", "tensor integer"),
         ("torch.cat([t for _ in range(3)])", "tensor @cpu"),

@@ -15,6 +15,7 @@ from .backward_passes import gone_through
 from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
 from .flow import contains
 from .frequency import in_forward, severity
+from .met_on_host import is_met_on_host
 from .module import Function, Module
 from .nodes import given_to, is_constant, keyword_of
 from .place import Place
@@ -45,7 +46,7 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
     found = _on_device(place, node, certainty)
     if found is None or not _near_accelerator(place) or _gets_numbers(place, found):
         return None
-    return found if not hot_calls.is_host_by_them(place, found) else None
+    return found if not hot_calls.is_host_by_them(place, found) and not is_met_on_host(place, found) else None
 
 
 def is_on_device(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -> bool:
@@ -755,5 +756,7 @@ def are_compared_there(place: Place, call: ast.Call) -> bool:
     if any(value.kind not in ("tensor", "unknown") or value.on_cpu or value.from_loader for value in values):
         return False
     if any(_of_batch(place, operand) or hot_calls.is_host_by_them(place, operand) for operand in operands):
+        return False
+    if any(is_met_on_host(place, operand) for operand in operands):
         return False
     return bool(operands) and (place.hot is not None or in_forward(place)) and _near_accelerator(place)

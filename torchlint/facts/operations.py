@@ -75,6 +75,7 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
             certainty,
             device="" if goes_along else operator_results.mixed(left, right),
             scalar=all(v.scalar for v in sides) and (len(sides) == 2 or other.kind == "number"),
+            sized=any(v.sized for v in sides),
             boolean=all(v.boolean for v in sides) and isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor),
             grad=left.grad or right.grad,
             other_kinds=_other_kinds(left, right) | ({"unknown"} if goes_along else frozenset()),

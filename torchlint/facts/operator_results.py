@@ -128,10 +128,12 @@ def mixed(*values: Value) -> Device:
     if "accelerator" in devices:
         return "accelerator"
     # A tensor of the host that is not known to have dimensions goes along with one of the device: what a model gave has some.
-    has_dimensions = any(v.kind == "tensor" and v.on_cpu and v.grad and not v.scalar for v in values)
+    has_dimensions = any(isinstance(v, Tensor) and v.on_cpu and (v.sized or v.grad) and not v.scalar for v in values)
     return "cpu" if devices == {"cpu"} or has_dimensions else ""
 
 
+_JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "stack", "hstack", "vstack"))
+"""What gives a tensor with dimensions, whatever it is given."""
 _OF_TENSORS = ("clone", "detach")
 _OF_DATA = ("torch.tensor", "torch.as_tensor")
 """What gives a tensor the type of the numbers that it is given."""
@@ -185,9 +187,25 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         boolean=boolean,
         grad=(grad or is_loss) and not boolean and not integer,
         integer=integer,
+        sized=_has_dimensions(row, args)
+        or row.name in _JOINS
+        or (data.kind == "tensor" and data.sized and _is_elementwise(row)),
         made_by=node,
         other_kinds=_ANYTHING if not device and _are_only_tested(values) else frozenset(),
     )
+
+
+def _has_dimensions(row: Operator, args: Arguments) -> bool:
+    """Whether a factory makes a tensor with dimensions: `torch.zeros(n)`, `torch.arange(n)`, not `torch.zeros(())`."""
+    if row.device not in _MAKING or row.alias or not args.positional or row.device == "data":
+        return False
+    size = args.first
+    return size.kind in ("number", "size", "unknown") or (size.kind in ("tuple", "list") and size.items != ())
+
+
+def _is_elementwise(row: Operator) -> bool:
+    """Whether a function or method gives a tensor of the shape of its first one."""
+    return row.name.rpartition(".")[2] in table.UNARY
 
 
 def _are_only_tested(values: Sequence[Value]) -> bool:

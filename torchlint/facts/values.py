@@ -223,6 +223,8 @@ class Tensor(FromLoader):
 
     scalar: bool = False
     """Of no dimensions (a loss, a sum)."""
+    sized: bool = False
+    """Known to have dimensions (`torch.zeros(n)`)."""
     boolean: bool = False
     """Of bools (a comparison)."""
     integer: bool = False
