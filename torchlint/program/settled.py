@@ -22,6 +22,7 @@ from .calling import CallSite
 from .constructions import knows_heirs
 from .project import Project
 from .texts import MAX_SITES
+from .unused import is_unused_class
 
 
 class Number(NamedTuple):
@@ -192,7 +193,13 @@ def _is_never_given(project: Project, function: Function, name: str) -> bool:
         if spreads(call) if node is None else not _is_nothing(project, site.function, node):
             return False
         found = True
-    return found
+    return found or (_is_none_by_default(function, name) and _is_offered(project, function))
+
+
+def _is_offered(project: Project, function: Function) -> bool:
+    """Whether a constructor is that of a class which a library offers and does not use: its options are off or on by default."""
+    klass = function.cls if function.name == "__init__" else None
+    return klass is not None and not project.heirs(klass.name) and is_unused_class(project, klass)
 
 
 def _is_nothing(project: Project, function: Function, node: ast.expr) -> bool:
@@ -325,7 +332,12 @@ def _constants(project: Project, function: Function, node: ast.expr, kind: type[
     default = asked[0].defaults.get(asked[1])
     told = isinstance(_constant(default), kind)
     # A switch without a default is there to be set; a word may be handed on.
-    return (_given(project, *asked) or None) if told or (default is None and kind is str) else None
+    if not told and not (default is None and kind is str):
+        return None
+    given = _given(project, *asked)
+    if given == frozenset() and told and _is_offered(project, asked[0]):
+        return frozenset((_constant(default),))
+    return given or None
 
 
 def _of_field(project: Project, function: Function, node: ast.Attribute, kind: type[Constant]) -> Constants | None:

@@ -77,7 +77,7 @@ def why_unused(project: Project, function: Function, place: ast.AST | None = Non
         return ""
     if top.cls is None:
         unused = top.name if not _is_registered(project, top) and _is_unused(project, top) else ""
-    elif _is_unused_class(project, top.cls):
+    elif is_unused_class(project, top.cls):
         unused = top.cls.name
     else:
         unused = top.name if _is_unused_method(project, top) else ""
@@ -111,7 +111,8 @@ def _is_registered(project: Project, function: Function) -> bool:
 
 
 @question("unused class", False)
-def _is_unused_class(project: Project, klass: Class) -> bool:
+def is_unused_class(project: Project, klass: Class) -> bool:
+    """Whether nothing but tests, and what others import it by, names a class: an application does not use it, a library offers it."""
     module = klass.module
     if klass.node.decorator_list or klass.parent is not module.body or not is_plain(project, klass):
         return False
@@ -235,7 +236,7 @@ def _is_all(statement: ast.stmt) -> bool:
 def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bool:
     match statement:
         case ast.ClassDef(name=name) if (klass := module.top_classes.get(name)) is not None:
-            return klass.node is statement and _is_unused_class(project, klass)
+            return klass.node is statement and is_unused_class(project, klass)
         case ast.FunctionDef(name=name) if (function := module.top_functions.get(name)) is not None:
             if function.node is not statement or name in _STARTS or _is_registered(project, function):
                 return False
