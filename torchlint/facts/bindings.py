@@ -29,6 +29,8 @@ _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTen
 _OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))
 OF_MAPPINGS = frozenset(("items", "keys"))
 """Methods that mappings have, and tensors have not."""
+_CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Name)
+"""What a flag is assigned that says something of other names."""
 _MOST_LEFT = 20
 """How many ways out of an iteration are looked at."""
 _OF_ARRAYS = frozenset(("shape", "max", "min", "sum", "mean", "argmax", "cumsum"))
@@ -430,13 +432,14 @@ class Bindings:
         while True:  # a thousand `elif` lie a thousand deep
             self._read(node.test)
             mark = len(self._journal)
+            said = self._said(node.test)
             self._narrow(node.test, True)
             self._block(node.body)
             then_dead, self._dead = self._dead, False
             then = self._take_back(mark)
-            arms.append((node.test, mark, then, then_dead))
+            arms.append((said, mark, then, then_dead))
             self._narrow(node.test, False)
-            self._leave_none(node.test, then)
+            self._leave_none(said, then)
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
                 break
             node = node.orelse[0]
@@ -454,14 +457,40 @@ class Bindings:
         if key in then and isinstance(asked, ast.Compare):
             self._set(key, self._new(Assigned(asked.comparators[0])))
 
-    def _narrow(self, test: ast.expr, true: bool) -> list[tuple[str, Binding | None]]:
-        """Note what a condition says of names where it is true, or false; the names, and what they were before."""
+    def _said(self, test: ast.expr) -> ast.expr:
+        """What a condition asks that is a flag, `x is not None` of `given = x is not None`; other conditions as they are."""
+        asked, true = without_not(test, True)
+        said = self._env.get(asked.id) if isinstance(asked, ast.Name) else None
+        if not isinstance(said, Assigned) or not isinstance(said.node, _CONDITIONS):
+            return test
+        none = none_test(said.node)
+        if none is not None and self._is_bound_since(key_of(none[0]) or "", said.number):
+            return test
+        return said.node if true else ast.copy_location(ast.UnaryOp(ast.Not(), said.node), test)
+
+    def _is_bound_since(self, key: str, since: int) -> bool:
+        """Whether a name stands for something else than when a flag was assigned."""
+        now = self._env.get(key)
+        while isinstance(now, Narrowed):
+            now = now.before
+        return now is not None and now.number > since
+
+    def _narrow(self, test: ast.expr, true: bool, since: int | None = None) -> list[tuple[str, Binding | None]]:
+        """Note what a condition says of names where it is true, or false; the names, and what they were before.
+
+        One that was assigned to a flag, `since` says when, tells of what has not been bound anew.
+        """
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._narrow(test.operand, not true)
+            return self._narrow(test.operand, not true, since)
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
-            return [one for value in test.values for one in self._narrow(value, true)]
+            return [one for value in test.values for one in self._narrow(value, true, since)]
         if isinstance(test, ast.Name):
-            test = self._asked_before(test)
+            said = self._env.get(test.id)
+            if not isinstance(said, Assigned) or not isinstance(said.node, _CONDITIONS):
+                return []
+            if since is not None and said.number >= since:
+                return []
+            return self._narrow(said.node, true, said.number)
         if isinstance(test, ast.Compare):
             compared = test
             test = names.type_compared(test, true)
@@ -471,17 +500,10 @@ class Bindings:
         if key is None or not isinstance(test, ast.Call):
             return []
         before = self._env.get(key)
+        if since is not None and self._is_bound_since(key, since):
+            return []
         self._set(key, self._new(Narrowed(test, true, before)))
         return [(key, before)]
-
-    def _asked_before(self, flag: ast.Name) -> ast.expr:
-        """`isinstance(x, T)` of `flag = isinstance(x, T)`, where x is still what it was then; the flag otherwise."""
-        said = self._env.get(flag.id)
-        asked = names.type_tested(said.node) if isinstance(said, Assigned) else None
-        if not isinstance(said, Assigned) or not isinstance(asked, ast.Name):
-            return flag
-        now = self._env.get(asked.id)
-        return said.node if now is None or now.number < said.number else flag
 
     def _widen(self, narrowed: list[tuple[str, Binding | None]]) -> None:
         """Forget what a condition said, behind the part of an expression that it is the condition of."""
