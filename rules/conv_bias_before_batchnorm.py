@@ -8,7 +8,7 @@ from typing import TypeGuard
 from torchlint.facts import layer_outputs, layers, names, norms, syntax, uses, wrapped_layers
 from torchlint.facts.makers import Makers, is_chosen
 from torchlint.facts.module import Class, Function, Module
-from torchlint.facts.nodes import argument_of, choice, is_constant, spreads
+from torchlint.facts.nodes import argument_of, is_constant, spreads
 from torchlint.facts.sequences import Sequences
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, rule
@@ -247,7 +247,7 @@ def _placed(site: Site) -> ast.expr:
 def _chosen(site: Site, statement: ast.stmt | None) -> ast.stmt | None:
     """The statement that runs next: of `if norm == "batch": ...`, where all callers give one word, the first of that branch."""
     while isinstance(statement, ast.If):
-        test, true, block, other = choice(statement)
+        test, true, block, other = site.flow.choice(statement)
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
             return None
         value, word = site.value(test.left), test.comparators[0]

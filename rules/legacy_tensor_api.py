@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from torchlint.facts.deprecated_table import warns_since
 from torchlint.facts.legacy_tensors import CONSTRUCTORS, SPARSE, is_new
-from torchlint.facts.nodes import is_constant
-from torchlint.facts.syntax import required, same
+from torchlint.facts.nodes import is_constant, required
+from torchlint.facts.syntax import same
 from torchlint.rule import Finding, Range, Site, rule
 from torchlint.rule.lazy import regex
 

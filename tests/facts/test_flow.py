@@ -137,6 +137,27 @@ def test_comprehension_that_repeats_a_place(here: Here, code: str, expected: str
         ("while a:\n    here", []),
         ("try:\n    if a:\n        return\n    b()\nfinally:\n    here", []),
         ("try:\n    if a:\n        return\n    here\nfinally:\n    pass", ["not a"]),
+        # Behind a flag, what it was assigned, where that is as it was then.
+        ("flag = a > b\nif flag:\n    here", ["flag", "a > b"]),
+        ("flag = not a\nif flag:\n    here", ["flag", "not a"]),
+        ("flag = not a\nif not flag:\n    return\nhere", ["flag", "not a"]),
+        ("flag = not a\nif flag:\n    b\nelse:\n    here", ["not flag", "a"]),
+        ("flag = a > b\nif c and flag:\n    here", ["c and flag", "a > b"]),
+        ("flag = a > b\nif c or flag:\n    here", ["c or flag"]),
+        ("flag = a > b\nother = c and flag\nif other:\n    here", ["other", "c and flag", "a > b"]),
+        ("flag = a > b\nflag and here", ["flag", "a > b"]),
+        ("flag = a > b\nfor x in y:\n    if flag:\n        here", ["flag", "a > b"]),
+        ("for x in y:\n    flag = x > b\n    if flag:\n        here", ["flag", "x > b"]),
+        ("flag = a\nflag = b > c\nif flag:\n    here", ["flag", "b > c"]),
+        ("if flag:\n    here\nflag = a > b", ["flag"]),
+        ("flag = a > b\na = 1\nif flag:\n    here", ["flag"]),
+        ("flag = a > b\nfor a in y:\n    if flag:\n        here", ["flag"]),
+        ("flag = a > b\nfor x in y:\n    if flag:\n        here\n    flag = c", ["flag"]),
+        ("flag = flag or a\nif flag:\n    here", ["flag"]),
+        ("flag = c\nif x:\n    flag = a > b\nif flag:\n    here", ["flag"]),
+        ("global flag\nflag = a > b\nif flag:\n    here", ["flag"]),
+        ("flag, b = a > b, c\nif flag:\n    here", ["flag"]),
+        ("flag = 3\nif flag:\n    here", ["flag"]),
         ("match x:\n    case 1:\n        if a:\n            return\n        here", ["not a"]),
         ("try:\n    b()\nexcept E:\n    if a:\n        return\n    here", ["not a"]),
     ],
@@ -167,6 +188,20 @@ def test_what_runs_where_a_condition_comes_out_the_other_way(here: Here, code: s
     (guard,) = flow.guards(node)
 
     assert expected == [ast.unparse(statement) for statement in guard.otherwise]
+
+
+def test_the_other_way_of_a_condition_that_a_flag_was_assigned(here: Here) -> None:
+    flow, node = here("def f():\n    flag = not a\n    if flag:\n        here\n    else:\n        b\n")
+
+    assert [["b"], ["b"]] == [[ast.unparse(one) for one in guard.otherwise] for guard in flow.guards(node)]
+
+
+def test_conditions_each_with_what_its_flags_were_assigned(here: Here) -> None:
+    flow, node = here("def f():\n    flag = not a > b\n    if flag and c:\n        if flag:\n            here\n")
+
+    assert [[("flag", True), ("a > b", False)], [("flag and c", True), ("a > b", False)]] == [
+        [(ast.unparse(guard.test), guard.true) for guard in readings] for readings in flow.readings(node)
+    ]
 
 
 def test_conditions_inside_a_loop_only(here: Here) -> None:

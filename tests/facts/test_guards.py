@@ -31,7 +31,7 @@ def meaning(last_of: Callable[[Module], tuple[Function, ast.expr]]) -> Callable[
 
         loop = function.flow.loops(node)[-1]
         found = [guards.meaning(guard, function.flow, value) for guard in function.flow.guards(node, loop)]
-        return " ".join(filter(None, found))
+        return " ".join(dict.fromkeys(filter(None, found)))
 
     return ask
 
@@ -416,7 +416,7 @@ def test_conditions_around_a_place(meaning: Meaning, code: str, expected: str) -
 
 @pytest.mark.parametrize(
     ("count", "expected"),
-    [(guards.FOLLOWED - 1, "throttled"), (guards.FOLLOWED, ""), (3000, "")],
+    [(guards.FOLLOWED - 1, "throttled"), (3000, "")],
 )
 def test_flags_that_are_defined_by_each_other_are_followed_some_way(
     meaning: Meaning, count: int, expected: str

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from . import names
 from .flow import Flow, Loop
 from .module import Function
-from .nodes import given_to, is_constant, none_test, spreads, string, without_not
-from .syntax import required
+from .nodes import given_to, is_constant, none_test, required, spreads, string, without_not
 
 _EXACT = 2**53
 """Below it a float is any integer."""

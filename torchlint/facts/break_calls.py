@@ -6,6 +6,7 @@ import ast
 
 from . import break_table, names
 from .break_place import Break, Place, called, found, is_tensor
+from .flow import Guard
 from .module import Function
 from .nodes import callee, is_constant, keyword_of
 
@@ -33,18 +34,23 @@ def io_or_logging(place: Place) -> Break | None:
     announces = name == "warnings.warn" or "logg" in construct
     if place.dynamo_options & _QUIETING and (announces or name == "print"):
         return None
-    if announces and not all(_usual(place, g.test, g.true) for g in place.flow.guards(call) if g.block is not None):
+    if announces and not all(any(_usual(place, one) for one in readings) for readings in place.flow.readings(call)):
         return None  # it tells that something is not as usual
     return found(place, construct, "Dynamo can't trace input, output or logging")
 
 
-def _usual(place: Place, test: ast.expr, true: bool) -> bool:
+def _usual(place: Place, guard: Guard) -> bool:
+    """Whether an ordinary call meets a condition, or need not because an earlier `if` gives it."""
+    return guard.block is None or _is_met(place, guard.test, guard.true)
+
+
+def _is_met(place: Place, test: ast.expr, true: bool) -> bool:
     """Whether an ordinary call meets a condition.
 
     An argument is left at its default, None, or one without default is there, or there is something of a kind: `padding > 0`.
     """
     if isinstance(test, ast.BoolOp):
-        holds = [_usual(place, value, true) for value in test.values]
+        holds = [_is_met(place, value, true) for value in test.values]
         return all(holds) if isinstance(test.op, ast.And) is true else any(holds)
     if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name)) or len(test.ops) > 1:
         return False

@@ -35,7 +35,10 @@ def carried(function: Function) -> Carried | None:
         if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == name):
             continue
         target = argument_of(call, "device", 0)
-        asks_alone = all(names_in(guard.test) & given == {name} for guard in function.flow.guards(call))
+        asks_alone = all(
+            any(names_in(guard.test) & given == {name} for guard in readings)
+            for readings in function.flow.readings(call)
+        )
         if asks_alone and not function.flow.loops(call) and (target is not None or func.attr == "cuda"):
             return Carried(name, target, func.attr)
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .names import last
-from .nodes import Choice, argument_of, choice, measured, names_in, number, sized
+from .nodes import Choice, argument_of, measured, names_in, number, sized
 from .place import Place
 from .syntax import same
 from .uses import assigned, readers
@@ -23,7 +23,7 @@ def is_first_alone(place: Place) -> bool:
 def is_few(place: Place) -> bool:
     """Whether a few batches are all that anybody draws of the loader that the place makes: one loop alone goes through it, once, and ends soon."""
     loop = _only_loop(place)
-    return loop is not None and (_is_cut(loop.iter) or _ends_soon(loop))
+    return loop is not None and (_is_cut(loop.iter) or _ends_soon(place, loop))
 
 
 def is_empty(place: Place) -> bool:
@@ -66,14 +66,14 @@ def _is_cut(iterable: ast.expr) -> bool:
     return False
 
 
-def _ends_soon(loop: ast.For) -> bool:
+def _ends_soon(place: Place, loop: ast.For) -> bool:
     """Whether a loop counts its batches and leaves after a few: `for i, x in enumerate(loader): if i >= 4: break`."""
     counts = any(isinstance(part, ast.Call) and last(part.func) == "enumerate" for part in ast.walk(loop.iter))
     counter = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else None
     if not counts or not isinstance(counter, ast.Name):
         return False
     for statement in loop.body:
-        match choice(statement) if isinstance(statement, ast.If) else None:
+        match place.flow.choice(statement) if isinstance(statement, ast.If) else None:
             case Choice(
                 test=ast.Compare(
                     left=ast.Name(id=name) | ast.BinOp(left=ast.Name(id=name), op=ast.Add()),

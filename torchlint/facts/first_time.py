@@ -11,7 +11,19 @@ from ..system.regex import regex
 from . import names
 from .flow import Flow, Guard, Loop, contains
 from .module import Class, Function
-from .nodes import addends, callee, conjuncts, given_to, measured, names_in, none_test, root_of, string, without_not
+from .nodes import (
+    Choice,
+    addends,
+    callee,
+    conjuncts,
+    given_to,
+    measured,
+    names_in,
+    none_test,
+    root_of,
+    string,
+    without_not,
+)
 from .syntax import given_to_target, same
 from .uses import meant
 
@@ -778,10 +790,10 @@ def found_large_enough(node: ast.AST, flow: Flow) -> bool:
 def _ends_of_search(flow: Flow) -> int:
     """The last line of the statement by which a function ends where it has what it would make; 0 where there is none."""
     for statement in flow.function.node.body:
-        if not isinstance(statement, ast.If) or (name := _searched(statement.test)) is None:
+        if not isinstance(statement, ast.If) or (name := _searched(flow.choice(statement))) is None:
             continue
         ends = [one for one in statement.body if isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return)]
-        parts = [part for one in ends for part in ast.walk(one.test) if isinstance(part, ast.Attribute)]
+        parts = [part for one in ends for part in ast.walk(flow.choice(one).test) if isinstance(part, ast.Attribute)]
         asked = any(names.chain(part) == name for part in parts)
         end = statement.end_lineno or statement.lineno
         if asked and any(store.lineno > end for store in flow.targets.get(".".join(name), ())):
@@ -789,12 +801,10 @@ def _ends_of_search(flow: Flow) -> int:
     return 0
 
 
-def _searched(test: ast.expr) -> list[str] | None:
-    """`self.pe` of `self.pe is not None`."""
-    match test:
-        case ast.Compare(left=ast.Attribute() as held, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
-            return names.chain(held)
-    return None
+def _searched(asked: Choice) -> list[str] | None:
+    """`self.pe` of `if self.pe is not None:`."""
+    held, is_none = none_test(asked.test) or (None, False)
+    return names.chain(held) if isinstance(held, ast.Attribute) and is_none is not asked.true else None
 
 
 def keeps_results(function: Function) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..system.cached import cached_property
 from ..text.normal_form import KINDS_OF_NODES
 from . import names
-from .nodes import without_not
+from .nodes import Choice, choice, names_in, required, without_not
 
 if TYPE_CHECKING:
     from .consumers import Consumers
@@ -43,6 +43,10 @@ _FAR = 8
 """How many of these a node may lie in before it is noted which of them is the outermost."""
 NEAREST = 50
 """How many conditions of one `elif` chain, one block or one `or` are told of: no more says something new of a place."""
+_FLAGS = 8
+"""So many flags of one condition are followed."""
+_SAID = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript, ast.Name)
+"""What a flag may be assigned that says something where the flag is asked for."""
 _EXITS = frozenset(("exit", "_exit", "abort", "skip", "fail"))
 
 
@@ -73,13 +77,16 @@ class Guard(NamedTuple):
     true: bool
     block: tuple[ast.stmt, ...] | None
     node: ast.AST
+    asked: Guard | None = None
+    """The condition as it stands there, where that asks for a flag and this is what the flag was assigned."""
 
     @property
     def otherwise(self) -> list[ast.stmt]:
         """The block of an `if` that runs where the condition comes out the other way; empty where there is none."""
         if not isinstance(self.node, ast.If):
             return []
-        return self.node.orelse if self.true is without_not(self.node.test, True)[1] else self.node.body
+        true = (self.asked or self).true
+        return self.node.orelse if true is without_not(self.node.test, True)[1] else self.node.body
 
 
 _LETS_THROUGH = frozenset(
@@ -150,6 +157,7 @@ class Flow:
         self.function = function
         self._blocks: dict[ast.AST, dict[str, Block]] = {}
         self._first: dict[ast.AST, ast.AST] = {}
+        self._flags: dict[ast.Name, ast.expr | None] = {}
         self._loops: dict[ast.stmt, list[Loop]] = {}
         self._outermost: dict[frozenset[type[ast.AST]], dict[ast.AST, ast.AST]] = {_PLAIN: {}, _OPEN: {}}
         self.nodes: list[ast.AST] = []
@@ -332,7 +340,79 @@ class Flow:
         return None
 
     def guards(self, node: ast.AST, within: ast.AST | None = None) -> Iterator[Guard]:
-        """The conditions that dominate the node, innermost first, as far out as `within` (left out)."""
+        """The conditions that dominate the node, innermost first, as far out as `within` (left out); behind a flag, what it was assigned."""
+        return itertools.chain.from_iterable(self.readings(node, within))
+
+    def readings(self, node: ast.AST, within: ast.AST | None = None) -> Iterator[list[Guard]]:
+        """Each of these conditions as it stands there, and what flags in it were assigned."""
+        return ([guard, *self._said_by_flags(guard)] for guard in self._asked(node, within))
+
+    def _said_by_flags(self, guard: Guard) -> Iterator[Guard]:
+        """What the flags were assigned that a condition asks for: `step % 10 == 0` of `if due:` behind `due = step % 10 == 0`."""
+        todo, seen = [(guard.test, guard.true)], set[str]()
+        while todo and len(seen) < _FLAGS:
+            test, true = todo.pop()
+            if not isinstance(test, ast.Name | ast.BoolOp):
+                continue
+            for part, holds in required(test, true):
+                made = self.said_by(part) if isinstance(part, ast.Name) and part.id not in seen else None
+                if made is not None and isinstance(part, ast.Name):
+                    seen.add(part.id)
+                    todo.append(without_not(made, holds))
+                    yield Guard(*todo[-1], guard.block, guard.node, guard)
+
+    def said_by(self, flag: ast.Name) -> ast.expr | None:
+        """The condition that a name was assigned before it is read, where it and what it is made of are what they were then."""
+        if flag not in self._flags:
+            self._flags[flag] = self._assigned_before(flag)
+        return self._flags[flag]
+
+    def choice(self, statement: ast.If) -> Choice:
+        """The choice that an `if` makes; of a flag, what that was assigned."""
+        made = choice(statement)
+        said = self.said_by(made.test) if isinstance(made.test, ast.Name) else None
+        if said is None:
+            return made
+        test, true = without_not(said, made.true)
+        return made._replace(test=test, true=true)
+
+    def tests(self, node: ast.expr) -> list[ast.If]:
+        """The `if`s that ask for a value: `if loss < low: ...`, or `done = loss < low` and then `if done: ...`."""
+        statement = self.statement(node)
+        if isinstance(statement, ast.If):
+            return [statement] if contains(statement.test, node) else []
+        if not isinstance(statement, ast.Assign) or not isinstance(flag := statement.targets[0], ast.Name):
+            return []
+        reads = [read for read in self.loads.get(flag.id, ()) if self.said_by(read) is statement.value]
+        return [test for read in reads if isinstance(self.statement(read), ast.If) for test in self.tests(read)]
+
+    def _assigned_before(self, flag: ast.Name) -> ast.expr | None:
+        stores = self.stores.get(flag.id, ()) if flag in self.parents else ()
+        before = max((one for one in stores if _start(one) < _start(flag)), key=_start, default=None)
+        made = self.parents.get(before) if before is not None else None
+        if (
+            before is None
+            or not isinstance(made, ast.Assign)
+            or len(made.targets) > 1
+            or not isinstance(made.value, _SAID)
+        ):
+            return None
+        named = names_in(made.value)
+        if flag.id in named or not named.isdisjoint(self.globals) or flag.id in self.globals:
+            return None
+        block = self.block(made)
+        if block is None or not any(one in block.index for one in self.chain(flag)):
+            return None
+        again = [loop for loop in self.loops(flag) if not contains(loop, made)]
+        since = [store for name in (flag.id, *named) for store in self.stores.get(name, ())]
+        changed = any(
+            _start(before) < _start(store) < _start(flag) or any(contains(loop, store) for loop in again)
+            for store in since
+        )
+        return None if changed else made.value
+
+    def _asked(self, node: ast.AST, within: ast.AST | None) -> Iterator[Guard]:
+        """The conditions that dominate the node, as they stand there."""
         for child, parent in self.around(node, NEAREST):
             for block in self._blocks_of(parent).values() if isinstance(child, ast.stmt) else ():
                 if child in block.index:
@@ -521,6 +601,10 @@ class Flow:
 
 def _line(call: ast.expr) -> int:
     return call.lineno
+
+
+def _start(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def roots(function: Function) -> list[ast.AST]:

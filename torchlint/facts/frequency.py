@@ -202,10 +202,11 @@ def _parts_of(place: Place, klass: Class) -> frozenset[tuple[str, bool]]:
 
 
 def behind_type_test(place: Place) -> bool:
-    """Whether the place is behind a test of how a module runs, or of what it was given."""
+    """Whether the place is behind a test of how a module runs, or of what it was given; a flag may mean more."""
     return any(
         isinstance(part, ast.Call) and names.last(part.func) in _TRACERS
         for guard in place.flow.guards(place.target)
+        if guard.asked is None
         for part in ast.walk(guard.test)
     )
 
@@ -255,10 +256,12 @@ def on_most_iterations(place: Place, loop: Loop) -> bool:
 
     Behind a condition it may be a rare iteration, but not behind an option, nor `x is not None` of what the one before made.
     """
-    guards = place.flow.guards(place.target, loop)
     return all(
-        ends_loop(one) or _is_made(place, one, loop) or _stays(place, one, loop) or _but_once(one, loop)
-        for one in guards
+        any(
+            ends_loop(one) or _is_made(place, one, loop) or _stays(place, one, loop) or _but_once(one, loop)
+            for one in readings
+        )
+        for readings in place.flow.readings(place.target, loop)
     )
 
 

@@ -126,7 +126,9 @@ def _gives_frozen(maker: Function, call: ast.Call) -> bool:
         return True
     return any(
         is_constant(_given_all(loop, [*names]), False)
-        and all(truth(guard.test, says) is guard.true for guard in maker.flow.guards(loop))
+        and all(
+            any(truth(guard.test, says) is guard.true for guard in readings) for readings in maker.flow.readings(loop)
+        )
         for loop in maker.own_loops
     )
 

@@ -56,4 +56,4 @@ def whole(place: Place, model: ast.expr) -> ast.expr:
 
 def is_tried(place: Place, loops: list[Loop]) -> bool:
     """Whether all loops around a place only try again, until one iteration succeeds."""
-    return all(place.once(("tries again", loop), lambda: runs.tries_again(loop)) for loop in loops)  # noqa: B023
+    return all(place.once(("tries again", loop), lambda: runs.tries_again(place.flow, loop)) for loop in loops)  # noqa: B023

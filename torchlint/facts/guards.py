@@ -13,7 +13,7 @@ from .argparse_defaults import argparse_defaults
 from .common_names import OPTIONS_NAME
 from .flow import Flow, Guard, Loop
 from .module import Function
-from .nodes import choice, in_any_order, is_constant, measured, none_test, sized, string, turned
+from .nodes import in_any_order, is_constant, measured, none_test, sized, string, turned
 from .values import Value
 
 Meaning = Literal["throttled", "weak", "cold", ""]
@@ -115,7 +115,7 @@ def _going_on(guard: Guard, flow: Flow) -> ast.expr:
     test = guard.test
     if not (guard.true and guard.block and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or)):
         return test
-    choices = (choice(one) for one in guard.block if isinstance(one, ast.If))
+    choices = (flow.choice(one) for one in guard.block if isinstance(one, ast.If))
     ends = [one.test for one in choices if one.true and flow.ends_in_exit(tuple(one.block), leaves_function=True)]
     rest = [part for part in test.values if not any(syntax.same(part, end) for end in ends)]
     if not ends or not rest:

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from .flow import Guard
-from .nodes import string
-from .syntax import required
+from .nodes import required, string
 
 
 def left_out(guards: Iterable[Guard], name: str | None) -> list[str] | None:

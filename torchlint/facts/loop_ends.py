@@ -45,29 +45,28 @@ def _decides(place: Place, node: ast.expr, leaves: Callable[[Place, ast.expr, Lo
 
 def _is_left_by(place: Place, node: ast.expr, loop: Loop) -> bool:
     statement = place.statement
-    leaves = _leaves_where(statement, node)
+    leaving = [test for test in place.flow.tests(node) if _may_leave(test)]
     if place.hot is not None:
-        return leaves and (_is_agreed(place, loop, node) or _is_reached(statement, node))
-    if leaves:
+        return bool(leaving) and (
+            _is_agreed(place, loop, node) or any(_is_reached(place, test, node) for test in leaving)
+        )
+    if leaving:
         return not _is_search(place, loop)
-    read, called = place.once(("leaving", loop), lambda: _leaving(loop))
+    read, called = place.once(("leaving", loop), lambda: _leaving(place.flow, loop))
     return not read.isdisjoint(assigned_in(statement)) or (bool(called) and ast.dump(node) in called)
 
 
 def _turns_until(place: Place, node: ast.expr, loop: Loop) -> bool:
-    statement = place.statement
-    compares = isinstance(statement, ast.If) and isinstance(choice(statement).test, ast.Compare)
-    if not compares or not _leaves_where(statement, node) or (place.hot is not None and place.hot.loop is loop):
+    leaving = (test for test in place.flow.tests(node) if _may_leave(test))
+    if not any(isinstance(place.flow.choice(test).test, ast.Compare) for test in leaving):
+        return False
+    if place.hot is not None and place.hot.loop is loop:
         return False
     return not _is_search(place, loop)
 
 
-def _leaves_where(statement: ast.stmt, node: ast.expr) -> bool:
-    """`if residual < tolerance: break`"""
-    return isinstance(statement, ast.If) and contains(statement.test, node) and _may_leave(statement)
-
-
 def _may_leave(statement: ast.If) -> bool:
+    """`if residual < tolerance: break`"""
     return any(map(_leaves, choice(statement).block))
 
 
@@ -126,7 +125,8 @@ def decides_step(place: Place, node: ast.expr) -> bool:
     checks = flow.calls_named("_amp_foreach_non_finite_check_and_unscale_")
     if any(same(part, check.args[1]) for check in checks if len(check.args) > 1 for part in ast.walk(node)):
         return True
-    if not any(_is_of_gradients(part) or _is_clipped(place, part) for part in ast.walk(node)):
+    asked = flow.said_by(node) if isinstance(node, ast.Name) else None
+    if not any(_is_of_gradients(part) or _is_clipped(place, part) for part in ast.walk(asked or node)):
         return _is_found_for_callers(place, node)
     if isinstance(statement, ast.If):
         return contains(statement.test, node) and _steps_on_one_side(flow, statement)
@@ -240,9 +240,9 @@ def _are_numbers(place: Place, given: Collection[ast.expr]) -> bool:
     return bool(given) and all(place.value(one).kind == "number" for one in given)
 
 
-def _is_reached(statement: ast.stmt, node: ast.expr) -> bool:
+def _is_reached(place: Place, test: ast.If, node: ast.expr) -> bool:
     """`if loss.item() < 1e-7: break`, which no NaN leads to."""
-    match choice(statement) if isinstance(statement, ast.If) else None:
+    match place.flow.choice(test):
         case Choice(test=ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[limit]), true=True):
             return contains(left, node) and not names_in(limit) - {"self"}
     return False
@@ -258,12 +258,12 @@ def _is_agreed(place: Place, loop: Loop, node: ast.expr) -> bool:
     )
 
 
-def _leaving(loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
+def _leaving(flow: Flow, loop: Loop) -> tuple[frozenset[str], frozenset[str]]:
     """The names that tests which may leave a loop read, and what it yields; and the calls those make."""
     read: list[ast.expr] = []
     for node in ast.walk(loop):
         if isinstance(node, ast.If) and _may_leave(node):
-            read.append(node.test)
+            read += [node.test, flow.choice(node).test]
         elif isinstance(node, ast.Yield) and node.value is not None:
             read.append(node.value)
     parts = [part for node in read for part in ast.walk(node)]

@@ -108,6 +108,17 @@ def leaves(test: ast.expr) -> Iterator[ast.expr]:
         yield test
 
 
+def required(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The parts of a condition that have to be true, or false, where the condition is to be so."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from required(test.operand, not true)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
+        for one in test.values:
+            yield from required(one, true)
+    else:
+        yield test, true
+
+
 def truth(test: ast.expr, says: Callable[[ast.expr], bool | None]) -> bool | None:
     """Whether a condition holds, by what is said of the parts that `not`, `and` and `or` join; None where that is open."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

@@ -12,7 +12,7 @@ from .argparse_defaults import lists
 from .flow import Flow, Loop, contains
 from .layers import WITHOUT_WEIGHTS
 from .module import Class, Function
-from .nodes import choice
+from .nodes import Choice
 from .values import Value
 
 _RUN = regex(
@@ -36,15 +36,19 @@ _OPTIMIZER = regex(r"optim|sgd|adam|lbfgs|rmsprop|adagrad", re.IGNORECASE)
 
 def over_runs(function: Function, loop: Loop, value_of: Callable[[ast.expr], Value]) -> bool:
     """Whether a loop goes through settings, by what it is over or because each iteration makes what it runs, or tries again."""
-    return tries_again(loop) or over_settings(function, loop) or makes_what_it_runs(function.flow, loop, value_of)
+    return (
+        tries_again(function.flow, loop)
+        or over_settings(function, loop)
+        or makes_what_it_runs(function.flow, loop, value_of)
+    )
 
 
-def tries_again(loop: Loop) -> bool:
+def tries_again(flow: Flow, loop: Loop) -> bool:
     """Whether a loop ends with the first iteration that succeeds, or counts its attempts: few iterations, of no data.
 
     `while retries: retries -= 1; try: ... except RuntimeError: pass`, `while True: try: return f() except Full: wait()`
     """
-    if _leaves(loop.body) or gives_up(loop):
+    if _leaves(loop.body) or gives_up(flow, loop):
         return True
     tried = [one for one in loop.body if isinstance(one, ast.Try) and not all(_leaves(h.body) for h in one.handlers)]
     if any(isinstance((one.orelse or one.body)[-1], ast.Break | ast.Return) for one in tried):
@@ -53,7 +57,7 @@ def tries_again(loop: Loop) -> bool:
     return bool(tried) and any(isinstance(part, ast.Name) and _TRIES.search(part.id) for part in ast.walk(counted))
 
 
-def gives_up(loop: Loop) -> bool:
+def gives_up(flow: Flow, loop: Loop) -> bool:
     """`while unstable(a): a = a + noise; n += 1; if n > 10: raise Error()`: it mends what is seldom wrong, or fails after a few tries."""
     if not isinstance(loop, ast.While):
         return False
@@ -62,12 +66,12 @@ def gives_up(loop: Loop) -> bool:
         for one in loop.body
         if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add) and isinstance(one.target, ast.Name)
     }
-    return any(isinstance(one, ast.If) and _fails_beyond(one, counted) for one in loop.body)
+    return any(isinstance(one, ast.If) and _fails_beyond(flow.choice(one), counted) for one in loop.body)
 
 
-def _fails_beyond(test: ast.If, counted: set[str]) -> bool:
+def _fails_beyond(asked: Choice, counted: set[str]) -> bool:
     """`if n > 10: raise Error()` of what is counted."""
-    compared, true, block, _ = choice(test)
+    compared, true, block, _ = asked
     if not isinstance(block[-1], ast.Raise) or not isinstance(compared, ast.Compare) or len(compared.ops) > 1:
         return False
     most = compared.comparators[0]

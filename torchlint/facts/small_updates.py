@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from . import updates
 from .module import Function
 from .names import chain
-from .nodes import Choice, addends, choice, conjuncts, elements, given_to, keyword_of, names_in, steps, string
+from .nodes import Choice, addends, conjuncts, elements, given_to, keyword_of, names_in, steps, string
 from .parameter_loops import root
 from .place import Place
 from .syntax import same
@@ -26,7 +26,7 @@ _OF_KIND = frozenset(("torch", "isinstance"))
 
 def skips(place: Place, statement: ast.stmt, names: set[str]) -> bool:
     """`if p.grad is None: continue`"""
-    asked = choice(statement) if isinstance(statement, ast.If) else None
+    asked = place.flow.choice(statement) if isinstance(statement, ast.If) else None
     if asked is None or asked.other or not isinstance(asked.block[0], ast.Continue):
         return False
     return _is_for_all(place, asked, names)
@@ -40,7 +40,7 @@ def calls_little(place: Place, body: list[ast.stmt], names: set[str]) -> bool:
     names = names | {name for statement in body for name in _other_names(statement, names)}
     for statement in body:
         if isinstance(statement, ast.If):
-            asked = choice(statement)
+            asked = place.flow.choice(statement)
             if _is_for_all(place, asked, names) and calls_little(place, asked.block, names):
                 return True
             continue
@@ -62,7 +62,7 @@ def remakes(place: Place, body: list[ast.stmt], names: set[str]) -> bool:
         if any(_is_of_parameter(place, part, names) for parts in updates.remade(block, names) for part in parts):
             return True
         for inner in block:
-            asked = choice(inner) if isinstance(inner, ast.If) else None
+            asked = place.flow.choice(inner) if isinstance(inner, ast.If) else None
             if asked is not None and _is_for_all(place, asked, names):
                 blocks.append(asked.block)
             elif isinstance(inner, ast.With):
@@ -80,7 +80,7 @@ def is_small(place: Place, statement: ast.stmt, names: set[str], *, told: bool =
     if isinstance(statement, ast.With):
         return any(is_small(place, inner, names, told=told) for inner in statement.body)
     if isinstance(statement, ast.If):
-        return any(_is_small_in(place, one, names, told=told) for one in _ways(choice(statement)))
+        return any(_is_small_in(place, one, names, told=told) for one in _ways(place.flow.choice(statement)))
     if any(_is_reduced(place, part, names) for part in _added(statement)):
         return True
     if isinstance(statement, ast.AugAssign):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..system.cached import kept
 from . import names, versions
 from .flow import Flow
-from .nodes import local_name
+from .nodes import local_name, required
 from .unbound import is_behind_unbound
 
 if TYPE_CHECKING:
@@ -209,17 +209,6 @@ def calls_anything(node: ast.AST) -> bool:
     return any(
         isinstance(part, ast.Call | ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr) for part in ast.walk(node)
     )
-
-
-def required(test: ast.expr, true: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """The parts of a condition that have to be true, or false, where the condition is to be so."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from required(test.operand, not true)
-    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == true:
-        for one in test.values:
-            yield from required(one, true)
-    else:
-        yield test, true
 
 
 def never_runs(flow: Flow, node: ast.AST) -> bool:

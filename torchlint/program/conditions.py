@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from ..facts import first_time, given_numbers, guards, names, runs, syntax
 from ..facts.flow import Flow, Guard, Loop, contains
 from ..facts.module import Function
-from ..facts.nodes import names_in, without_not
-from ..facts.syntax import required
+from ..facts.nodes import names_in, required, without_not
 from ..facts.values import Number, Value
 from ..query.question import question
 from . import chosen_words, hooks, passed, settled
@@ -43,7 +42,7 @@ def guarded(
         if isinstance(inner, ast.While) and _is_soon_over(function, inner) and not contains(inner.test, node):
             return "cold"
     nearer: list[Guard] = []
-    for guard in flow.guards(node, loop):
+    for readings, guard in ((one, guard) for one in flow.readings(node, loop) for guard in one):
         if nearer and first_time.once_inside(guard, nearer, flow, loop):
             return "cold"
         nearer.append(guard)
@@ -53,7 +52,7 @@ def guarded(
         if _counts(guard.test, inside, own=loop is not None) or _counts_turns(guard.test, flow, inside, loop):
             continue
         meaning = guards.meaning(guard, flow, lambda n: _value(project, function, n))
-        if meaning in guards.RARE and settled.is_on(project, function, guard.test, guard.true):
+        if meaning in guards.RARE and any(settled.is_on(project, function, one.test, one.true) for one in readings):
             meaning = ""  # an option that all calls leave on, or turn on: `if verbose > 0:`
         meaning = meaning or _elsewhere(project, function, guard)
         meaning = meaning or _set_behind(project, function, guard, loop, training)
@@ -304,7 +303,7 @@ def _is_called_seldom(project: Project, function: Function) -> bool:
 
 
 def _is_soon_over(function: Function, loop: ast.While) -> bool:
-    return (runs.gives_up(loop) and not _is_entered(function, loop)) or _ends_for_good(function, loop)
+    return (runs.gives_up(function.flow, loop) and not _is_entered(function, loop)) or _ends_for_good(function, loop)
 
 
 def _is_entered(function: Function, loop: ast.While) -> bool:

@@ -8,8 +8,7 @@ from collections.abc import Collection
 from ..facts import aliases, names, runs
 from ..facts.flow import Loop, contains
 from ..facts.module import Function
-from ..facts.nodes import in_any_order, names_in, root_of
-from ..facts.syntax import required
+from ..facts.nodes import in_any_order, names_in, required, root_of
 from ..system.regex import regex
 from .project import Project
 

@@ -9,8 +9,7 @@ from ..facts import names, syntax
 from ..facts.alternatives import Said
 from ..facts.flow import Loop
 from ..facts.module import Class, Function
-from ..facts.nodes import none_test, spreads
-from ..facts.syntax import required
+from ..facts.nodes import none_test, required, spreads
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes

@@ -260,7 +260,7 @@ class WarmLoops:
         return (
             not self.steps.is_step_loop(function, loop)
             and not runs.of_one(function, loop)
-            and not runs.tries_again(loop)
+            and not runs.tries_again(function.flow, loop)
             and not runs.repeats(function, loop)
             and not runs.captures(function.flow, loop)
             and not runs.asks_user(function.flow, loop)
