@@ -69,8 +69,8 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
     told = parameter_loops.is_told_as_optimizer(loop)
-    body = [one for one in loop.body if not (isinstance(one, ast.Assert) or small_updates.skips(site, one, names))]
-    if len(body) <= small_updates.FEW and (
+    body = small_updates.of_all(site, loop.body, names)
+    if 0 < len(body) <= small_updates.FEW and (
         any(small_updates.is_small(site, statement, names, told=told) for statement in body)
         or small_updates.remakes(site, loop.body, names)
         or small_updates.calls_little(site, body, names)

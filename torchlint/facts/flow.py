@@ -472,6 +472,15 @@ class Flow:
             return names.last(last.value.func) in _EXITS
         return False
 
+    def is_left_behind(self, guard: Guard, *, leaves_function: bool) -> bool:
+        """Whether what a condition lets through ends by leaving: its block, or the rest of one behind `if step < last: continue`."""
+        if guard.block is None:
+            around = self.block(guard.node) if isinstance(guard.node, ast.If) else None
+            if around is None or next(around.before(around.statements[-1])).node is not guard.node:
+                return False
+            return self.ends_in_exit((around.statements[-1],), leaves_function=leaves_function)
+        return self.ends_in_exit(guard.block, leaves_function=leaves_function)
+
     @cached_property
     def consumers(self) -> Consumers:
         from .consumers import Consumers

@@ -24,12 +24,18 @@ _OF_KIND = frozenset(("torch", "isinstance"))
 """What a condition asks with, which kind a parameter is of: `torch.is_floating_point(p)`."""
 
 
-def skips(place: Place, statement: ast.stmt, names: set[str]) -> bool:
-    """`if p.grad is None: continue`"""
-    asked = place.flow.choice(statement) if isinstance(statement, ast.If) else None
-    if asked is None or asked.other or not isinstance(asked.block[0], ast.Continue):
-        return False
-    return _is_for_all(place, asked, names)
+def of_all(place: Place, body: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    """The statements of a loop that run for all parameters, without `assert` and `if p.grad is None: continue`; none where a condition leaves some out."""
+    found = []
+    for at, statement in enumerate(body):
+        asked = place.flow.choice(statement) if isinstance(statement, ast.If) else None
+        if asked is not None and not asked.other and isinstance(asked.block[0], ast.Continue):
+            left = Choice(asked.test, not asked.true, body[at + 1 :], [])
+            if not _asks_all(place, left, names):
+                return []
+        elif not isinstance(statement, ast.Assert):
+            found.append(statement)
+    return found
 
 
 def calls_little(place: Place, body: list[ast.stmt], names: set[str]) -> bool:
@@ -166,11 +172,14 @@ def _start(node: ast.expr, names: set[str]) -> ast.expr | None:
 
 def _is_for_all(place: Place, made: Choice, names: set[str]) -> bool:
     """Whether a condition is about the parameter alone, such as `p.grad is not None`, or the same for all of them."""
+    few = any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(made.test))
+    return not few and _asks_all(place, made, names)
+
+
+def _asks_all(place: Place, made: Choice, names: set[str]) -> bool:
     test = made.test
-    if any(isinstance(part, ast.Attribute) and part.attr == "is_sparse" for part in ast.walk(test)):
-        return False  # a way for few of them
     required = conjuncts(test) if made.true else [test]
-    if made.true and any(map(_is_of_one, required)):
+    if any(_is_of_one(part, made.true) for part in required):
         return False
     asked = [part for part in required if not _has_entry(part, made, names)]
     read = (node for part in asked for node in ast.walk(part) if isinstance(node, ast.Name))
@@ -180,9 +189,10 @@ def _is_for_all(place: Place, made: Choice, names: set[str]) -> bool:
     return asks <= names or once
 
 
-def _is_of_one(test: ast.expr) -> bool:
+def _is_of_one(test: ast.expr, true: bool) -> bool:
     """`name == "head.weight"`"""
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and string(test.comparators[0]) is not None
+    equal = ast.Eq if true else ast.NotEq
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], equal) and string(test.comparators[0]) is not None
 
 
 def _has_entry(test: ast.expr, made: Choice, names: set[str]) -> bool:

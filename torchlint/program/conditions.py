@@ -46,8 +46,7 @@ def guarded(
         if nearer and first_time.once_inside(guard, nearer, flow, loop):
             return "cold"
         nearer.append(guard)
-        leaves = guard.block is not None and flow.ends_in_exit(guard.block, leaves_function=loop is not None)
-        if leaves or first_time.soon_over(guard, flow, loop):
+        if flow.is_left_behind(guard, leaves_function=loop is not None) or first_time.soon_over(guard, flow, loop):
             return "cold"
         if _counts(guard.test, inside, own=loop is not None) or _counts_turns(guard.test, flow, inside, loop):
             continue
