@@ -279,6 +279,8 @@ class Bindings:
         """Names and attributes used as only modules can be: `net.parameters()`."""
         self.mappings: set[str | None] = set()
         """Names and attributes used as only mappings can be: `meta.items()`, `meta["boxes"]`."""
+        self._converters = _CONVERTS & function.module.import_names
+        """Calls that make a tensor of what they are given, by names that are imported: `from torch import tensor`."""
         node = function.node
         self._defaults(function)
         if not isinstance(node, ast.Module) and node.args.kwarg is not None:
@@ -713,6 +715,8 @@ class Bindings:
             self._read(argument)
         for keyword in node.keywords:
             self._read(keyword.value)
+        if isinstance(function, ast.Name) and function.id in self._converters and node.args:
+            self._uses.add(("converted", key_of(node.args[0])))
         if not isinstance(function, ast.Attribute):
             return
         attribute = function.attr

@@ -31,7 +31,14 @@ MENTIONS = (
 )
 """What a file that tests for a version of torch holds one of."""
 MENTIONED = Words(*MENTIONS)
-_READS = Words(b"torch.__version__", b"version('torch')", b'version("torch")', b"get_distribution(")
+_READS = Words(
+    b"torch.__version__",
+    b"import __version__",
+    b", __version__",
+    b"version('torch')",
+    b'version("torch")',
+    b"get_distribution(",
+)
 """What a file holds one of that may give the version of torch another name."""
 _NUMBER = regex(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -99,12 +106,19 @@ def _asked(test: ast.expr, true: bool, flow: Flow) -> Range | None:
     for _ in range(_DEPTH):
         found = condition(test, true)
         named = names_in(test) if is_small(test) else set()
-        values = {name: flow.function.assigned_once(name) for name in named}
+        values = {name: _imported(flow, name) or flow.function.assigned_once(name) for name in named}
         bound = {name: value for name, value in values.items() if value is not None and is_small(value)}
         if found is not None or not bound:
             return found
         test = spelled_out(test, bound, 1)
     return condition(test, true)
+
+
+def _imported(flow: Flow, name: str) -> ast.expr | None:
+    """`torch.__version__` of a name that `from torch import __version__` binds."""
+    if names.imported(flow.function, name) != "torch.__version__":
+        return None
+    return ast.Attribute(ast.Name("torch", ast.Load()), "__version__", ast.Load())
 
 
 def is_small(value: ast.expr) -> bool:
@@ -130,7 +144,7 @@ def behind_probe(flow: Flow, node: ast.AST) -> bool:
     for guard in flow.guards(node):
         for part in ast.walk(guard.test):
             probed = part.args[:1] if isinstance(part, ast.Call) and names.chain(part.func) == ["hasattr"] else []
-            if any((names.chain(one) or [""])[0] == "torch" for one in probed):
+            if any(_is_of_torch(flow, one) for one in probed):
                 return True
     for child, parent in flow.upwards(node):
         if isinstance(parent, ast.ExceptHandler) and _missing(parent.type):
@@ -138,6 +152,12 @@ def behind_probe(flow: Flow, node: ast.AST) -> bool:
         if isinstance(parent, ast.Try) and child in parent.body and any(_missing(h.type) for h in parent.handlers):
             return True
     return False
+
+
+def _is_of_torch(flow: Flow, probed: ast.expr) -> bool:
+    """`torch.nn`, and `nn` behind `from torch import nn`."""
+    name = names.resolve(flow.function, probed) or ".".join(names.chain(probed) or ())
+    return name.partition(".")[0] == "torch"
 
 
 def behind_version_of(flow: Flow, node: ast.AST, package: str) -> bool:

@@ -557,8 +557,12 @@ def _mode_argument(node: ast.expr) -> ast.expr | None:
 
 
 def _mentions_off(function: Function) -> bool:
-    nodes = ast.walk(function.node)
-    return any(isinstance(node, ast.Attribute) and node.attr in OFF for node in nodes)
+    return any(map(_is_off, ast.walk(function.node)))
+
+
+def _is_off(node: ast.AST) -> bool:
+    """`torch.no_grad`, `no_grad`"""
+    return isinstance(node, ast.Name | ast.Attribute) and names.last(node) in OFF
 
 
 def _named_off(function: Function, node: ast.Name) -> bool:
@@ -567,7 +571,7 @@ def _named_off(function: Function, node: ast.Name) -> bool:
         return _named_off(function.parent, node)
     made = (function.flow.parents.get(store) for store in stores)
     parts = (part for one in made if isinstance(one, ast.Assign) for part in ast.walk(one.value))
-    return any(isinstance(part, ast.Attribute) and part.attr in OFF and names.chain(part) is not None for part in parts)
+    return any(_is_off(part) and names.chain(part) is not None for part in parts)
 
 
 def _said_by(function: Function, call: ast.Call, said: Iterable[alternatives.Said]) -> list[alternatives.Said]:
