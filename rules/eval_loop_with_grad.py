@@ -33,7 +33,8 @@ _PREDICTS = regex(
 _TO_HOST = regex(r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|detach")
 """What helpers are called that take a tensor to the host: `to_np(x)`."""
 _SWITCHES = regex(
-    rb"(?m)^(?:[^#\n\"']|\"[^\"\n]*\"|'[^'\n]*')*?(?:(?<!with torch\.)no_grad|(?<!with torch\.)inference_mode|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b)"
+    rb"(?m)^(?!from torch import )(?:[^#\n\"']|\"[^\"\n]*\"|'[^'\n]*')*?"
+    rb"(?:(?<!with )(?<!with torch\.)(?:no_grad|inference_mode)|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b)"
 )
 """What the code of a function says that switches autograd by itself, a `with` apart."""
 _OF_GRADIENTS = regex(

@@ -69,9 +69,10 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     if guard.block is None and isinstance(guard.node, ast.If):
         stores = [*flow.targets.get(".".join(name), ()), *_fills(name, flow)]
         statements = [flow.parents[store] for store in stores if store.lineno > guard.node.lineno]
-    asking = flow.parents.get(guard.node) if isinstance(guard.node, ast.BoolOp) else None
-    if isinstance(asking, ast.If) and asking.test is guard.node:
-        return any(store in asking.body for store in _takers(name, true, flow, loop))
+    asked = [flow.choice(one) for one in flow.tests(guard.node)] if isinstance(guard.node, ast.BoolOp) else []
+    asking = next((one for one in asked if one.test is guard.node and one.true), None)
+    if asking is not None:
+        return any(store in asking.block for store in _takers(name, true, flow, loop))
     return any(_takes_back(statement, name, true, flow) for statement in statements) or _is_taken_back_later(
         guard, name, true, flow, loop
     )

@@ -202,11 +202,11 @@ def _parts_of(place: Place, klass: Class) -> frozenset[tuple[str, bool]]:
 
 
 def behind_type_test(place: Place) -> bool:
-    """Whether the place is behind a test of how a module runs, or of what it was given; a flag may mean more."""
+    """Whether the place is behind a test of how a module runs, or of what it was given; where a flag of one is false is the usual way."""
     return any(
         isinstance(part, ast.Call) and names.last(part.func) in _TRACERS
         for guard in place.flow.guards(place.target)
-        if guard.asked is None
+        if guard.asked is None or guard.true
         for part in ast.walk(guard.test)
     )
 

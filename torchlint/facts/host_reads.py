@@ -17,7 +17,7 @@ from .flow import contains
 from .frequency import in_forward, severity
 from .met_on_host import is_met_on_host
 from .module import Function, Module
-from .nodes import given_to, is_constant, keyword_of
+from .nodes import given_to, is_constant, keyword_of, receiver_of
 from .place import Place
 from .results import Origins
 from .sending import sent_later
@@ -684,7 +684,7 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
             yield from tested(place, operand)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from tested(place, test.operand)
-    elif (each := _tested_one_by_one(place, test)) is not None:
+    elif (each := _tested_one_by_one(place, test) or _tested_by_flag(place, test)) is not None:
         yield from tested(place, each)
     elif (isinstance(test, ast.Call) and compares(place, test)) or _looks_in(place, test):
         yield test
@@ -696,6 +696,27 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
         other = {"none", "number"} if isinstance(test, ast.Call | ast.Attribute) and value.boolean else {"none"}
         if not value.other_kinds - other and device_tensor(place, test) and not _raw(place, test):
             yield test
+
+
+def _tested_by_flag(place: Place, flag: ast.expr) -> ast.expr | None:
+    """`end in tokens` of `ended = end in tokens`, `t > 0` of `far = x or t > 0` and `not t > 0`: what the first test of such a flag asks.
+
+    The other parts of `x or t > 0` were asked where the flag was assigned, and `torch.equal(a, b)` gives a bool.
+    """
+    said = place.flow.said_by(flag) if isinstance(flag, ast.Name) else None
+    if said is None or not isinstance(flag, ast.Name):
+        return None
+    reads = (one for one in place.flow.loads[flag.id] if place.flow.said_by(one) is said)
+    if next(reads) is not flag:
+        return None
+    match said:
+        case ast.BoolOp(values=[*asked, last]):
+            return last if not any(next(tested(place, one), None) is not None for one in asked) else None
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return said if not (isinstance(inner, ast.Call) and compares(place, inner)) else None
+        case ast.Compare(ops=[ast.In() | ast.NotIn()]):
+            return said
+    return None
 
 
 def _is_own_buffer(place: Place, test: ast.expr) -> bool:
@@ -737,13 +758,13 @@ def _raw(place: Place, test: ast.expr) -> bool:
 def compares(place: Place, call: ast.Call) -> bool:
     """`torch.equal(a, b)`, `a.equal(b)`, `torch.allclose(a, b)`: a Python bool from a value of the device."""
     func = call.func
-    if not isinstance(func, ast.Attribute):
-        return False
     name = place.resolve(func)
-    row = operator(name or f"torch.Tensor.{func.attr}")
+    if name is None and not isinstance(func, ast.Attribute):
+        return False
+    row = operator(name or f"torch.Tensor.{names.last(func)}")
     if row is None or not row.waits or row.returns.kind != "bool":
         return False
-    operands = call.args if name is not None else [func.value, *call.args]
+    operands = call.args if name is not None else [receiver_of(call), *call.args]
     if any(device_tensor(place, operand) is not None for operand in operands):
         return True
     return are_compared_there(place, call)

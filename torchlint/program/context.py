@@ -571,7 +571,7 @@ def _named_off(function: Function, node: ast.Name) -> bool:
         return _named_off(function.parent, node)
     made = (function.flow.parents.get(store) for store in stores)
     parts = (part for one in made if isinstance(one, ast.Assign) for part in ast.walk(one.value))
-    return any(_is_off(part) and names.chain(part) is not None for part in parts)
+    return any(_is_off(part) and isinstance(part, ast.expr) and names.chain(part) is not None for part in parts)
 
 
 def _said_by(function: Function, call: ast.Call, said: Iterable[alternatives.Said]) -> list[alternatives.Said]:
