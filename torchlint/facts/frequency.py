@@ -14,7 +14,7 @@ from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
 from .loss_names import is_named_as_loss
 from .module import Class, Function
-from .nodes import names_in, none_test
+from .nodes import elements, names_in, none_test
 from .place import Place
 
 _SETS_UP = regex(r"^_*(?:init|initiali[sz]e|reset)_(?:\w+_)?(?:weights?|param(?:eter)?s?|buffers?)$")
@@ -202,13 +202,18 @@ def _parts_of(place: Place, klass: Class) -> frozenset[tuple[str, bool]]:
 
 
 def behind_type_test(place: Place) -> bool:
-    """Whether the place is behind a test of how a module runs, or of what it was given; where a flag of one is false is the usual way."""
+    """Whether the place is behind a test of how a module runs, or of what it was given."""
     return any(
-        isinstance(part, ast.Call) and names.last(part.func) in _TRACERS
+        isinstance(part, ast.Call) and names.last(part.func) in _TRACERS and not _asks_for_other(guard, part)
         for guard in place.flow.guards(place.target)
-        if guard.asked is None or guard.true
         for part in ast.walk(guard.test)
     )
+
+
+def _asks_for_other(guard: Guard, test: ast.Call) -> bool:
+    """Whether a flag is false that tells of another type than a tensor's: `packed = isinstance(x, PackedSequence)`, and `else:` is the usual way."""
+    kinds = elements(test.args[1]) if names.last(test.func) == "isinstance" and len(test.args) > 1 else []
+    return guard.asked is not None and not guard.true and bool(kinds) and "Tensor" not in map(names.last, kinds)
 
 
 def _is_attention(place: Place, function: Function) -> bool:
