@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .names import last
-from .nodes import Choice, argument_of, measured, names_in, number, sized
+from .nodes import Choice, argument_of, measured, names_in, sized
 from .place import Place
 from .syntax import same
 from .uses import assigned, readers
@@ -23,7 +23,7 @@ def is_first_alone(place: Place) -> bool:
 def is_few(place: Place) -> bool:
     """Whether a few batches are all that anybody draws of the loader that the place makes: one loop alone goes through it, once, and ends soon."""
     loop = _only_loop(place)
-    return loop is not None and (_is_cut(loop.iter) or _ends_soon(place, loop))
+    return loop is not None and (_is_cut(place, loop.iter) or _ends_soon(place, loop))
 
 
 def is_empty(place: Place) -> bool:
@@ -55,14 +55,14 @@ def _only_loop(place: Place) -> ast.For | None:
     return None
 
 
-def _is_cut(iterable: ast.expr) -> bool:
+def _is_cut(place: Place, iterable: ast.expr) -> bool:
     """`islice(loader, 4)`, `tqdm(islice(enumerate(loader), 4))`, `zip(range(4), loader)`"""
     for call in ast.walk(iterable):
         match call:
-            case ast.Call(args=[_, bound]) if last(call.func) == "islice" and _is_small(bound):
+            case ast.Call(args=[_, bound]) if last(call.func) == "islice" and _is_small(place, bound):
                 return True
             case ast.Call(args=[ast.Call(func=ast.Name(id="range"), args=[bound]), _]) if last(call.func) == "zip":
-                return _is_small(bound)
+                return _is_small(place, bound)
     return False
 
 
@@ -82,14 +82,14 @@ def _ends_soon(place: Place, loop: ast.For) -> bool:
                 ),
                 true=True,
                 block=[*_, ast.Break() | ast.Return()],
-            ) if name == counter.id and _is_small(bound):
+            ) if name == counter.id and _is_small(place, bound):
                 return True
     return False
 
 
-def _is_small(bound: ast.expr) -> bool:
-    """Whether a bound is written out, and low."""
-    found = number(bound)
+def _is_small(place: Place, bound: ast.expr) -> bool:
+    """Whether a bound is written out, or has a name that is, and low."""
+    found = place.function.number(bound)
     return found is not None and 0 <= found <= FEW
 
 

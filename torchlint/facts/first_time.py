@@ -432,8 +432,8 @@ def _counts(test: ast.expr, block: tuple[ast.stmt, ...], flow: Flow, loop: Loop 
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt | ast.LtE):
         return False
     counted = measured(test.left)
-    name, most = names.chain(counted or test.left), test.comparators[-1]
-    if name is None or not isinstance(most, ast.Constant) or not isinstance(most.value, int) or most.value > FEW:
+    name, most = names.chain(counted or test.left), flow.function.number(test.comparators[-1])
+    if name is None or not isinstance(most, int) or most > FEW:
         return False
     if counted is not None:
         return _is_filled_up(name, block, flow, loop)

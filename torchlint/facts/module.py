@@ -13,7 +13,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.normal_form import AnnotatedAssign
 from . import generators, scope
-from .nodes import argument_of, callee, defaults_of, string
+from .nodes import argument_of, callee, defaults_of, number, string
 
 if TYPE_CHECKING:
     import re
@@ -151,6 +151,10 @@ class Function:
         if self.binds(name) or len(self.module.body.flow.stores.get(name, ())) != 1:
             return None
         return self.module.assigned.get(name)
+
+    def number(self, node: ast.AST | None) -> int | float | None:
+        """The number that an expression writes out, or a name that is assigned one, once: `4`, `LIMIT` behind `LIMIT = 4`."""
+        return number(self.assigned_once(node.id) if isinstance(node, ast.Name) else node)
 
     @property
     def root(self) -> FunctionNode | ast.Module:

@@ -66,23 +66,22 @@ def gives_up(flow: Flow, loop: Loop) -> bool:
         for one in loop.body
         if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add) and isinstance(one.target, ast.Name)
     }
-    return any(isinstance(one, ast.If) and _fails_beyond(flow.choice(one), counted) for one in loop.body)
+    return any(isinstance(one, ast.If) and _fails_beyond(flow, flow.choice(one), counted) for one in loop.body)
 
 
-def _fails_beyond(asked: Choice, counted: set[str]) -> bool:
+def _fails_beyond(flow: Flow, asked: Choice, counted: set[str]) -> bool:
     """`if n > 10: raise Error()` of what is counted."""
     compared, true, block, _ = asked
     if not isinstance(block[-1], ast.Raise) or not isinstance(compared, ast.Compare) or len(compared.ops) > 1:
         return False
-    most = compared.comparators[0]
+    most = flow.function.number(compared.comparators[0])
     return (
         true
         and isinstance(compared.left, ast.Name)
         and compared.left.id in counted
         and isinstance(compared.ops[0], ast.Gt | ast.GtE | ast.Eq)
-        and isinstance(most, ast.Constant)
-        and type(most.value) is int
-        and most.value <= _FEW_TRIES
+        and isinstance(most, int)
+        and most <= _FEW_TRIES
     )
 
 
