@@ -12,8 +12,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..system.cached import kept
 from ..text.normal_form import AnnotatedAssign
-from . import names
+from . import names, short_functions
 from .flow import CHILDREN
 from .module import has_slice, key_of
 from .nodes import bound_by, none_test, number, without_not
@@ -239,6 +240,7 @@ class Bindings:
     """
 
     def __init__(self, function: Function) -> None:
+        self._owner = function
         self.all: list[Binding] = []
         self.reach: Reach = {}
         """What each name or attribute that is read or bound refers to; names from outside of the function are left out."""
@@ -297,7 +299,7 @@ class Bindings:
         """Whether it may end without a `return`."""
         # What only the walk needed takes a fifth of the memory of all bindings.
         del self._journal, self._before, self._set_as, self._held, self._attributes
-        del self._uses, self._left, self._walruses
+        del self._uses, self._left, self._walruses, self._owner
 
     def _defaults(self, function: Function) -> None:
         """Read the defaults of the parameters, which see none of them."""
@@ -717,6 +719,7 @@ class Bindings:
             self._read(keyword.value)
         if isinstance(function, ast.Name) and function.id in self._converters and node.args:
             self._uses.add(("converted", key_of(node.args[0])))
+        self._uses |= {("used", key) for key in self._used_by_short(node)}
         if not isinstance(function, ast.Attribute):
             return
         attribute = function.attr
@@ -804,6 +807,15 @@ class Bindings:
         bound = {name: changes[name] for name in self._walruses[before:] if name in changes}
         self._apply(self._joined({}, False, bound, False))
 
+    def _used_by_short(self, call: ast.Call) -> Iterator[str]:
+        """What a call gives to a short function that uses it as only a tensor can be: `def run_backward(loss): loss.backward()`."""
+        short = short_functions.called(self._owner, call) if call.args or call.keywords else None
+        for name in _used_as_tensors(short) if short is not None else ():
+            given = short.argument(call, name)  # type: ignore[union-attr]
+            key = key_of(given) if given is not None else None
+            if key is not None and key != "self":
+                yield key
+
     def _lambda(self, node: ast.Lambda) -> None:
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
@@ -830,6 +842,23 @@ def _of_tensors(uses: Iterable[tuple[str, str | None]]) -> frozenset[str]:
         if key is not None:
             keys[how].add(key)
     return frozenset((keys["used"] | (keys["sized"] & keys["placed"])) - keys["converted"])
+
+
+def _used_as_tensors(short: Function) -> frozenset[str]:
+    """The parameters of a short function that it uses as only tensors can be."""
+    return kept(short, "used as tensors", lambda: frozenset(_owners(short)) & short.positions.keys())
+
+
+def _owners(short: Function) -> Iterator[str]:
+    for call in short_functions.uses(short):
+        func = call.func
+        if not isinstance(func, ast.Attribute):
+            continue
+        if isinstance(func.value, ast.Name) and shows_tensor(func.attr, call):
+            yield func.value.id
+        loss = call.args[0] if func.attr in TAKES_LOSS and len(call.args) == 1 else None
+        if isinstance(loss, ast.Name) and loss.id.endswith("loss"):
+            yield loss.id
 
 
 def shows_tensor(method: str, call: ast.Call) -> bool:

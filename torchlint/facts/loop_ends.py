@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
-from . import common_names, names, uses
-from .flow import Flow, Loop, contains
+from . import common_names, names, short_functions, uses
+from .flow import Loop, contains
+from .module import Function
 from .nodes import Choice, assigned_in, choice, names_in
 from .place import Place
 from .syntax import same
@@ -129,10 +130,10 @@ def decides_step(place: Place, node: ast.expr) -> bool:
     if not any(_is_of_gradients(part) or _is_clipped(place, part) for part in ast.walk(asked or node)):
         return _is_found_for_callers(place, node)
     if isinstance(statement, ast.If):
-        return contains(statement.test, node) and _steps_on_one_side(flow, statement)
+        return contains(statement.test, node) and _steps_on_one_side(place.function, statement)
     if not isinstance(statement, ast.Assign) or not isinstance(name := statement.targets[0], ast.Name):
         return False
-    tests = place.once(("tests of steps", flow), lambda: _tests_of_steps(flow))
+    tests = place.once(("tests of steps", flow), lambda: _tests_of_steps(place.function))
     reads = uses.readers(place.function, name.id, statement.value) if tests else ()
     return any(flow.statement(read) in tests for read in reads)
 
@@ -148,7 +149,7 @@ def _is_found_for_callers(place: Place, node: ast.expr) -> bool:
     if not isinstance(choice(statement).block[-1], ast.Raise) or not any(map(_is_gradient, place.flow.nodes)):
         return False
     callers = list(place.callers(place.function))
-    return bool(callers) and all(_steps_unless_raised(caller.function.flow, caller.call) for caller in callers)
+    return bool(callers) and all(_steps_unless_raised(caller.function, caller.call) for caller in callers)
 
 
 def _is_gradient(node: ast.AST) -> bool:
@@ -156,15 +157,16 @@ def _is_gradient(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 
-def _steps_unless_raised(flow: Flow, call: ast.Call) -> bool:
+def _steps_unless_raised(function: Function, call: ast.Call) -> bool:
     """Whether a `try` keeps back what a call raises, and an optimizer steps behind it."""
+    flow = function.flow
     kept = any(
         isinstance(around, ast.Try)
         and any(contains(one, call) for one in around.body)
         and not any(isinstance(handler.body[-1], ast.Raise) for handler in around.handlers)
         for around in flow.ancestors(call)
     )
-    return kept and any(step.lineno > call.lineno for step in flow.calls_named("step") if _is_step(step))
+    return kept and any(step.lineno > call.lineno for step in _steps(function))
 
 
 def _is_of_gradients(node: ast.AST) -> bool:
@@ -178,17 +180,24 @@ def _is_clipped(place: Place, node: ast.AST) -> bool:
     return isinstance(made, ast.Call) and names.last(made.func) in _CLIPS
 
 
-def _tests_of_steps(flow: Flow) -> frozenset[ast.stmt]:
+def _tests_of_steps(function: Function) -> frozenset[ast.stmt]:
     """The branches that decide whether optimizers step."""
-    steps = [call for call in flow.calls_named("step") if _is_step(call)]
-    tests = {around for call in steps for around in flow.ancestors(call) if isinstance(around, ast.If)}
-    return frozenset(one for one in tests if _steps_on_one_side(flow, one))
+    flow = function.flow
+    tests = {around for call in _steps(function) for around in flow.ancestors(call) if isinstance(around, ast.If)}
+    return frozenset(one for one in tests if _steps_on_one_side(function, one))
 
 
-def _steps_on_one_side(flow: Flow, test: ast.If) -> bool:
-    sides = [[call for one in side for call in flow.calls_within(one)] for side in (test.body, test.orelse)]
-    stepped = [calls for calls in sides if any(map(_is_step, calls))]
+def _steps_on_one_side(function: Function, test: ast.If) -> bool:
+    steps = frozenset(_steps(function))
+    sides = [[call for one in side for call in function.flow.calls_within(one)] for side in (test.body, test.orelse)]
+    stepped = [calls for calls in sides if not steps.isdisjoint(calls)]
     return len(stepped) == 1 and not any(names.last(call.func) == "backward" for call in stepped[0])
+
+
+def _steps(function: Function) -> Iterator[ast.Call]:
+    """The calls of a function that step an optimizer, by themselves or by a short function."""
+    yield from filter(_is_step, function.flow.calls_named("step"))
+    yield from (call for call, _, inner in short_functions.calls_named(function, "step") if _is_step(inner))
 
 
 def _is_step(call: ast.Call) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..system.cached import kept
+from . import short_functions
 from .module import Function
 
 
@@ -17,6 +18,7 @@ def run_backward(function: Function) -> frozenset[str]:
 def _run_backward(function: Function) -> frozenset[str]:
     calls = [call.func for call in function.flow.calls_named("backward") if not call.args and not call.keywords]
     owners = [func.value for func in calls if isinstance(func, ast.Attribute)]
+    owners += _given_to_short(function)
     found = {term for owner in owners for term in _terms(_unscaled(owner))}
     todo = sorted(found)
     while todo:
@@ -27,6 +29,15 @@ def _run_backward(function: Function) -> frozenset[str]:
         found |= new
         todo += sorted(new)
     return frozenset(found)
+
+
+def _given_to_short(function: Function) -> Iterator[ast.expr]:
+    """What calls give to functions that run its backward pass, and do nothing else."""
+    for call, short, inner in short_functions.calls_named(function, "backward"):
+        owner = _unscaled(inner.func.value) if isinstance(inner.func, ast.Attribute) else None
+        given = short.argument(call, owner.id) if isinstance(owner, ast.Name) else None
+        if given is not None and not inner.args and not inner.keywords:
+            yield given
 
 
 def _unscaled(owner: ast.expr) -> ast.expr:

@@ -7,8 +7,9 @@ import itertools
 from collections.abc import Collection
 
 from ..system.regex import regex
-from . import guards, names
+from . import guards, names, short_functions
 from .derived import Derived, made_of
+from .flow import contains
 from .module import Function
 from .nodes import given_to, is_constant
 from .place import Place
@@ -96,8 +97,11 @@ def _takes_gradients(place: Place, function: Function, call: ast.Call) -> bool:
 
 
 def asks(function: Function, part: ast.stmt | ast.expr | None = None) -> bool:
-    """Whether a function, or a part of it, says what `ASKS` looks for, data made with `requires_grad=False` apart."""
+    """Whether a function, or a part of it, says what `ASKS` looks for, data made with `requires_grad=False` apart, or runs a backward pass by a short function."""
     module = function.module
+    short = (call for call, _, _ in short_functions.calls_named(function, "backward"))
+    if any(part is None or contains(part, call) for call in short):
+        return True
     if not (function.says(ASKS) if part is None else module.says(part, ASKS)):
         return False
     if function.says(_ASKS_OTHERWISE) if part is None else module.says(part, _ASKS_OTHERWISE):

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Sequence
 
-from ..facts import first_time, given_numbers, guards, names, runs, syntax
+from ..facts import first_time, given_numbers, guards, names, runs, short_functions, syntax
 from ..facts.flow import Flow, Guard, Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import names_in, required, without_not
@@ -424,7 +424,8 @@ def _gathering(project: Project, function: Function, loop: Loop | None) -> froze
 
 @question("gathering", frozenset())
 def _gathering_outside(project: Project, function: Function) -> frozenset[Side]:
-    named = [call for call in function.flow.calls_named("step") if not function.flow.loops(call)]
+    short = (call for call, _, _ in short_functions.calls_named(function, "step"))
+    named = [call for call in (*function.flow.calls_named("step"), *short) if not function.flow.loops(call)]
     return _behind(function, None, [call for call in named if parts_of_step(project, function, call)])
 
 
@@ -432,7 +433,7 @@ def _gathering_outside(project: Project, function: Function) -> frozenset[Side]:
 def _conditions(project: Project, function: Function, loop: Loop) -> tuple[frozenset[Side], frozenset[Side]]:
     """The conditions that all steps of a loop are behind, and those that all optimizers are that come less often."""
     steps = [call for call in function.flow.calls_in(loop) if parts_of_step(project, function, call)]
-    updates = [call for call in steps if names.last(call.func) == "step"]
+    updates = [call for call in steps if "step" in (names.last(call.func), *parts_of_step(project, function, call)[:1])]
     gathered = _behind(function, loop, updates) if len(updates) < len(steps) else frozenset[Side]()
     return _behind(function, loop, steps), gathered
 

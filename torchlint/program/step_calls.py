@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from ..facts import common_names, names
+from ..facts import common_names, names, short_functions
 from ..facts.module import Class, Function
 from ..facts.training import TRAINS
 from ..query.question import question
@@ -30,8 +30,15 @@ def parts_of_step(project: Project, function: Function, call: ast.Call) -> tuple
 
     `loss.backward()`, `accelerator.backward(loss)`; `optimizer.step()`, `scaler.step(optimizer)`; a project's own
     `self.optimizer.step(loss)` does both, since no optimizer of torch takes a loss, and so does what a library calls a step
-    and is given both: `loss_scaler(loss, optimizer)`.
+    and is given both: `loss_scaler(loss, optimizer)`. A short function does what its statement does.
     """
+    short = short_functions.called(function, call)
+    if short is None:
+        return _own_parts(project, function, call)
+    return next(filter(None, (_own_parts(project, short, one) for one in short_functions.uses(short))), ())
+
+
+def _own_parts(project: Project, function: Function, call: ast.Call) -> tuple[Step, ...]:
     func = call.func
     if len(call.args) > 1 and _hands_step_on(project, function, call):
         return ("backward", "step")
@@ -107,7 +114,8 @@ def _own_backward(function: Function) -> bool:
 
 def named_like_steps(function: Function) -> list[ast.Call]:
     """The calls in a function that may be parts of a step, by their last names alone."""
-    return [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
+    found = [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
+    return found + [call for name in (*BACKWARDS, "step") for call, _, _ in short_functions.calls_named(function, name)]
 
 
 def is_whole(project: Project, method: Function) -> bool:

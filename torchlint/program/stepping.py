@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import alternatives, guards, input_gradients, names, runs
+from ..facts import alternatives, guards, input_gradients, names, runs, short_functions
 from ..facts.alternatives import Said
 from ..facts.first_time import keeps_results
 from ..facts.flow import Flow, Loop, contains
@@ -471,6 +471,12 @@ def _is_given_optimizer(project: Project, function: Function) -> bool:
         and call.func.value.id in given
         and parts_of_step(project, function, call)
         for call in function.flow.calls_named("step")
+    ) or any(
+        isinstance(inner.func, ast.Attribute)
+        and isinstance(stepped := short.argument(call, names.last(inner.func.value)), ast.Name)
+        and stepped.id in given
+        and parts_of_step(project, function, call)
+        for call, short, inner in short_functions.calls_named(function, "step")
     )
 
 

@@ -1,0 +1,107 @@
+"""Functions of one statement, which stand for that wherever they are called: `def run_backward(loss): loss.backward()`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..system.cached import kept
+from .names import last
+
+if TYPE_CHECKING:
+    from .module import Class, Function, Module
+
+_CHOOSES = (
+    *(ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+    *(ast.Yield, ast.YieldFrom, ast.Await),
+)
+"""What runs parts of itself on a condition, several times or later."""
+
+
+def is_all(function: Function, statement: ast.stmt) -> bool:
+    """Whether a statement is all that a function does, but for giving back what that makes: `y = x.cpu()`, `return y`."""
+    if isinstance(function.node, ast.Module) or not isinstance(statement, ast.Return | ast.Expr | ast.Assign):
+        return False
+    body = _body(function)
+    return body[:1] == [statement] and all(isinstance(one, ast.Return) for one in body[1:])
+
+
+def called(function: Function, call: ast.Call) -> Function | None:
+    """The short function of the same file that a call runs, by a name that nothing else of the file has: `f(x)`, `self.f(x)`."""
+    func = call.func
+    own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == function.own_name
+    if isinstance(func, ast.Name):
+        found = _by_name(function.module).get(func.id)
+        return found if found is not None and found.cls is None and not _hides(function, func.id) else None
+    found = _by_name(function.module).get(func.attr) if own and isinstance(func, ast.Attribute) else None
+    return found if found is not None and found.is_method and _has_method(function.cls, found.cls) else None
+
+
+def calls_named(function: Function, name: str) -> Iterator[tuple[ast.Call, Function, ast.Call]]:
+    """The calls of short functions in another one that call something of a name, each with that function and the call in it."""
+    for short, inner in _calling(function.module, name):
+        for call in function.flow.calls_named(short.name):
+            if called(function, call) is short:
+                yield call, short, inner
+
+
+def uses(function: Function) -> Iterator[ast.Call]:
+    """The calls in the statement of a short function that run whenever it is called."""
+    todo: list[ast.AST] = _body(function)[:1]  # type: ignore[assignment]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Call):
+            yield node
+        if not isinstance(node, _CHOOSES):
+            todo += ast.iter_child_nodes(node)
+
+
+def _has_method(klass: Class | None, owner: Class | None) -> bool:
+    """Whether a class is the one that defines a method, or names that as its base."""
+    if klass is None or owner is None:
+        return False
+    return klass is owner or any(last(base) == owner.name for base in klass.bases)
+
+
+def _hides(function: Function | None, name: str) -> bool:
+    """Whether a name is one of a function's own, or of one around it, and not what the file calls so."""
+    while function is not None and function is not function.module.body:
+        if function.binds(name):
+            return True
+        function = function.parent
+    return False
+
+
+def _by_name(module: Module) -> dict[str, Function]:
+    """The short functions of a file, at its top or methods, by their names."""
+    return kept(module, "short functions", lambda: _found(module))
+
+
+def _found(module: Module) -> dict[str, Function]:
+    found: dict[str, Function | None] = {}
+    for function in module.functions:
+        body = _body(function) if not isinstance(function.node, ast.Module) else []
+        short = bool(body) and is_all(function, body[0]) and not function.decorators
+        at_top = function.cls is not None or function.parent is module.body
+        found[function.name] = function if short and at_top and function.name not in found else None
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _calling(module: Module, name: str) -> list[tuple[Function, ast.Call]]:
+    known: dict[str, list[tuple[Function, ast.Call]]] = kept(module, "short functions by calls", dict)
+    if name not in known:
+        known[name] = [
+            (one, call)
+            for one in _by_name(module).values()
+            for call in uses(one)
+            if isinstance(call.func, ast.Attribute) and call.func.attr == name
+        ]
+    return known[name]
+
+
+def _body(function: Function) -> list[ast.stmt]:
+    """The statements of a function without its docstring."""
+    return [
+        one for one in function.node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+    ]
