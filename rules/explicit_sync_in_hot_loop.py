@@ -11,6 +11,7 @@ from torchlint.facts.flow import Flow, Loop, is_elif
 from torchlint.facts.module import BASES_OF_PYTHON, Function
 from torchlint.facts.nodes import callee, given_to, is_constant, keyword_of, receiver_of
 from torchlint.facts.roles import is_main
+from torchlint.facts.wherever import wherever
 from torchlint.rule import Finding, Site, chain, plain, rule
 from torchlint.rule.lazy import regex
 
@@ -115,7 +116,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
         level = "info"
     if level is None or site.role in ("benchmark", "test") or site.in_compiled or not site.accelerator:
         return
-    if waits and (_after_another_library(site) or _awaits_copy(site) or _is_of_earlier(site)):
+    if waits and (_is_of_earlier(site) or wherever(site, _has_to_wait)):
         return
     if waits and _timed(site):
         if _times_each_step(site):
@@ -124,14 +125,14 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
             message = f"`{site.short()}` waits for the device on every training step{why}"
             yield site.finding(message, severity="info", related=site.why_hot())
         return
-    read = waits and _read_next(site)
+    read = waits and wherever(site, _read_next)
     if read and site.name == ".synchronize()":
         return
-    if looped == "info" and site.name in _CACHES and (_is_left_to_preview(site) or _behind_delete(site)):
+    if looped == "info" and site.name in _CACHES and (_is_left_to_preview(site) or wherever(site, _behind_delete)):
         return
     loops = site.flow.loops(site.target)
     guards = list(site.flow.guards(site.target, loops[0] if loops else None))
-    if any(_names_it(guard.test) for guard in guards) or _is_told_beside(site):
+    if wherever(site, _is_asked_by_name) or _is_told_beside(site):
         return
     if guards or read:
         level = "info"
@@ -149,6 +150,17 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     yield site.finding(
         f"`{site.short()}` {_cost(site)} {where}", severity=level, related=site.why_hot(), provable=provable
     )
+
+
+def _has_to_wait(site: Site) -> bool:
+    """Whether another library works on streams of its own, or a copy is under way."""
+    return _after_another_library(site) or _awaits_copy(site)
+
+
+def _is_asked_by_name(site: Site) -> bool:
+    """Whether a condition in the loop around the place asks for it by its name."""
+    loops = site.flow.loops(site.target)
+    return any(_names_it(guard.test) for guard in site.flow.guards(site.target, loops[0] if loops else None))
 
 
 def _is_left_to_preview(site: Site) -> bool:

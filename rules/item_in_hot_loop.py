@@ -17,6 +17,7 @@ from torchlint.facts import (
 from torchlint.facts import host_reads as reads
 from torchlint.facts.syntax import same
 from torchlint.facts.values import LIKELY, PROVEN, Value
+from torchlint.facts.wherever import wherever
 from torchlint.rule import Finding, Site, rule
 
 _STACK = 3
@@ -139,12 +140,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     level = frequency.severity(site)
     if level is None or logging_calls.is_logged(site, site.call) or reads.per_element(site, site.call):
         return
-    if host_needs.for_environment(site, site.call) or loop_ends.decides(site, site.call):
+    if wherever(site, _is_needed):
         return
-    if loop_ends.decides_step(site, site.call) or kernel_counts.is_count_for_memory(site, site.call):
-        return
-    if site.hot is None and clocks.is_timed_by_next(site.function, site.target, site.resolve):
-        return  # the clock has to wait
     if type_tested.is_of_rest(site.function, site.call):
         return  # told where it is given
     if site.call not in reads.told_reads(site, site.statement) or _is_read_by_guard(site):
@@ -160,6 +157,15 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     elif reads.at_once(site, site.statement) > 1:
         message += ", and so does another read of this statement"
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _is_needed(place: Site) -> bool:
+    """Whether the host has to have the value to go on, or a clock waits for it."""
+    if host_needs.for_environment(place, place.call) or loop_ends.decides(place, place.call):
+        return True
+    if loop_ends.decides_step(place, place.call) or kernel_counts.is_count_for_memory(place, place.call):
+        return True
+    return place.hot is None and clocks.is_timed_by_next(place.function, place.target, place.resolve)
 
 
 def _handed(site: Site) -> Iterator[Finding]:

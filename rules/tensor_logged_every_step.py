@@ -3,10 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, logging_calls
+from torchlint.facts import frequency, logging_calls, short_functions
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Guard
 from torchlint.facts.nodes import given_to
+from torchlint.facts.wherever import wherever
 from torchlint.rule import Finding, Site, rule
 
 
@@ -103,7 +104,11 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
 
 
 def _warns(site: Site) -> bool:
-    """Whether a condition in front of the place is a read of its own: what it warns of is rare."""
+    """Whether a condition in front of the place, or of the call of a function that does nothing else, is a read of its own: what it warns of is rare."""
+    return wherever(site, _is_warned)
+
+
+def _is_warned(site: Site) -> bool:
     guards = (guard for guard in site.flow.guards(site.target) if not _is_special_case(guard))
     tests = [guard.test for guard in guards if not _is_of_step(site, guard)]
     calls = (part for test in tests for part in ast.walk(test) if isinstance(part, ast.Call))
@@ -123,7 +128,10 @@ def _is_of_step(site: Site, guard: Guard) -> bool:
     """`if labels.sum() == 0: continue` in front of `loss.backward()`: what stands behind a condition as the backward pass does is the ordinary way."""
     return any(
         other.node is guard.node and other.true is guard.true
-        for call in site.flow.calls_named("backward")
+        for call in (
+            *site.flow.calls_named("backward"),
+            *(call for call, _, _ in short_functions.calls_named(site.function, "backward")),
+        )
         for other in site.flow.guards(call)
     )
 

@@ -16,6 +16,7 @@ from .loss_names import is_named_as_loss
 from .module import Class, Function
 from .nodes import elements, names_in, none_test
 from .place import Place
+from .wherever import wherever
 
 _SETS_UP = regex(r"^_*(?:init|initiali[sz]e|reset)_(?:\w+_)?(?:weights?|param(?:eter)?s?|buffers?)$")
 """What methods are called that fill what a module is made of, which is done once: `reset_parameters`, `_init_weights`."""
@@ -202,7 +203,11 @@ def _parts_of(place: Place, klass: Class) -> frozenset[tuple[str, bool]]:
 
 
 def behind_type_test(place: Place) -> bool:
-    """Whether the place is behind a test of how a module runs, or of what it was given."""
+    """Whether the place is behind a test of how a module runs, or of what it was given; so is the call of a function that does nothing else."""
+    return wherever(place, _is_type_tested)
+
+
+def _is_type_tested(place: Place) -> bool:
     return any(
         isinstance(part, ast.Call) and names.last(part.func) in _TRACERS and not _asks_for_other(guard, part)
         for guard in place.flow.guards(place.target)

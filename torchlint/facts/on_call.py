@@ -10,6 +10,7 @@ from . import names
 from .nodes import receiver_of
 from .place import Place
 from .uses import assigned
+from .wherever import wherever
 
 _SIZES = frozenset(("shape", "ndim"))
 _SIZE_METHODS = frozenset(("size", "dim", "numel"))
@@ -29,7 +30,7 @@ def on_call(place: Place, target: ast.expr) -> bool:
     named = assigned(place.function, target) if isinstance(target, ast.Name) else None
     device = named if isinstance(named, ast.Attribute) else target  # `device = x.device`
     given = device.value if isinstance(device, ast.Attribute) and device.attr == "device" else target
-    if place.rare or not _is_given(place, given) or _precedes_loop(place) or _is_kept(place):
+    if place.rare or not _is_given(place, given) or wherever(place, _precedes_loop) or _is_kept(place):
         return False
     calls = [place.at(site.function, site.call) for site in place.callers(place.function)]
     return not calls or not all(call.rare or _is_kept(call) or _is_once(call, place, _CALLERS) for call in calls)
@@ -56,6 +57,10 @@ def precedes_runs(place: Place) -> bool:
 
     What only calculates is soon over.
     """
+    return wherever(place, _precedes_runs)
+
+
+def _precedes_runs(place: Place) -> bool:
     return _generates(place) or any(
         isinstance(loop, ast.While) or _runs_something(place, loop) for loop in _long_loops(place)
     )
