@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..system.regex import regex
 from . import aliases, nodes, uses
 from .flow import Flow, Loop, contains
+from .handed_on import handed_on
 from .module import key_of
 from .names import chain, last
 from .nodes import assigned_in, names_in
@@ -110,7 +111,8 @@ def is_printed(place: Place, copy: ast.Call) -> bool:
     loop, flow = place.warm, place.flow
     if loop is None or flow.loops(copy)[:1] != [loop]:
         return False
-    prints = [call for call in flow.calls_named("print") if flow.loops(call)[:1] == [loop]]
+    prints = [*flow.calls_named("print"), *(call for call, _ in handed_on(place, lambda _: ("print",)))]
+    prints = [call for call in prints if flow.loops(call)[:1] == [loop]]
     if not prints or _brings_batches(place, loop):
         return False
     since = {guard.node for guard in flow.guards(copy, loop)}
@@ -236,6 +238,7 @@ def _written(place: Place, loop: Loop) -> frozenset[str]:
     calls = [call for name in _WRITERS for call in place.flow.calls_named(name) if call.lineno > end]
     calls = [call for call in calls if not is_checkpoint(place, call)]
     found = {name for call in calls for name in _read(call)}
+    found |= {name for call, given in handed_on(place, _writing) if call.lineno > end for name in _read(given)}
     if not found:
         return frozenset()
     made = [node for node in place.flow.nodes if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)]
@@ -244,6 +247,12 @@ def _written(place: Place, loop: Loop) -> frozenset[str]:
         if not found.isdisjoint([*map(_key, targets), _key(_holder(statement))]):
             found |= _read(statement.value)
     return frozenset(found)
+
+
+def _writing(place: Place) -> set[str]:
+    """What calls of a function are called that write something else to a file than a model."""
+    calls = (call for name in _WRITERS for call in place.flow.calls_named(name))
+    return {last(call.func) for call in calls if not is_checkpoint(place, call)}
 
 
 def is_checkpoint(place: Place, call: ast.Call) -> bool:

@@ -25,26 +25,26 @@ class Consumers:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self._fed: dict[frozenset[str], dict[str, int]] = {}
+        self._fed: dict[tuple[frozenset[str], frozenset[ast.AST]], dict[str, int]] = {}
         self._given: dict[_Through, dict[str, ast.expr | None]] = {}
-        self._parts: dict[frozenset[str], set[ast.expr]] = {}
+        self._parts: dict[tuple[frozenset[str], frozenset[ast.AST]], set[ast.expr]] = {}
         """What loops and comprehensions go through and hand to such a call, one by one."""
 
-    def take(self, node: ast.AST, words: frozenset[str]) -> bool:
-        """Whether a call whose name ends in one of the words takes the value of an expression."""
+    def take(self, node: ast.AST, words: frozenset[str], handed: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether a call whose name ends in one of the words takes the value of an expression, or a function that hands it on to one takes it as one of what is `handed`."""
         bound: set[str] = set()
         for child, parent in self.flow.takers(node):
-            if takes(parent, child, words):
+            if takes(parent, child, words) or child in handed:
                 return True
             if isinstance(parent, GOES_THROUGH) and child is parent.iter:
-                self._feeding(words)
-                parts = self._parts[words]
+                self._feeding(words, handed)
+                parts = self._parts[words, handed]
                 return bool(parts) and any(one in parts for one in (node, *self.flow.expressions(node)))
             if isinstance(parent, BINDS) and not adds_up(parent):
                 bound |= assigned_in(parent)
         if not bound:
             return False
-        fed = self._feeding(words)
+        fed = self._feeding(words, handed)
         first = self._first_read(node)
         return any(fed.get(name, -1) >= first for name in bound)
 
@@ -53,14 +53,15 @@ class Consumers:
         loops = self.flow.loops(node)
         return loops[-1].lineno if loops else node.lineno  # type: ignore[attr-defined]
 
-    def _feeding(self, words: frozenset[str]) -> dict[str, int]:
+    def _feeding(self, words: frozenset[str], handed: frozenset[ast.AST]) -> dict[str, int]:
         """The names whose value such a call takes, and the last line that each is read for it."""
-        if words not in self._fed:
-            self._parts[words] = set()
-            self._fed[words] = self._find(words)
-        return self._fed[words]
+        key = words, handed
+        if key not in self._fed:
+            self._parts[key] = set()
+            self._fed[key] = self._find(words, handed)
+        return self._fed[key]
 
-    def _find(self, words: frozenset[str]) -> dict[str, int]:
+    def _find(self, words: frozenset[str], handed: frozenset[ast.AST]) -> dict[str, int]:
         parents = self.flow.parents
         taken: set[ast.AST] = set()
         found: dict[str, int] = {}
@@ -71,7 +72,7 @@ class Consumers:
                 around[node] = [node] if isinstance(node, BINDS) and not adds_up(node) else []
                 continue
             parent = parents[node]
-            if parent in taken or takes(parent, node, words):
+            if parent in taken or takes(parent, node, words) or node in handed:
                 taken.add(node)
             binds = around.get(parent, [])
             around[node] = [*binds, node] if isinstance(node, ast.NamedExpr) else binds
@@ -79,8 +80,8 @@ class Consumers:
                 if node in taken:
                     found[node.id] = max(found.get(node.id, 0), node.lineno)
                     part = self._part(node)
-                    if part is not None and part not in self._parts[words]:
-                        self._parts[words].add(part)
+                    if part is not None and part not in self._parts[words, handed]:
+                        self._parts[words, handed].add(part)
                         for inner in ast.walk(part):
                             if isinstance(inner, ast.Name):
                                 found[inner.id] = max(found.get(inner.id, 0), node.lineno)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ..system.regex import regex
 from . import common_names, names, syntax
 from .collected import is_checkpoint
 from .consumers import BINDS, GOES_THROUGH, adds_up, takes
+from .handed_on import Words, handed_on, hands_on, with_keywords
 from .module import Function
 from .nodes import assigned_in, keyword_of, names_in, root_of
 from .place import Place
@@ -51,24 +52,32 @@ _RECORDS = regex(rb"wavfile|soundfile|VideoWriter")
 _PREPARES = "return_tensors"
 """What feature extractors and processors of transformers are asked by which tensors to give: they calculate with NumPy."""
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
+_STEP = ("step",)
 _SENDS = ("to", "cuda")
 _MOST_CALLERS = 8
+_DEEP = 2
 _ACTION = regex(r"(?:^|_)actions?$")
 
 
-def host_needs(place: Place, node: ast.expr) -> bool:
+def host_needs(place: Place, node: ast.expr, depth: int = _DEEP) -> bool:
     """Whether the value goes to something that works on the host: an environment, a file, a picture, a decoder.
+
+    So does what a function gives back to callers that all hand it to such, through `depth` of them.
 
     Numbers for a file or a chart behind the loop can be gathered on the device.
     """
     gathered = _is_number(place, node) and not _is_written_at_once(place, node)
     words = _NEEDS_HOST - _WRITES - _SHOWS if gathered else _words(place)
-    taken = place.consumed_by(words, node) and _may_take(place, node, words)
-    if taken or _is_action(place, node) or _is_told_environment(place) or _is_written_by_callers(place):
+    if place.consumed_by(words, node) and _may_take(place, node, words, frozenset()):
         return True
-    if _is_drawn_by(place) or _is_given_to_buffer(place) or _is_for_library(place, node):
+    if _is_action(place, node) or _is_told_environment(place) or _is_drawn_by(place) or _is_given_to_buffer(place):
         return True
-    return _is_sampled_from(place)
+    if _is_for_taker(place, node, gathered) or _is_sampled_from(place):
+        return True
+    handed = place.once(("handed to the host", place.flow, gathered), lambda: _handed(place, gathered))
+    if handed and place.consumed_by((), node, handed) and _may_take(place, node, frozenset(), handed):
+        return True
+    return _is_needed_by_callers(place, depth)
 
 
 def _words(place: Place) -> frozenset[str]:
@@ -152,7 +161,7 @@ def _is_number(place: Place, copy: ast.expr) -> bool:
     return value.is_tensor and value.scalar
 
 
-def _may_take(place: Place, node: ast.expr, words: frozenset[str]) -> bool:
+def _may_take(place: Place, node: ast.expr, words: frozenset[str], handed: frozenset[ast.AST]) -> bool:
     """Whether what needs the host takes a value, by the bindings of names: what an assignment overwrites is read by nobody behind it.
 
     What is sent to the device again is needed there.
@@ -163,7 +172,8 @@ def _may_take(place: Place, node: ast.expr, words: frozenset[str]) -> bool:
         for child, parent in flow.takers(todo.pop()):
             if isinstance(child, ast.Attribute) and child.attr in _SENDS and _sends(place, child):
                 break
-            if takes(parent, child, words) or (isinstance(parent, GOES_THROUGH) and child is parent.iter):
+            through = isinstance(parent, GOES_THROUGH) and child is parent.iter
+            if through or takes(parent, child, words) or child in handed:
                 return True
             if not isinstance(parent, BINDS) or child is not parent.value or adds_up(parent) or parent in seen:
                 continue
@@ -200,8 +210,22 @@ def _is_told_environment(place: Place) -> bool:
 
 def for_environment(place: Place, node: ast.expr) -> bool:
     """Whether the value goes to `env.step(action)`, which needs it on the host."""
-    directly = place.consumed_by(("step",), node) and _steps_environment(place.function)
-    return directly or _is_action(place, node)
+    return _is_given_to_environment(place, node) or _is_action(place, node)
+
+
+def _is_given_to_environment(place: Place, node: ast.expr | None = None) -> bool:
+    """Whether a step of an environment takes the value, here or in a function of the file that it is given to."""
+    if _steps_environment(place.function) and place.consumed_by(_STEP, node):
+        return True
+    handed = place.once(
+        ("handed to an environment", place.flow),
+        lambda: with_keywords(place.flow, (given for _, given in handed_on(place, _stepping))),
+    )
+    return bool(handed) and place.consumed_by((), node, handed)
+
+
+def _stepping(taker: Place) -> tuple[str, ...]:
+    return _STEP if _steps_environment(taker.function) else ()
 
 
 def _is_action(place: Place, node: ast.expr) -> bool:
@@ -209,10 +233,7 @@ def _is_action(place: Place, node: ast.expr) -> bool:
     if not _is_given_back(place):
         return False
     callers = itertools.islice(place.callers(place.function), _MOST_CALLERS)
-    return any(
-        _steps_environment(site.function) and place.at(site.function, site.call).consumed_by(("step",))
-        for site in callers
-    )
+    return any(_is_given_to_environment(place.at(site.function, site.call)) for site in callers)
 
 
 def _is_given_back(place: Place) -> bool:
@@ -225,13 +246,13 @@ def _is_given_back(place: Place) -> bool:
     )
 
 
-def _is_written_by_callers(place: Place) -> bool:
-    """Whether a function returns the value to callers that all write it to a file or show it: `cv2.imwrite(path, net.paint(image))`."""
-    if not _is_given_back(place) or not _is_given_itself(place):
+def _is_needed_by_callers(place: Place, depth: int) -> bool:
+    """Whether a function returns the value to callers that all need it on the host: `cv2.imwrite(path, net.paint(image))`."""
+    if depth == 0 or not _is_given_back(place) or not _is_given_itself(place):
         return False
     sites = list(itertools.islice(place.callers(place.function), _MOST_CALLERS + 1))
     return 0 < len(sites) <= _MOST_CALLERS and all(
-        _is_written(place.at(one.function, one.call), one.call) for one in sites
+        host_needs(place.at(one.function, one.call), one.call, depth - 1) for one in sites
     )
 
 
@@ -241,13 +262,6 @@ def _is_given_itself(place: Place) -> bool:
     returned = [node.value for node in place.flow.nodes if isinstance(node, ast.Return)]
     roots = [root_of(one, ast.Call, ast.Attribute, ast.Subscript) for one in returned if one is not None]
     return not made or any(isinstance(root, ast.Name) and root.id in made for root in roots)
-
-
-def _is_written(place: Place, call: ast.Call) -> bool:
-    """Whether a call's result is written or shown right there, or by the function of the project that it is given to: `save_attention(to_np(x), path)`."""
-    if place.consumed_by(_WRITES | _SHOWS, call) and _is_written_at_once(place, call):
-        return True
-    return _all_take(place, call, lambda _: _WRITES | _SHOWS)
 
 
 def _is_sampled_from(place: Place) -> bool:
@@ -274,23 +288,28 @@ def _is_item(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
 
 
-def _is_for_library(place: Place, node: ast.expr) -> bool:
-    """Whether the value goes to a function of the project that hands it to a library which calculates on arrays, or makes a picture of it: `def quality(wave, rate): return librosa.resample(wave, ...)`."""
-    return _all_take(place, node, lambda function: _of_libraries(function) | _PICTURES)
+def _is_for_taker(place: Place, node: ast.expr, gathered: bool) -> bool:
+    """Whether the value goes to a function of the project that hands it to what works on the host: `def quality(wave, rate): return librosa.resample(wave, ...)`."""
+    return _all_take(place, node, _taking(gathered))
 
 
-def _all_take(place: Place, node: ast.expr, words: Callable[[Place], frozenset[str]]) -> bool:
+def _handed(place: Place, gathered: bool) -> frozenset[ast.AST]:
+    """What a function gives to functions of its file that hand it to what works on the host."""
+    return with_keywords(place.flow, (given for _, given in handed_on(place, _taking(gathered))))
+
+
+def _taking(gathered: bool) -> Words:
+    """What calls need on the host what they are given, numbers that could be `gathered` or all else."""
+    return lambda taker: _words(taker) - (_WRITES | _SHOWS if gathered else frozenset())
+
+
+def _all_take(place: Place, node: ast.expr, words: Words) -> bool:
     """Whether the functions of the project that a value is given to, by a name of its own or none, all hand it to calls of the words for each."""
     taker, given = _taker(place.function, node)
     if taker is None:
         return False
     targets = place.project.targets(place.function, taker)
-    return bool(targets) and all(_takes(place.at(target, target.node), taker, given, words) for target in targets)
-
-
-def _takes(start: Place, taker: ast.Call, given: ast.AST, words: Callable[[Place], frozenset[str]]) -> bool:
-    taking = words(start)
-    return any(start.consumed_by(taking, load) for load in _loads_of_given(start.function, taker, given))
+    return bool(targets) and all(hands_on(place.at(target, target.node), taker, given, words) for target in targets)
 
 
 def _taker(function: Function, node: ast.expr) -> tuple[ast.Call | None, ast.AST]:
@@ -302,11 +321,6 @@ def _taker(function: Function, node: ast.expr) -> tuple[ast.Call | None, ast.AST
             read = only_read(function, parent.value)
             return _taker(function, read) if read is not None else (None, node)
     return None, node
-
-
-def _loads_of_given(function: Function, taker: ast.Call, value: ast.AST) -> list[ast.Name]:
-    """The reads of the parameter of a function for which a call gives a value."""
-    return function.flow.loads.get(function.parameter_given(taker, value) or "", [])
 
 
 def _is_given_to_buffer(place: Place) -> bool:

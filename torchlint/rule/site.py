@@ -598,9 +598,12 @@ class Site:
         """Whether `*` or `**` hides some of the call's arguments."""
         return spreads(self.call)
 
-    def consumed_by(self, words: Collection[str], node: ast.expr | None = None) -> bool:
-        """Whether a call whose name ends in one of the words takes the value of an expression: directly, or through the names it is assigned to."""
-        return self.flow.consumers.take(node if node is not None else self.target, frozenset(words))
+    def consumed_by(
+        self, words: Collection[str], node: ast.expr | None = None, handed: Collection[ast.AST] = ()
+    ) -> bool:
+        """Whether a call whose name ends in one of the words takes the value of an expression, or it is what is `handed` to one: directly, or through the names it is assigned to."""
+        taken = node if node is not None else self.target
+        return self.flow.consumers.take(taken, frozenset(words), frozenset(handed))
 
     def once(self, key: Hashable, answer: Callable[[], T]) -> T:
         """What several places of a run ask alike, worked out for the first of them."""
