@@ -180,13 +180,24 @@ def _wasted(place: Site) -> Finding:
 
 
 def _evaluated(site: Site, *, trains: bool) -> Iterator[Finding]:
-    """What runs the model after the call; where the function trains, too, only what loops over an evaluation."""
+    """What runs the model after the call, or after the calls of a function that does nothing but switch it."""
     call = site.call
     assert isinstance(call.func, ast.Attribute)
     model = evaluation_mode.switched(site, call)
     if not evaluation_mode.is_switch(call) or model is None:
         return
-    value = site.value(call.func.value)
+    yield from _run_behind(site, model, call.func.value, trains=trains)
+    for caller, switched in evaluation_mode.where_switched(site, model):
+        place = site.at(*caller)
+        given = chain(switched)
+        if given is not None and place.role != "test":
+            yield from _run_behind(place, given, switched, trains=training.asks(place.function))
+
+
+def _run_behind(site: Site, model: Model, switched: ast.expr, *, trains: bool) -> Iterator[Finding]:
+    """What runs a model after the call that switches it; where the function trains, too, only what loops over an evaluation."""
+    call = site.call
+    value = site.value(switched)
     if value.kind != "module" and not (value.kind == "unknown" and MODEL_NAME.search(model[-1])):
         return
     if (trains and is_frozen(site, model[-1])) or freezes_itself(value):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..system.cached import kept
 from ..system.regex import regex
-from . import alternatives, training
+from . import alternatives, short_functions, training
 from .graph_liveness import is_dead
 from .module import Class, Function
 from .names import chain, last
@@ -17,6 +18,7 @@ from .wrapped_models import Model, given_on, name_of, wrapped
 
 _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
 """Methods of a module that give the module again."""
+_SWITCHES = ("train", "eval")
 _PART = regex(r"(?:^|_)(?:extractor|aggregator|encoder|decoder|backbone|head|forward)$")
 
 _RUN_GIVEN = frozenset(("monai.inferers.sliding_window_inference", "monai.inferers.utils.sliding_window_inference"))
@@ -48,6 +50,48 @@ def switched(place: Place, call: ast.Call) -> Model | None:
     return chain(kept[0]) if len(kept) == 1 else None
 
 
+def where_switched(place: Place, model: Model) -> Iterator[tuple[tuple[Function, ast.Call], ast.expr]]:
+    """The calls in its file of a function that does nothing but switch models, each with the model of a place of it there: `def set_eval(net): net.eval()`."""
+    function = place.function
+    if not _only_switches(function):
+        return
+    for site in place.callers(function):
+        if site.function.module is not function.module:
+            continue
+        if any(True for _ in short_functions.calls_named(site.function, "set_grad_enabled")):
+            continue  # it has autograd switched as well
+        if len(model) == 1:
+            switched = function.argument(site.call, model[0])
+        else:
+            switched = _of_same_object(function, site.function, site.call, model)
+        if switched is not None:
+            yield (site.function, site.call), switched
+
+
+def _only_switches(function: Function) -> bool:
+    """Whether all that a function does is to switch models to evaluation, and to give them back perhaps."""
+    made = [one.value if isinstance(one, ast.Expr | ast.Return) else one for one in function.node.body]
+    calls = [one for one in made if isinstance(one, ast.Call)]
+    rest = (one for one in made if not isinstance(one, ast.Call | ast.Constant | ast.Name | None))
+    return bool(calls) and all(map(is_switch, calls)) and not any(rest) and function is not function.module.body
+
+
+def _of_same_object(method: Function, caller: Function, call: ast.Call, model: Model) -> ast.expr | None:
+    """What a method calls `self.net` that switches it, where another method of the object calls it."""
+    func = call.func
+    if len(model) != 2 or model[0] != method.own_name or not isinstance(func, ast.Attribute):
+        return None
+    if not isinstance(func.value, ast.Name) or func.value.id != caller.own_name:
+        return None
+    switched = next((one for one in switching(method) if chain(_owner(one)) == model), None)
+    return _owner(switched) if switched is not None and caller.own_name == method.own_name else None
+
+
+def _owner(switch: ast.Call) -> ast.expr:
+    assert isinstance(switch.func, ast.Attribute)
+    return switch.func.value
+
+
 def names_of(function: Function, model: Model) -> list[Model]:
     """What a function calls a model: by its name, and by others that are given it once: `best = model`."""
     name, flow = model[0], function.flow
@@ -65,13 +109,27 @@ def names_of(function: Function, model: Model) -> list[Model]:
 
 def switched_between(place: Place, model: Model, first: ast.Call, last: ast.Call) -> bool:
     """Whether the model is switched again before it runs: to training, or once more to evaluation, which tells of it then."""
+    has_it_switched = not is_switch(first)
     return any(
         first.lineno < call.lineno < last.lineno
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("train", "eval")
-        and chain(call.func.value) == model
+        and (_switches_itself(call, model) or (has_it_switched and _has_switched(place, call, model)))
         for call in place.flow.calls
     )
+
+
+def _switches_itself(call: ast.Call, model: Model) -> bool:
+    """`model.train()`, `model.eval()`"""
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr in _SWITCHES and chain(func.value) == model
+
+
+def _has_switched(place: Place, call: ast.Call, model: Model) -> bool:
+    """Whether a call runs a function of the project that is given the model, or the object that has it, and switches one: `set_train(model)`."""
+    of_object = isinstance(call.func, ast.Attribute) and chain(call.func.value) == model[:1] and len(model) > 1
+    if not of_object and not any(chain(given) == model for given in given_to(call)):
+        return False
+    targets = place.project.targets(place.function, call)
+    return any(target.flow.calls_named(name) for target in targets for name in _SWITCHES)
 
 
 def is_switch(call: ast.Call) -> bool:
@@ -89,8 +147,12 @@ def switching(function: Function) -> Iterator[ast.Call]:
 
 
 def switches(function: Function) -> bool:
-    """Whether a function switches a model to evaluation."""
-    return next(switching(function), None) is not None
+    """Whether a function switches a model to evaluation, by itself or by one of its file that does nothing else."""
+    if next(switching(function), None) is not None:
+        return True
+    module = function.module
+    names = kept(module, "names of switches", lambda: {one.name for one in module.functions if _only_switches(one)})
+    return any(function.flow.calls_named(name) for name in names)
 
 
 def is_wrapped_for_it(place: Place) -> bool:
