@@ -3,10 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, gathered, moved_elsewhere, operator_results
+from torchlint.facts import frequency, gathered, moved_elsewhere, operator_results, short_functions
 from torchlint.facts.host_constants import kept_on_host, taken_from_host
 from torchlint.facts.host_filled import (
     NUMPY_FILLS,
+    Filled,
     calculated_of,
     default_of,
     factory,
@@ -19,6 +20,7 @@ from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.on_call import on_call, precedes_runs
 from torchlint.facts.place import Place
 from torchlint.facts.sending import goes_to_device, target_of
+from torchlint.facts.wherever import wherever
 from torchlint.rule import Finding, Site, rule
 
 CALCULATED = "calculated"
@@ -124,19 +126,44 @@ def _moved(site: Site) -> Iterator[Finding]:
     made = filled(site, func.value)
     if made is None:
         yield from _kept(site, func.value)
+        yield from _given(site, func.value)
+    elif goes_to_device(site, site.call) and site.accelerator:
+        yield from _made_and_moved(site, made, target_of(site.call))
+
+
+def _given(site: Site, moved: ast.expr) -> Iterator[Finding]:
+    """What functions of the file fill and give to one that does nothing but move it: `def to_device(x): return x.to(device)`."""
+    function = site.function
+    if not isinstance(moved, ast.Name) or moved.id not in function.positions:
         return
-    if not goes_to_device(site, site.call) or not site.accelerator:
+    if not short_functions.is_all(function, site.statement) or site.call not in short_functions.uses(function):
         return
+    if not goes_to_device(site, site.call):
+        return
+    for caller in site.callers(function):
+        given = function.argument(caller.call, moved.id) if caller.function.module is site.module else None
+        place = site.at(caller.function, caller.call)
+        made = filled(place, given) if given is not None else None
+        if made is None or not place.accelerator or place.role in ("test", "benchmark") or place.in_compiled:
+            continue
+        if place.may_run(caller.call) != [function]:
+            continue  # another one of its family keeps it
+        if not isinstance(made.node, ast.Call) or moved_elsewhere.mover(place, made.node) is None:
+            yield from _made_and_moved(place, made, None, by_other=True)
+
+
+def _made_and_moved(site: Site, made: Filled, target: ast.expr | None, *, by_other: bool = False) -> Iterator[Finding]:
+    """What is said of what is filled on the host and moved at the place, once for each statement."""
     # What is moved in a loop and found there the next time, is moved as often as it is made.
     apart = site.flow.loops(made.node) != site.flow.loops(site.target)
-    often = _often(site.at(site.function, made.node) if apart else site, target_of(site.call))
+    often = _often(site.at(site.function, made.node) if apart else site, target)
     if often and (not site.makes_on_accelerator or _names_host(site, made.node)):
         told: set[ast.stmt] = set()
         for node in (made.node, *made.others):
             statement = site.flow.statement(node)
             if statement not in told:
                 told.add(statement)
-                yield _filled(site, node, made.how, often)
+                yield _filled(site, node, made.how, often, by_other=by_other)
 
 
 def _names_host(site: Site, made: ast.expr) -> bool:
@@ -145,7 +172,7 @@ def _names_host(site: Site, made: ast.expr) -> bool:
     return name in OF_HOST and name != "torch.Tensor"
 
 
-def _filled(site: Site, node: ast.expr, how: str, often: str) -> Finding:
+def _filled(site: Site, node: ast.expr, how: str, often: str, *, by_other: bool) -> Finding:
     """What is said of what the move at the place copies, or of a part of it that has a statement of its own."""
     done = "casts on the host and is copied back" if how == "cast" else "is filled on the host and copied"
     always = bool(site.hot) or often == frequency.in_passes(site)
@@ -161,7 +188,7 @@ def _filled(site: Site, node: ast.expr, how: str, often: str) -> Finding:
         at=node if apart else None,
         seen=site.target if apart else None,
         related=(*moved, *site.why_hot()),
-        told=CALCULATED if how == "calculated" else None,
+        told=CALCULATED if how == "calculated" or by_other else None,
     )
 
 
@@ -252,6 +279,11 @@ def _moved_there(site: Site, move: Place) -> Iterator[Finding]:
         yield site.finding(message, related=(moved, *site.why_hot()), told=CALCULATED)
 
 
+def _is_seldom(site: Site) -> bool:
+    """Whether a loop that evaluates leaves the place out on many of its iterations."""
+    return site.warm is not None and not frequency.on_most_iterations(site, site.warm)
+
+
 def _often(site: Site, target: ast.expr | None) -> str:
     """When the place runs again and again; "" where it may be set-up."""
     if site.hot:
@@ -263,7 +295,7 @@ def _often(site: Site, target: ast.expr | None) -> str:
     if site.warm:
         return "on every iteration" if frequency.on_most_iterations(site, site.warm) else ""
     if site.warm_caller and not site.rare:
-        return frequency.how_often(site)
+        return "" if wherever(site, _is_seldom) else frequency.how_often(site)
     klass, makes = site.function.cls, site.function.name == "__init__"
     # Modules stay; other objects may be made in a forward: a mask, a cache.
     if site.role == "benchmark" or (makes and (klass is None or site.project.is_module(klass))):
