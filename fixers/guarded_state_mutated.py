@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.nodes import is_written
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import spelled
 
@@ -17,7 +18,11 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     statement = stores[0][0].flow.statement(stores[0][1])
     value = getattr(statement, "value", None)
-    if stores[0][0].name != "__init__" or not (isinstance(value, ast.Constant) and value.value == 0):
+    if (
+        stores[0][0].name != "__init__"
+        or not is_written(statement)
+        or not (isinstance(value, ast.Constant) and value.value == 0)
+    ):
         return None
     source = site.source
     start = source.start_of(statement)

@@ -4,6 +4,7 @@ import ast
 
 from torchlint.facts.bindings import Iterated, Part
 from torchlint.facts.dtypes import dtype
+from torchlint.facts.nodes import is_written
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, operand
 
@@ -27,7 +28,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
 def _called(site: Site, target: ast.Attribute) -> Fix | None:
     """`module.requires_grad_(False)`: the attribute of a module means nothing."""
     statement = site.statement
-    if not isinstance(statement, ast.Assign) or statement.targets != [target] or not site.value(target.value).proven:
+    is_own = isinstance(statement, ast.Assign) and is_written(statement) and statement.targets == [target]
+    if not isinstance(statement, ast.Assign) or not is_own or not site.value(target.value).proven:
         return None
     code = f"requires_grad_({operand(site, statement.value, Place.ARGUMENT)})"
     edit = _behind_dot(site, target, statement, code)

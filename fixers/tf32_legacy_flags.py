@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.facts.nodes import is_written
 from torchlint.rule import Edit, Finding, Fix, Site
 from torchlint.rule.rewrite import Place, operand
 
@@ -16,7 +17,7 @@ _NOTE = "a read of the old flag, here or in a library, may raise from then on"
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     statement = site.flow.parents.get(site.target)
-    if not isinstance(statement, ast.Assign) or not _all_are_assigned(site):
+    if not isinstance(statement, ast.Assign) or not is_written(statement) or not _all_are_assigned(site):
         return None
     assert isinstance(site.target, ast.Attribute)
     owner = operand(site, site.target.value, Place.RECEIVER)

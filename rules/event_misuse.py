@@ -101,22 +101,9 @@ def _read(site: Site) -> bool:
 
 
 def _bound(site: Site) -> str | None:
-    """The name that the event is assigned to, also as one of several."""
+    """The name that the event is assigned to."""
     target = syntax.target(site.flow, site.call)
-    if isinstance(target, ast.Name):
-        return target.id
-    values = site.flow.parents.get(site.call)
-    statement = site.flow.parents.get(values) if isinstance(values, ast.Tuple) else None
-    if (
-        isinstance(values, ast.Tuple)
-        and isinstance(statement, ast.Assign)
-        and isinstance(statement.targets[0], ast.Tuple)
-    ):
-        names = statement.targets[0].elts
-        at = values.elts.index(site.call)
-        if len(names) == len(values.elts) and isinstance(name := names[at], ast.Name):
-            return name.id
-    return None
+    return target.id if isinstance(target, ast.Name) else None
 
 
 def _of(node: ast.expr, name: str) -> bool:

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchlint.text.normal_form import AnnotatedAssign
+from torchlint.text.normal_form import AnnotatedAssign, PairedAssign
 from torchlint.text.source import parsed
 
 
@@ -60,6 +60,75 @@ def test_it_is_both_and_stands_where_it_stood() -> None:
     place = ("lineno", "col_offset", "end_lineno", "end_col_offset")
     assert [getattr(one, name) for name in place] == [getattr(other, name) for name in place]
     assert ast.unparse(one) == ast.unparse(other)
+
+
+def paired(code: str) -> list[str]:
+    """The assignments of a text that are one of several in a statement."""
+    return [ast.unparse(node) for node in ast.walk(parsed(code)) if isinstance(node, PairedAssign)]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "a, b = b, a",
+        "x, y = y.cuda(), x.cuda()",
+        "start, rest = rest[0], start",
+        "low, high = 0, low + n",
+        "self.net, self.width = Net(), self.net.width",
+        "self.size, out = 3, self.run()",
+        "x[i], i = 0, x[0]",
+        "first, *rest = f(), g()",
+        "x, y = *pair, 3",
+        "x, y = pair",
+        "x, y = f(), g(), h()",
+        "both = x, y = f(), g()",
+        "x, = f(),",
+        "[x] = [f()]",
+        "x = f(), g()",
+    ],
+)
+def test_what_is_made_of_what_is_bound_before_stays_one_assignment(code: str) -> None:
+    assert [] == paired(f"def f(self):\n    {code}\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "parts"),
+    [
+        ("x, y = x.cuda(), y.cuda()", ["x = x.cuda()", "y = y.cuda()"]),
+        ("loss, count = f(x), 0", ["loss = f(x)", "count = 0"]),
+        ("(a, b) = [f(), g()]", ["a = f()", "b = g()"]),
+        ("[a, b] = f(), g()", ["a = f()", "b = g()"]),
+        ("self.a, self.b = f(), g()", ["self.a = f()", "self.b = g()"]),
+        ("i, x[i] = 0, 1", ["i = 0", "x[i] = 1"]),
+        ("(a, b), c = f(), g()", ["a, b = f()", "c = g()"]),
+        ("a, b, c = 1, b, c", ["a = 1", "b = b", "c = c"]),
+        ("a, b = (\n        f(),\n        g(),\n    )", ["a = f()", "b = g()"]),
+    ],
+)
+def test_what_takes_several_things_is_several_assignments(code: str, parts: list[str]) -> None:
+    for around in (
+        f"{code}\n",
+        f"class A:\n    {code}\n",
+        f"def f(self):\n    {code}\n    return x\n",
+        f"def f(self):\n    y = 3; {code}; z = 4\n",
+        f"def f(self):\n    try:\n        pass\n    except E:\n        {code}\n",
+    ):
+        assert parts == paired(around)
+
+
+def test_each_stands_where_the_statement_stood_and_keeps_its_parts() -> None:
+    code = "n = 0\nx, y = (f(n),\n        g(n))\nprint(x)\n"
+    one, other = parsed(code).body, ast.parse(code).body
+    first, last, whole = one[1], one[2], other[1]
+    assert isinstance(first, ast.Assign) and isinstance(last, ast.Assign) and isinstance(whole, ast.Assign)
+    place = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    for part in (first, last):
+        assert [getattr(part, name) for name in place] == [getattr(whole, name) for name in place]
+    assert isinstance(whole.targets[0], ast.Tuple) and isinstance(whole.value, ast.Tuple)
+    for part, target, value in zip((first, last), whole.targets[0].elts, whole.value.elts, strict=True):
+        for mine, its in ((part.targets[0], target), (part.value, value)):
+            assert ast.dump(mine, include_attributes=True) == ast.dump(its, include_attributes=True)
+    assert ["n = 0", "x = f(n)", "y = g(n)", "print(x)"] == [ast.unparse(statement) for statement in one]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])

@@ -14,6 +14,7 @@ import pytest
 
 from torchlint.fix.apply import apply
 from torchlint.text.finding import Edit, Fix
+from torchlint.text.normal_form import PairedAssign
 from torchlint.text.source import Source, SourceError
 from torchlint.text.tree import Tree
 
@@ -83,7 +84,7 @@ def missed(tree: Tree) -> list[str]:
     source = tree.source
     wrong = []
     for node, chain in nodes(tree.module):
-        if not isinstance(node, JOINED) or not chain:
+        if not isinstance(node, JOINED) or isinstance(node, PairedAssign) or not chain:
             continue
         start = source.offset(node.lineno, node.col_offset)
         end = source.offset(node.end_lineno or 0, node.end_col_offset or 0)
@@ -120,6 +121,20 @@ def test_a_tuple_that_is_only_an_index_has_no_node() -> None:
 
     with pytest.raises(LookupError, match=r"no libcst node for ast.Tuple at \(1, 7\)"):
         read.node(*first(read, ast.Tuple))
+
+
+def test_one_of_the_assignments_of_a_statement_stands_alone_and_has_no_node() -> None:
+    read = tree("if x:\n    loss, (a, b) = (net(  # scores\n        x)), [1, 2]\n")
+    found = [(node, chain) for node, chain in nodes(read.module) if isinstance(node, PairedAssign)]
+    for node, chain in found:
+        with pytest.raises(LookupError, match="it is not all that is assigned there"):
+            read.node(node, chain)
+        assert read.delete_statement(node) is None
+    alone = [read.alone(node) for node, _ in found]
+    codes = [cst.Module([cst.SimpleStatementLine([one])]).code for one in alone if isinstance(one, cst.Assign)]
+    assert ["loss = net(x)", "a, b = [1, 2]"] == [ast.unparse(ast.parse(code)) for code in codes]
+    calls = [(node, chain) for node, chain in nodes(read.module) if isinstance(node, ast.Call)]
+    assert ["net(  # scores\n        x)"] == [read.code(read.node(*one)) for one in calls]
 
 
 def test_inside_an_f_string_nothing_has_a_node() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..system.cached import kept
-from ..text.normal_form import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign, PairedAssign
 from . import names, short_functions
 from .flow import CHILDREN
 from .module import has_slice, key_of
@@ -887,6 +887,7 @@ _READ: dict[type[ast.AST], tuple[str, ...]] = {kind: tuple(reversed(fields)) for
 _STATEMENTS: dict[type[ast.stmt], Callable[[Bindings, Any], None]] = {
     ast.AnnAssign: Bindings._declare,
     AnnotatedAssign: Bindings._declare,
+    PairedAssign: Bindings._assign,
     ast.AugAssign: Bindings._augment,
     ast.Return: Bindings._return,
     ast.Raise: Bindings._raise,

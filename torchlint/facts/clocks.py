@@ -18,7 +18,7 @@ from .flow import Flow, is_elif
 from .library_models import runs_model
 from .module import Function
 from .nodes import given_to, is_constant, keyword_of, leaves
-from .syntax import nearby
+from .syntax import nearby, rest
 from .uses import only_read
 from .values import Value
 
@@ -127,8 +127,7 @@ def is_read_near(flow: Flow, node: ast.AST) -> bool:
 def is_read_next(flow: Flow, node: ast.AST) -> bool:
     """Whether what runs behind a place reads a clock first: behind the block around it, or as the next iteration begins."""
     for statement in flow.chain(node):
-        block, around = flow.block(statement), flow.parents.get(statement)
-        behind = block.statements[block.index[statement] + 1 :] if block is not None else []
+        behind, around = rest(flow, statement), flow.parents.get(statement)
         if not behind and isinstance(around, ast.For | ast.AsyncFor | ast.While):
             behind = around.body
         if behind:
@@ -145,8 +144,7 @@ def is_timed_by_next(function: Function, node: ast.AST, resolve: Resolve) -> boo
     made = flow.statement(node)
     read = only_read(function, made.value) if isinstance(made, ast.Assign) else None
     for statement in flow.chain(node):
-        block = flow.block(statement)
-        behind = block.statements[block.index[statement] + 1 :] if block is not None else []
+        behind = rest(flow, statement)
         if behind and read is not None and flow.statement(read) is behind[0]:
             return is_timed_by_next(function, read, resolve)
         if behind:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from ..system.cached import cached_property
 from ..system.regex import regex
 from ..system.stamp import as_bytes
-from ..text.normal_form import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign, PairedAssign
 from . import generators, scope
 from .nodes import argument_of, callee, defaults_of, number, string
 
@@ -30,7 +30,7 @@ _BLOCKS = frozenset(
     if hasattr(ast, name)
 )
 _REGISTERS = ("register_buffer", "register_parameter")
-_SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, AnnotatedAssign))
+_SIMPLE = frozenset((ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, AnnotatedAssign, PairedAssign))
 
 BASES_OF_PYTHON = frozenset(("object", "ABC"))
 """Bases of classes that are nobody's library."""
@@ -205,7 +205,7 @@ class Function:
             node = stack.pop()
             kind = type(node)
             targets: list[ast.expr] = []
-            if kind is ast.Assign or kind is AnnotatedAssign:
+            if kind is ast.Assign or kind is AnnotatedAssign or kind is PairedAssign:
                 targets = list(node.targets)  # type: ignore[attr-defined]
             elif kind is ast.AnnAssign:
                 targets = [node.target]  # type: ignore[attr-defined]
@@ -740,6 +740,7 @@ _LEAVES = frozenset(
         ast.AugAssign,
         ast.AnnAssign,
         AnnotatedAssign,
+        PairedAssign,
         ast.Return,
         ast.Raise,
         ast.Assert,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from ..text.normal_form import TURNED
+from ..text.normal_form import TURNED, PairedAssign
 
 _N = TypeVar("_N", bound="ast.AST | None")
 OPERATORS: dict[type[ast.operator], str] = {
@@ -184,6 +184,11 @@ def conjuncts(test: ast.expr) -> list[ast.expr]:
 def elements(node: ast.expr) -> list[ast.expr]:
     """The parts of a tuple or list that is written out; what is none is its own part."""
     return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+
+
+def is_written(statement: ast.AST) -> bool:
+    """Whether a statement is one of the text, and may be written anew: not the `a = x` of `a, b = x, y`."""
+    return not isinstance(statement, PairedAssign)
 
 
 def indices(index: ast.expr) -> list[ast.expr]:

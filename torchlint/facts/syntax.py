@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..system.cached import kept
 from . import names, versions
 from .flow import Flow
-from .nodes import local_name, required
+from .nodes import is_written, local_name, required
 from .unbound import is_behind_unbound
 
 if TYPE_CHECKING:
@@ -83,11 +83,18 @@ def block(flow: Flow, statement: ast.stmt) -> list[ast.stmt]:
 
 def following(flow: Flow, statement: ast.stmt) -> ast.stmt | None:
     """The next statement of the same block."""
+    behind = rest(flow, statement)
+    return behind[0] if behind else None
+
+
+def rest(flow: Flow, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements of the same block behind one; what that assigns besides, of `a, b = x, y`, is none."""
     found = flow.block(statement)
     if found is None:
-        return None
-    at = found.index[statement] + 1
-    return found.statements[at] if at < len(found.statements) else None
+        return []
+    behind = found.statements[found.index[statement] + 1 :]
+    begins = (statement.lineno, statement.col_offset)
+    return behind if is_written(statement) else [one for one in behind if (one.lineno, one.col_offset) != begins]
 
 
 def nearby(flow: Flow, statement: ast.stmt, *, before: int = 0, behind: int = 0) -> list[ast.stmt]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ..text.normal_form import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign, PairedAssign
 
 View = tuple[Any, ...]
 """What a node is, in a word, and its parts: nodes, lists of nodes, words. None stands for `*x` among elements and arguments."""
@@ -58,6 +58,7 @@ _VIEWS: dict[type[ast.AST], Callable[[Any], View]] = {
     ast.Return: lambda n: ("return", n.value),
     ast.Assign: lambda n: ("assign", n.targets, n.value),
     AnnotatedAssign: lambda n: ("assign", n.targets, n.value),
+    PairedAssign: lambda n: ("assign", n.targets, n.value),
     ast.AugAssign: lambda n: ("augmented", type(n.op).__name__, n.target, n.value),
     ast.Assert: lambda n: ("assert", n.test),
     ast.If: lambda n: ("if", n.test),

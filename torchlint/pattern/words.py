@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
-from ..text.normal_form import AnnotatedAssign
+from ..text.normal_form import AnnotatedAssign, PairedAssign
 
 KINDS: dict[type[ast.AST], str] = {
     ast.If: "if",
@@ -18,6 +18,7 @@ KINDS: dict[type[ast.AST], str] = {
     ast.AugAssign: "augassign",
     ast.Assign: "assign",
     AnnotatedAssign: "assign",
+    PairedAssign: "assign",
     ast.Subscript: "subscript",
     ast.IfExp: "ternary",
     ast.BoolOp: "boolop",

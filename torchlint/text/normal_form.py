@@ -12,6 +12,7 @@ _COMPARES = regex(r"[=!<>](?:=|(?<=[<>]))")
 """`==`, `!=`, `<`, `>=`, and arrows."""
 _LITERAL_ENDS = ("'", '"', *"0123456789", "True", "False", "None")
 _BLOCKS = ("body", "orelse", "finalbody")
+_SEVERAL = frozenset((ast.Tuple, ast.List))
 _FUNCTIONS = frozenset((ast.FunctionDef, ast.AsyncFunctionDef))
 TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt,
@@ -36,10 +37,22 @@ class AnnotatedAssign(ast.Assign, ast.AnnAssign):
         ast.copy_location(self, node)
 
 
+class PairedAssign(ast.Assign):
+    """One of the assignments that `a, b = x, y` is: `a = x`. Each has the place of the whole statement."""
+
+    _fields = ("targets", "value")
+
+    def __init__(self, whole: ast.Assign, target: ast.expr, value: ast.expr) -> None:
+        super().__init__(targets=[target], value=value)
+        ast.copy_location(self, whole)
+
+
 AnnotatedAssign.__name__ = "AnnAssign"  # by which `ast.unparse` and visitors go
+PairedAssign.__name__ = "Assign"
 KINDS_OF_NODES: tuple[type[ast.AST], ...] = (
     *(kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)),
     AnnotatedAssign,
+    PairedAssign,
 )
 """All that a tree may be made of."""
 
@@ -50,27 +63,47 @@ _COMPOUND = frozenset(
 
 
 def bring_to_normal_form(tree: ast.Module, text: str) -> None:
-    """Make of the tree of a text `x > 0` of `0 < x`, and of `x: T = v` outside of classes an assignment. All nodes keep their places."""
-    _assign_annotated(tree)
+    """Make of the tree of a text `x > 0` of `0 < x`, of `x: T = v` outside of classes an assignment, and of `a, b = x, y` two. All nodes keep their places."""
+    _bring_assignments(tree)
     compared = [one.start() for one in _COMPARES.finditer(text) if _is_behind_literal(text, one.start())]
     if compared:
         _put_literals_last(tree, list(_lines_at(text, compared)))
 
 
-def _assign_annotated(tree: ast.Module) -> None:
-    """Make assignments of those that say a type, but for the fields of classes."""
+def _bring_assignments(tree: ast.Module) -> None:
+    """Make assignments of those that say a type, but for the fields of classes, and several of those that take several things."""
     blocks: list[tuple[list[ast.stmt], bool]] = [(tree.body, False)]
     while blocks:
         block, of_class = blocks.pop()
+        several: list[tuple[int, list[ast.stmt]]] = []
         for at, statement in enumerate(block):
             kind = type(statement)
             if isinstance(statement, ast.AnnAssign):
                 if statement.value is not None and not of_class:
                     block[at] = AnnotatedAssign(statement, statement.value)
+            elif kind is ast.Assign:
+                if type(statement.value) in _SEVERAL and type(statement.targets[0]) in _SEVERAL:  # type: ignore[attr-defined]
+                    several.append((at, _paired(statement)))  # type: ignore[arg-type]
             elif kind in _COMPOUND:
                 inner = kind is ast.ClassDef or (of_class and kind not in _FUNCTIONS)
                 for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
                     blocks += [(getattr(part, field), inner) for field in _BLOCKS if hasattr(part, field)]
+        for at, made in reversed(several):
+            block[at : at + 1] = made
+
+
+def _paired(whole: ast.Assign) -> list[ast.stmt]:
+    """`a = x` and `b = y` of `a, b = x, y`, where no value is made of what an earlier target is, or is a part of: not of `a, b = b, a`."""
+    targets, values = (getattr(one, "elts", []) for one in (whole.targets[0], whole.value))
+    has_star = any(isinstance(one, ast.Starred) for one in (*targets, *values))
+    if has_star or len(whole.targets) > 1 or len(targets) != len(values) or len(targets) < 2:
+        return [whole]
+    bound: set[str] = set()
+    for target, value in zip(targets, values, strict=True):
+        if bound and any(isinstance(one, ast.Name) and one.id in bound for one in ast.walk(value)):
+            return [whole]
+        bound |= {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return [PairedAssign(whole, *pair) for pair in zip(targets, values, strict=True)]
 
 
 def _is_behind_literal(text: str, at: int) -> bool:

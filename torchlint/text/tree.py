@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..system.cached import cached_property
 from ..system.regex import regex
 from .finding import Edit
+from .normal_form import PairedAssign
 from .source import ASYNC, NON_BLOCKING, Source
 
 if TYPE_CHECKING:
@@ -218,6 +219,8 @@ class Tree:
         kinds = _KINDS.get(type(target).__name__, ())
         if not kinds:
             raise NoNode(f"no libcst node for ast.{type(target).__name__}")
+        if isinstance(target, PairedAssign):
+            raise NoNode("it is not all that is assigned there")
         if chain and target not in self._own_nodes(chain[0]):
             raise NoNode("what stands in an f-string has no node")
         span = self._ast_span(target)
@@ -230,11 +233,21 @@ class Tree:
 
     def alone(self, node: ast.expr | ast.stmt) -> cst.CSTNode:
         """The libcst node of an expression or a simple statement parsed by itself: quicker than `node`, and without a place."""
+        if isinstance(node, PairedAssign):
+            return self._alone_of_several(node)
         start, end = self._ast_span(node)
         # Each level of nesting takes a character at least.
         if end - start > _DEEPEST and _depth(node, inner=True) > _DEEPEST:
             raise NoNode("it is nested too deeply for libcst")
         return _parsed(self.source.data[start:end].decode(), isinstance(node, ast.expr))
+
+    def _alone_of_several(self, node: PairedAssign) -> cst.CSTNode:
+        """The assignment that would stand there if the statement assigned nothing else."""
+        spans = (self._ast_span(part) for part in (node.targets[0], node.value))
+        target, value = (self.source.data[start:end].decode() for start, end in spans)
+        if _depth(node, inner=True) > _DEEPEST:
+            raise NoNode("it is nested too deeply for libcst")
+        return _parsed(f"({target}) = ({value}\n)", False)
 
     def header(self, statement: ast.stmt) -> cst.CSTNode:
         """The libcst node of a compound statement with an empty block; raises NoNode for what libcst can't parse."""
@@ -490,6 +503,8 @@ class Tree:
 
         None if it shares its line with another statement.
         """
+        if isinstance(statement, PairedAssign):
+            return None
         data = self.source.data
         _ = self.module  # the lines around it, too
         start, end = self._statement_span(statement)
