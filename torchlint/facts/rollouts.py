@@ -7,7 +7,7 @@ import ast
 from ..system.cached import kept
 from . import names, runs
 from .common_names import ENVIRONMENT_NAME
-from .flow import Flow, Loop
+from .flow import Flow, Loop, contains
 from .frequency import ends_loop
 from .module import Function
 from .nodes import names_in
@@ -52,7 +52,15 @@ def _chooses(flow: Flow, step: ast.Call, loop: Loop) -> bool:
     if isinstance(loop, ast.For | ast.AsyncFor) and not names_in(step.func).isdisjoint(names_in(loop.target)):
         return False
     return any(
-        isinstance(part, ast.Call) or (isinstance(part, ast.Name) and flow.stores_within(part.id, loop))
+        isinstance(part, ast.Call) or (isinstance(part, ast.Name | ast.Attribute) and _is_bound(flow, part, loop))
         for given in step.args
         for part in ast.walk(given)
     )
+
+
+def _is_bound(flow: Flow, node: ast.Name | ast.Attribute, loop: Loop) -> bool:
+    """Whether a loop binds a name, or an attribute: `self.action = self.act(self.state)`."""
+    if isinstance(node, ast.Name):
+        return bool(flow.stores_within(node.id, loop))
+    stores = flow.targets.get(".".join(names.chain(node) or ()), ())
+    return any(contains(loop, store) for store in stores)

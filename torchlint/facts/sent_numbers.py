@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..system.stamp import as_bytes
 from . import names, syntax
 from .bindings import Assigned, Narrowed
 from .place import Place
@@ -12,6 +13,8 @@ from .values import Value
 
 _ENCODES = frozenset(("encode", "convert_tokens_to_ids"))
 """Methods of tokenizers that give the numbers of a text."""
+_GROWS = rb"\.%s\.(?:append|appendleft|extend|insert)\("
+"""What makes a list of an object longer, by its name."""
 
 
 def is_written_out(place: Place, node: ast.expr) -> bool:
@@ -20,7 +23,17 @@ def is_written_out(place: Place, node: ast.expr) -> bool:
         return is_written_out(place, node.left) or is_written_out(place, node.right)
     if isinstance(node, ast.Name):  # `X = [encode(one) for one in given]` of a function is no constant
         return node.id.isupper() and (place.function is place.function.module.body or not place.function.binds(node.id))
-    return isinstance(node, ast.List | ast.Tuple | ast.Attribute)
+    if isinstance(node, ast.Attribute):
+        return not _is_gathered(place, node)
+    return isinstance(node, ast.List | ast.Tuple)
+
+
+def _is_gathered(place: Place, held: ast.Attribute) -> bool:
+    """Whether a list of an object is filled as the program runs: by the function itself, or by `.append(...)`, wherever that stands."""
+    name = names.chain(held)
+    if name is None or ".".join(name) in place.flow.targets:
+        return name is not None
+    return place.analysis.context.switched_on(_GROWS % as_bytes(held.attr), word=as_bytes(held.attr))
 
 
 def is_size(place: Place, data: ast.expr) -> bool:
