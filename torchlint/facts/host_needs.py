@@ -64,8 +64,30 @@ def host_needs(place: Place, node: ast.expr, depth: int = _DEEP) -> bool:
 
     So does what a function gives back to callers that all hand it to such, through `depth` of them.
 
-    Numbers for a file or a chart behind the loop can be gathered on the device.
+    Numbers for a file or a chart behind the loop can be gathered on the device. So does what is put into a list that is
+    made as often, and read from there: `parts = []`, `parts.append(x.cpu().numpy())`, `plt.imshow(np.hstack(parts))`.
     """
+    return _needs(place, node, depth) or any(
+        _needs(place.at(place.function, read), read, depth) for read in _read_in_list(place)
+    )
+
+
+def _read_in_list(place: Place) -> list[ast.Name]:
+    """Where a list is read that the place's statement puts the value into, and that is made as often as that runs."""
+    flow, statement = place.flow, place.statement
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    grown = syntax.appended_to(flow, call) if isinstance(call, ast.Call) else None
+    made = flow.stores.get(grown.id, ()) if grown is not None else ()
+    around = flow.loops(statement)
+    if grown is None or not any(
+        isinstance(syntax.given_to_target(flow, store), ast.List) and flow.loops(store) == around for store in made
+    ):
+        return []
+    reads = [read for read in flow.loads[grown.id] if read.lineno > statement.lineno]
+    return [read for read in reads if flow.loops(read)[-len(around) :] == around] if around else reads
+
+
+def _needs(place: Place, node: ast.expr, depth: int) -> bool:
     gathered = _is_number(place, node) and not _is_written_at_once(place, node)
     words = _NEEDS_HOST - _WRITES - _SHOWS if gathered else _words(place)
     if place.consumed_by(words, node) and _may_take(place, node, words, frozenset()):
