@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from ..system.regex import regex
-from ..text.normal_form import KINDS_OF_NODES
+from ..text.normal_form import KINDS_OF_NODES, PairedAssign
 from ..torch_api.operators import operator
 from . import arguments, common_names, given_numbers, hot_calls, names, runs, syntax
 from .backward_passes import gone_through
@@ -450,8 +450,8 @@ def _gives_such(place: Place, site: Any, name: str) -> bool:
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement in source order; of a compound statement those of its header."""
-    todo: list[ast.AST] = [statement]
+    """The expressions of a statement in source order; of a compound statement those of its header, of `a, b = x, y` all."""
+    todo: list[ast.AST] = [*reversed(statement.together)] if isinstance(statement, PairedAssign) else [statement]
     pop, push = todo.pop, todo.append
     while todo:
         node = pop()
@@ -607,8 +607,13 @@ def reads_together(place: Place) -> int:
     near = block(place.flow, place.statement)
     return place.once(
         ("reads_together", near[0], place.hot is not None),
-        lambda: sum(at_once(place, statement) for statement in near),
+        lambda: sum(at_once(place, statement) for statement in near if _begins(statement)),
     )
+
+
+def _begins(statement: ast.stmt) -> bool:
+    """Whether a statement is the first, or the only one, that is written there."""
+    return not isinstance(statement, PairedAssign) or statement.together[0] is statement
 
 
 def at_once(place: Place, statement: ast.stmt) -> int:

@@ -33,7 +33,7 @@ def _is_gathered(place: Place, held: ast.Attribute) -> bool:
     name = names.chain(held)
     if name is None or ".".join(name) in place.flow.targets:
         return name is not None
-    return place.analysis.context.switched_on(_GROWS % as_bytes(held.attr), word=as_bytes(held.attr))
+    return bool(place.analysis.context.switched_on(_GROWS % as_bytes(held.attr), word=as_bytes(held.attr)))
 
 
 def is_size(place: Place, data: ast.expr) -> bool:

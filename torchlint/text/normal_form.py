@@ -38,13 +38,15 @@ class AnnotatedAssign(ast.Assign, ast.AnnAssign):
 
 
 class PairedAssign(ast.Assign):
-    """One of the assignments that `a, b = x, y` is: `a = x`. Each has the place of the whole statement."""
+    """One of the assignments that `a, b = x, y` is: `a = x`. Each has the place of the whole statement, and knows all of them."""
 
     _fields = ("targets", "value")
 
-    def __init__(self, whole: ast.Assign, target: ast.expr, value: ast.expr) -> None:
+    def __init__(self, whole: ast.Assign, target: ast.expr, value: ast.expr, together: list[PairedAssign]) -> None:
         super().__init__(targets=[target], value=value)
         ast.copy_location(self, whole)
+        self.together = together
+        together.append(self)
 
 
 AnnotatedAssign.__name__ = "AnnAssign"  # by which `ast.unparse` and visitors go
@@ -103,7 +105,8 @@ def _paired(whole: ast.Assign) -> list[ast.stmt]:
         if bound and any(isinstance(one, ast.Name) and one.id in bound for one in ast.walk(value)):
             return [whole]
         bound |= {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
-    return [PairedAssign(whole, *pair) for pair in zip(targets, values, strict=True)]
+    together: list[PairedAssign] = []
+    return [PairedAssign(whole, *pair, together) for pair in zip(targets, values, strict=True)]
 
 
 def _is_behind_literal(text: str, at: int) -> bool:
