@@ -155,3 +155,119 @@ def test_a_literal_is_put_last_wherever_it_stands(code: str, line_end: str) -> N
     text = code.replace("\n", line_end)
     assert any(literals(ast.parse(text)))
     assert not any(literals(parsed(text)))
+
+
+THROUGH = (
+    "{begun}\nwhile True:\n    try:\n        x = next({it})\n    except StopIteration:\n        {left}\n    {body}\n"
+)
+
+
+def unparsed(code: str) -> str:
+    return ast.unparse(parsed(code))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # It is begun anew, so that it does not end.
+        "it = iter(rows)\nwhile True:\n    try:\n        x = next(it)\n    except StopIteration:\n        it = iter(rows)\n        x = next(it)\n    f(x)",
+        THROUGH.format(begun="it = iter(rows)", it="it", left="break", body="if f(x): it = iter(rows)"),
+        THROUGH.format(begun="", it="self.it", left="break", body="self.it = f(x)"),
+        THROUGH.format(begun="", it="iter(rows)", left="break", body="f(x)"),
+        # The loop goes on, or something else ends it as well.
+        THROUGH.format(begun="", it="it", left="continue", body="f(x)"),
+        THROUGH.format(begun="", it="it", left="pass", body="f(x)"),
+        THROUGH.format(begun="", it="it", left="raise", body="f(x)"),
+        THROUGH.format(begun="", it="it", left="if y: continue\n        break", body="f(x)"),
+        THROUGH.format(begun="", it="it", left="break", body="f(x)").replace("while True", "while more"),
+        THROUGH.format(begun="", it="it", left="break", body="f(x)").replace("StopIteration", "Exception"),
+        THROUGH.format(begun="", it="it", left="break", body="f(x)").replace("next(it)", "next(it, None)"),
+        THROUGH.format(begun="", it="it", left="break", body="f(x)").replace("x = next", "y = 3\n        x = next"),
+        "while True:\n    try:\n        x = next(it)\n    except StopIteration:\n        break\n    finally:\n        f(x)",
+        "try:\n    while True:\n        f(next(it))\nexcept StopIteration:\n    pass",
+        "try:\n    while True:\n        x = next(it)\nexcept StopIteration:\n    f(x)",
+        "while True:\n    x = next(it, None)\n    if y is None:\n        break",
+        "while (x := next(it, 0)) is not None:\n    f(x)",
+        "while (x := f(it, None)) is not None:\n    g(next(x))",
+        "while x := next(it, None):\n    f(x)",
+    ],
+)
+def test_what_goes_through_no_iterator_to_its_end_stays(code: str) -> None:
+    assert unparsed(code) == ast.unparse(ast.parse(code))
+
+
+def through(*lines: str) -> str:
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            THROUGH.format(begun="it = iter(f(rows))", it="it", left="break", body="f(x)"),
+            through("for x in f(rows):", "    f(x)"),
+        ),
+        (
+            THROUGH.format(begun="it = iter(a.rows)\nn = 0", it="it", left="break", body="f(x)"),
+            through("it = iter(a.rows)", "n = 0", "for x in a.rows:", "    f(x)"),
+        ),
+        (
+            THROUGH.format(begun="it = iter(a.rows)\na = n", it="it", left="break", body="f(x)"),
+            through("it = iter(a.rows)", "a = n", "for x in it:", "    f(x)"),
+        ),
+        (
+            THROUGH.format(begun="it = iter(f(rows))\nn = 0", it="it", left="break", body="f(x)"),
+            through("it = iter(f(rows))", "n = 0", "for x in it:", "    f(x)"),
+        ),
+        (
+            THROUGH.format(begun="it = iter(rows)", it="it", left="break", body="f(x, next(it))"),
+            through("it = iter(rows)", "for x in it:", "    f(x, next(it))"),
+        ),
+        (
+            THROUGH.format(begun="", it="self.it", left="g()\n        break", body="if f(x): continue"),
+            through("for x in self.it:", "    if f(x):", "        continue", "else:", "    g()"),
+        ),
+        (
+            THROUGH.format(begun="", it="it", left="return y", body="f(x)").replace(
+                "x = next(it)", "x = it.__next__()"
+            ),
+            through("for x in it:", "    f(x)", "else:", "    return y"),
+        ),
+        (
+            "it = iter(rows)\ntry:\n    while True:\n        x, y = next(it)\n        f(x)\nexcept StopIteration:\n    pass",
+            through("for x, y in rows:", "    f(x)"),
+        ),
+        (
+            "it = iter(rows)\nwhile True:\n    x = next(it, None)\n    if x is None:\n        break\n    f(x)",
+            through("for x in rows:", "    f(x)"),
+        ),
+        ("while (x := next(it, None)) is not None:\n    f(x)", through("for x in it:", "    f(x)")),
+        (
+            "while True:\n    try:\n        x = next(it)\n        y = x[0]\n    except StopIteration:\n        break\n    else:\n        f(x)\n    g(y)",
+            through("for x in it:", "    y = x[0]", "    f(x)", "    g(y)"),
+        ),
+    ],
+)
+def test_what_goes_through_an_iterator_to_its_end_is_a_for_loop(code: str, expected: str) -> None:
+    def inner(code: str, around: str) -> str:
+        return around + "".join(f"\n    {line}" for line in code.strip("\n").splitlines())
+
+    assert unparsed(code) == expected
+    for around in ("def f():", "while y:", "with y:", "match y:\n  case 1:", "try:\n    pass\nexcept E:"):
+        assert unparsed(inner(code, around)) == ast.unparse(ast.parse(inner(expected, around)))
+
+
+def test_a_loop_begins_where_its_iterator_does() -> None:
+    lines = (
+        "it = iter(rows)",
+        "while True:",
+        "    try:",
+        "        x = next(it)",
+        "    except StopIteration:",
+        "        break",
+    )
+    beside, apart = (parsed("\n".join(code)).body[-1] for code in (lines, (lines[0], "n = 0", *lines[1:])))
+
+    assert isinstance(beside, ast.For) and isinstance(apart, ast.For)
+    assert (beside.lineno, beside.end_lineno, beside.iter.lineno, beside.iter.col_offset) == (1, 6, 1, 10)
+    assert (apart.lineno, apart.end_lineno, apart.iter.lineno, apart.iter.col_offset) == (3, 7, 5, 17)

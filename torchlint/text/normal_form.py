@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,6 +14,9 @@ _COMPARES = regex(r"[=!<>](?:=|(?<=[<>]))")
 _LITERAL_ENDS = ("'", '"', *"0123456789", "True", "False", "None")
 _BLOCKS = ("body", "orelse", "finalbody")
 _SEVERAL = frozenset((ast.Tuple, ast.List))
+_BEGUN_AND_TAKEN = 2
+"""How often an iterator is named that one loop goes through."""
+_LEAVES = (ast.Break, ast.Continue)
 _FUNCTIONS = frozenset((ast.FunctionDef, ast.AsyncFunctionDef))
 TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt,
@@ -65,8 +69,10 @@ _COMPOUND = frozenset(
 
 
 def bring_to_normal_form(tree: ast.Module, text: str) -> None:
-    """Make of the tree of a text `x > 0` of `0 < x`, of `x: T = v` outside of classes an assignment, and of `a, b = x, y` two. All nodes keep their places."""
+    """Make of the tree of a text `x > 0` of `0 < x`, of `x: T = v` outside of classes an assignment, of `a, b = x, y` two, and loops that take the next of an iterator until there is none `for` loops. All nodes keep their places."""
     _bring_assignments(tree)
+    if "while" in text and "next" in text and ("StopIteration" in text or "None)" in text):
+        _go_through_iterators(tree)
     compared = [one.start() for one in _COMPARES.finditer(text) if _is_behind_literal(text, one.start())]
     if compared:
         _put_literals_last(tree, list(_lines_at(text, compared)))
@@ -107,6 +113,144 @@ def _paired(whole: ast.Assign) -> list[ast.stmt]:
         bound |= {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
     together: list[PairedAssign] = []
     return [PairedAssign(whole, *pair, together) for pair in zip(targets, values, strict=True)]
+
+
+def _go_through_iterators(tree: ast.Module) -> None:
+    """Make `for x in rows:` of what goes through an iterator by hand: `it = iter(rows)`, `while True:` with `x = next(it)`, left by its `StopIteration`."""
+    todo: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+    while todo:
+        part, scope = todo.pop()
+        for block in (getattr(part, field, ()) for field in _BLOCKS):
+            for at in reversed(range(len(block))):
+                loop = _taking(block[at])
+                if loop is not None:
+                    block[at] = loop
+                    _take_begun(block, at, loop, scope)
+            todo += [(one, one if type(one) in _FUNCTIONS else scope) for one in block if type(one) in _COMPOUND]
+        todo += [(one, scope) for one in (*getattr(part, "handlers", ()), *getattr(part, "cases", ()))]
+
+
+def _taking(statement: ast.stmt) -> ast.For | None:
+    """The `for` loop that a statement is: of `while True:`, `try: x = next(it)`, `except StopIteration: break` or with the `try` around it."""
+    match statement:
+        case ast.While(
+            body=[
+                ast.Try(
+                    [ast.Assign([target], taken), *first],
+                    [ast.ExceptHandler(ast.Name("StopIteration"), None, [*end, ast.Break() | ast.Return() as left])],
+                    then,
+                    [],
+                ),
+                *rest,
+            ]
+        ) if _is_endless(statement) and not any(isinstance(one, _LEAVES) for part in end for one in ast.walk(part)):
+            orelse = end if isinstance(left, ast.Break) else [*end, left]
+            return _through(statement, target, taken, [*first, *then, *rest], orelse)
+        case ast.Try(
+            [ast.While(body=[ast.Assign([target], taken), *rest]) as loop],
+            [ast.ExceptHandler(ast.Name("StopIteration"), None, [ast.Pass()])],
+            [],
+            [],
+        ) if _is_endless(loop):
+            return _through(loop, target, taken, rest, [])
+        case ast.While(
+            test=ast.Compare(ast.NamedExpr(target, taken), [ast.IsNot()], [ast.Constant(value=None)]),
+            body=body,
+            orelse=[],
+        ):
+            return _through(statement, target, _without_default(taken), body, [])
+        case ast.While(
+            body=[
+                ast.Assign([ast.Name() as target], taken),
+                ast.If(
+                    ast.Compare(ast.Name(id=tested), [ast.Is()], [ast.Constant(value=None)]),
+                    [ast.Break() | ast.Return() as left],
+                    [],
+                ),
+                *rest,
+            ]
+        ) if _is_endless(statement) and tested == target.id:
+            end = [left] if isinstance(left, ast.Return) else []
+            return _through(statement, target, _without_default(taken), rest, end)
+    return None
+
+
+def _without_default(taken: ast.expr) -> ast.expr:
+    """`next(it)` of `next(it, None)`, and nothing that takes of anything else."""
+    match taken:
+        case ast.Call(ast.Name("next") as called, [iterator, ast.Constant(value=None)], []):
+            return ast.copy_location(ast.Call(called, [iterator], []), taken)
+    return ast.Constant(None)
+
+
+def _is_endless(loop: ast.While) -> bool:
+    return isinstance(loop.test, ast.Constant) and loop.test.value in (True, 1) and not loop.orelse
+
+
+def _through(
+    loop: ast.While, target: ast.expr, taken: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
+) -> ast.For | None:
+    """A loop through the iterator of which a call takes the next; none where that is another one in time."""
+    match taken:
+        case ast.Call(ast.Name("next"), [ast.Name() | ast.Attribute() as iterator], []):
+            pass
+        case ast.Call(ast.Attribute(ast.Name() | ast.Attribute() as iterator, "__next__"), [], []):
+            pass
+        case _:
+            return None
+    parts = [one for part in (*body, *orelse, target) for one in ast.walk(part)]
+    if any(isinstance(one, type(iterator)) and _is_bound(one, iterator) for one in parts):
+        return None
+    through = ast.For(target=target, iter=iterator, body=body or [ast.copy_location(ast.Pass(), taken)], orelse=orelse)
+    return ast.copy_location(through, loop)
+
+
+def _is_bound(one: ast.AST, iterator: ast.Name | ast.Attribute) -> bool:
+    """Whether a node binds the name that an iterator has, or deletes it."""
+    if isinstance(one, ast.Name) and isinstance(iterator, ast.Name):
+        return one.id == iterator.id and not isinstance(one.ctx, ast.Load)
+    if isinstance(one, ast.Attribute) and isinstance(iterator, ast.Attribute):
+        bound = one.attr == iterator.attr and not isinstance(one.ctx, ast.Load)
+        return bound and ast.dump(one.value) == ast.dump(iterator.value)
+    return False
+
+
+def _take_begun(block: list[ast.stmt], at: int, loop: ast.For, scope: ast.AST) -> None:
+    """Have a loop go through what its iterator is begun of, where nothing else takes from that: `rows` of `it = iter(rows)`.
+
+    Where that stands right above, both statements are one.
+    """
+    name = loop.iter.id if isinstance(loop.iter, ast.Name) else None
+    if name is None or sum(isinstance(one, ast.Name) and one.id == name for one in ast.walk(scope)) != _BEGUN_AND_TAKEN:
+        return
+    for before in range(at - 1, -1, -1):
+        match block[before]:
+            case ast.Assign([ast.Name(id=bound)], ast.Call(ast.Name("iter"), [rows], [])) as begun if bound == name:
+                if before == at - 1:
+                    loop.iter, loop.lineno, loop.col_offset = rows, begun.lineno, begun.col_offset
+                    del block[before]
+                elif not _binds(block[before + 1 : at], rows):
+                    loop.iter = _placed(rows, loop.iter)
+                return
+
+
+def _binds(block: list[ast.stmt], rows: ast.expr) -> bool:
+    """Whether statements may have a name, or dotted name, stand for something else; so does all that is no name."""
+    while isinstance(rows, ast.Attribute):
+        rows = rows.value
+    if not isinstance(rows, ast.Name):
+        return True
+    nodes = (one for part in block for one in ast.walk(part))
+    return any(isinstance(one, ast.Name) and one.id == rows.id and type(one.ctx) is not ast.Load for one in nodes)
+
+
+def _placed(rows: ast.expr, at: ast.expr) -> ast.expr:
+    """A name, or dotted name, once more, at another place."""
+    again = copy.deepcopy(rows)
+    for one in ast.walk(again):
+        if isinstance(one, ast.expr):
+            ast.copy_location(one, at)
+    return again
 
 
 def _is_behind_literal(text: str, at: int) -> bool:
