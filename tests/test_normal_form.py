@@ -241,6 +241,14 @@ def through(*lines: str) -> str:
             "it = iter(rows)\nwhile True:\n    x = next(it, None)\n    if x is None:\n        break\n    f(x)",
             through("for x in rows:", "    f(x)"),
         ),
+        (
+            "it = iter(rows)\nwith y:\n    while True:\n        x = next(it, None)\n        if x is None:\n            return\n        f(x)",
+            through("it = iter(rows)", "with y:", "    for x in rows:", "        f(x)", "    else:", "        return"),
+        ),
+        (
+            "it = iter(rows)\nfor y in z:\n    while (x := next(it, None)) is not None:\n        f(x)",
+            through("it = iter(rows)", "for y in z:", "    for x in it:", "        f(x)"),
+        ),
         ("while (x := next(it, None)) is not None:\n    f(x)", through("for x in it:", "    f(x)")),
         (
             "while True:\n    try:\n        x = next(it)\n        y = x[0]\n    except StopIteration:\n        break\n    else:\n        f(x)\n    g(y)",

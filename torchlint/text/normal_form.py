@@ -16,6 +16,8 @@ _BLOCKS = ("body", "orelse", "finalbody")
 _SEVERAL = frozenset((ast.Tuple, ast.List))
 _BEGUN_AND_TAKEN = 2
 """How often an iterator is named that one loop goes through."""
+_ONCE = (ast.If, ast.With, ast.AsyncWith, ast.Try)
+"""Statements that run their blocks once at most."""
 _LEAVES = (ast.Break, ast.Continue)
 _FUNCTIONS = frozenset((ast.FunctionDef, ast.AsyncFunctionDef))
 TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -117,17 +119,22 @@ def _paired(whole: ast.Assign) -> list[ast.stmt]:
 
 def _go_through_iterators(tree: ast.Module) -> None:
     """Make `for x in rows:` of what goes through an iterator by hand: `it = iter(rows)`, `while True:` with `x = next(it)`, left by its `StopIteration`."""
-    todo: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+    todo: list[tuple[ast.AST, ast.AST, list[ast.stmt]]] = [(tree, tree, [])]
     while todo:
-        part, scope = todo.pop()
-        for block in (getattr(part, field, ()) for field in _BLOCKS):
+        part, scope, above = todo.pop()
+        blocks: list[list[ast.stmt]] = [getattr(part, field) for field in _BLOCKS if hasattr(part, field)]
+        for block in blocks:
             for at in reversed(range(len(block))):
                 loop = _taking(block[at])
                 if loop is not None:
                     block[at] = loop
-                    _take_begun(block, at, loop, scope)
-            todo += [(one, one if type(one) in _FUNCTIONS else scope) for one in block if type(one) in _COMPOUND]
-        todo += [(one, scope) for one in (*getattr(part, "handlers", ()), *getattr(part, "cases", ()))]
+                    _take_begun(block, at, loop, scope, above)
+            for at, one in enumerate(block):
+                if isinstance(one, _ONCE):
+                    todo.append((one, scope, [*above, *block[:at]]))
+                elif type(one) in _COMPOUND:
+                    todo.append((one, one if type(one) in _FUNCTIONS else scope, []))
+        todo += [(one, scope, above) for one in (*getattr(part, "handlers", ()), *getattr(part, "cases", ()))]
 
 
 def _taking(statement: ast.stmt) -> ast.For | None:
@@ -215,21 +222,22 @@ def _is_bound(one: ast.AST, iterator: ast.Name | ast.Attribute) -> bool:
     return False
 
 
-def _take_begun(block: list[ast.stmt], at: int, loop: ast.For, scope: ast.AST) -> None:
+def _take_begun(block: list[ast.stmt], at: int, loop: ast.For, scope: ast.AST, above: list[ast.stmt]) -> None:
     """Have a loop go through what its iterator is begun of, where nothing else takes from that: `rows` of `it = iter(rows)`.
 
-    Where that stands right above, both statements are one.
+    Where that stands right above, both statements are one; it may also stand `above` the statement that the block is of.
     """
     name = loop.iter.id if isinstance(loop.iter, ast.Name) else None
     if name is None or sum(isinstance(one, ast.Name) and one.id == name for one in ast.walk(scope)) != _BEGUN_AND_TAKEN:
         return
-    for before in range(at - 1, -1, -1):
-        match block[before]:
-            case ast.Assign([ast.Name(id=bound)], ast.Call(ast.Name("iter"), [rows], [])) as begun if bound == name:
-                if before == at - 1:
-                    loop.iter, loop.lineno, loop.col_offset = rows, begun.lineno, begun.col_offset
-                    del block[before]
-                elif not _binds(block[before + 1 : at], rows):
+    before = [*above, *block[:at]]
+    for place, statement in enumerate(before):
+        match statement:
+            case ast.Assign([ast.Name(id=bound)], ast.Call(ast.Name("iter"), [rows], [])) if bound == name:
+                if at and statement is block[at - 1]:
+                    loop.iter, loop.lineno, loop.col_offset = rows, statement.lineno, statement.col_offset
+                    del block[at - 1]
+                elif not _binds(before[place + 1 :], rows):
                     loop.iter = _placed(rows, loop.iter)
                 return
 
