@@ -233,14 +233,25 @@ def _only_asks(flow: Flow, load: ast.Name) -> bool:
 
 
 def counts_few(function: Function, loop: Loop) -> bool:
-    """Whether a loop counts to a small number that stands there, or has a name: `for _ in range(5):`, `for _ in range(TRIALS):`."""
-    made = loop.iter if isinstance(loop, ast.For) else None
-    if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "range"):
-        return False
-    last = made.args[0] if len(made.args) == 1 else None
+    """Whether a loop counts to a small number that stands there, or has a name: `for _ in range(5):`, `for _ in range(TRIALS):`, `while i < 5:`."""
+    last = _counted_to(loop)
     if isinstance(last, ast.Name):
         last = function.assigned_once(last.id)
     return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value <= FEW
+
+
+def _counted_to(loop: Loop) -> ast.expr | None:
+    """The number of iterations that a loop counts: `n` of `for _ in range(n):`, and of `while i < n: ...; i += 1`, which may begin further on."""
+    match loop:
+        case ast.For(iter=ast.Call(ast.Name("range"), [last], [])):
+            return last
+        case ast.While(
+            test=ast.Compare(ast.Name(id=counter), [ast.Lt()], [last]),
+            body=[*_, ast.AugAssign(ast.Name(id=counted), ast.Add(), ast.Constant(value=1))],
+        ):
+            continued = any(isinstance(node, ast.Continue) for node in ast.walk(loop))
+            return last if counted == counter and not continued else None
+    return None
 
 
 def repeats(function: Function, loop: Loop) -> bool:
