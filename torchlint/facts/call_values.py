@@ -153,6 +153,9 @@ def _result_of(
         whole = values.expr(passed) if passed is not None else UNKNOWN
         if whole.kind == "loader":
             return replace(whole, begun=True)
+        each = element(values, whole, passed) if passed is not None else UNKNOWN
+        if each:
+            return sequence(each)
     return _returned_by(values, function, args, owner)
 
 

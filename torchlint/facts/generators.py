@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
+from . import names
 from .nodes import NEXT
+from .torch_table import ITERATION_WRAPPERS
 
 _BEGINS = frozenset(("iter", "__iter__"))
 _REPEATS = frozenset(("repeat",))
@@ -18,7 +20,8 @@ def handed_on(function: ast.AST, parameters: Collection[str]) -> str | None:
     whole = [node.value for node in nodes if isinstance(node, ast.YieldFrom)]
     stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     if whole:
-        given = _only(one.id if isinstance(one, ast.Name) else None for one in whole) if not yielded else None
+        over = map(_unwrapped, whole)
+        given = _only(one.id if isinstance(one, ast.Name) else None for one in over) if not yielded else None
     else:
         given = _looped_over(nodes, yielded, stored) or _advanced(nodes, yielded, stored) if yielded else None
     if given is not None and stored.count(given) == 1:
@@ -43,13 +46,20 @@ def _repeated(nodes: list[ast.AST], each: str) -> str | None:
 
 
 def _over(loop: ast.For, each: str) -> str | None:
-    """What a loop goes through whose variable has that name: `for each in x`, `for i, each in enumerate(x)`."""
-    target, over = loop.target, loop.iter
+    """What a loop goes through whose variable has that name: `for each in x`, `for i, each in enumerate(x)`, `for each in tqdm(x)`."""
+    target, over = loop.target, _unwrapped(loop.iter)
     if isinstance(over, ast.Call) and isinstance(target, ast.Tuple) and len(target.elts) == 2:
         target, counted = target.elts[1], _of(over, ("enumerate",))
     else:
         counted = over.id if isinstance(over, ast.Name) else None
     return counted if isinstance(target, ast.Name) and target.id == each else None
+
+
+def _unwrapped(over: ast.expr) -> ast.expr:
+    """What is gone through, behind what leaves its elements alone: `x` of `tqdm(x, desc="steps")`."""
+    while isinstance(over, ast.Call) and over.args and names.last(over.func) in ITERATION_WRAPPERS:
+        over = over.args[0]
+    return over
 
 
 def _advanced(nodes: list[ast.AST], yielded: list[ast.expr | None], stored: list[str]) -> str | None:
