@@ -12,10 +12,10 @@ from .collected import is_checkpoint
 from .consumers import BINDS, GOES_THROUGH, adds_up, takes
 from .handed_on import Words, handed_on, hands_on, with_keywords
 from .module import Function
-from .nodes import assigned_in, keyword_of, names_in, root_of
+from .nodes import assigned_in, keyword_of, names_in, root_of, steps
 from .place import Place
 from .sending import goes_to_device
-from .uses import only_read, readers
+from .uses import only_read, read_beside, readers
 
 _WRITES = frozenset(
     ("save", "savez", "savez_compressed", "savetxt", "dump", "imwrite", "imsave", "save_image", "write_video")
@@ -67,9 +67,29 @@ def host_needs(place: Place, node: ast.expr, depth: int = _DEEP) -> bool:
     Numbers for a file or a chart behind the loop can be gathered on the device. So does what is put into a list that is
     made as often, and read from there: `parts = []`, `parts.append(x.cpu().numpy())`, `plt.imshow(np.hstack(parts))`.
     """
+    while not _is_needed(place, node, depth):
+        call = _next_link(place, node)
+        if call is None:
+            return False
+        place, node = place.at(place.function, call), call
+    return True
+
+
+def _is_needed(place: Place, node: ast.expr, depth: int) -> bool:
+    """The same of a value that has no other name, and of the list that it is put into."""
     return _needs(place, node, depth) or any(
         _needs(place.at(place.function, read), read, depth) for read in _read_in_list(place)
     )
+
+
+def _next_link(place: Place, node: ast.expr) -> ast.Call | None:
+    """The method that is called of a value by its name, which nothing else reads: `array = out.numpy()` of `out = y.cpu()`."""
+    made = place.statement
+    if not isinstance(made, ast.Assign) or node not in steps(made.value):
+        return None
+    read = read_beside(place.function, made)
+    method = place.flow.parents.get(read) if read is not None else None
+    return syntax.called(place.flow, method) if isinstance(method, ast.Attribute) else None
 
 
 def _read_in_list(place: Place) -> list[ast.Name]:
@@ -88,6 +108,7 @@ def _read_in_list(place: Place) -> list[ast.Name]:
 
 
 def _needs(place: Place, node: ast.expr, depth: int) -> bool:
+    """Whether what becomes of a value in its own statement, or of the name that it has there, is done on the host."""
     gathered = _is_number(place, node) and not _is_written_at_once(place, node)
     words = _NEEDS_HOST - _WRITES - _SHOWS if gathered else _words(place)
     if place.consumed_by(words, node) and _may_take(place, node, words, frozenset()):
