@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from . import syntax
+from . import syntax, uses
 from .flow import contains
 from .module import Function
 from .names import chain
@@ -15,17 +15,36 @@ from .place import Place
 _MOST = 30
 """How many functions are followed."""
 
+_MOVES = frozenset(("to", "cuda"))
+
 Model = list[str]
 """The parts of the dotted name that a model has."""
 
 
 def wrapped(place: Place) -> Model | None:
-    """What the wrapper is called: `net` of `net, loss = DataParallel(net).cuda(), loss.cuda()`."""
-    statement = place.statement
+    """What the wrapper is called: `net` of `net, loss = DataParallel(net).cuda(), loss.cuda()`, and of `wrapper = DataParallel(net)`, `net = wrapper.cuda()`."""
+    node: ast.AST | None = place.target
+    model: Model | None = None
+    while node is not None:
+        named = _named(place, node)
+        if named is None:
+            break
+        model = chain(named[0])
+        read = uses.only_read_inside(place.function, named[1])
+        method = place.flow.parents.get(read) if read is not None else None
+        node = (
+            syntax.called(place.flow, method) if isinstance(method, ast.Attribute) and method.attr in _MOVES else None
+        )
+    return model
+
+
+def _named(place: Place, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """The name that a statement gives what a node stands in, and all of that."""
+    statement = place.flow.statement(node)
     for target in elements(statement.targets[0]) if isinstance(statement, ast.Assign) else ():
         given = syntax.given_to_target(place.flow, target)
-        if given is not None and contains(given, place.target):
-            return chain(target)
+        if given is not None and contains(given, node):
+            return target, given
     return None
 
 
