@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import names, syntax
+from torchlint.facts import names, runs, syntax
 from torchlint.facts.flow import Flow
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import is_constant, names_in
@@ -184,8 +184,6 @@ def _loops_over_epochs(site: Site) -> bool:
     steps = site.analysis.steps
     for function, loop in [(one, loop) for one in site.module.functions for loop in steps.loops_of(one)]:
         outer = function.flow.loops(loop)
-        if outer and isinstance(outer[-1], ast.For):
-            named = " ".join(n.id for n in ast.walk(outer[-1].target) if isinstance(n, ast.Name)).lower()
-            if "epoch" in named:
-                return True
+        if outer and any("epoch" in name.lower() for name in runs.counts_by(outer[-1])):
+            return True
     return False

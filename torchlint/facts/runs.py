@@ -12,7 +12,7 @@ from .argparse_defaults import lists
 from .flow import Flow, Loop, contains
 from .layers import WITHOUT_WEIGHTS
 from .module import Class, Function
-from .nodes import Choice
+from .nodes import Choice, names_in
 from .values import Value
 
 _RUN = regex(
@@ -252,6 +252,18 @@ def _counted_to(loop: Loop) -> ast.expr | None:
             continued = any(isinstance(node, ast.Continue) for node in ast.walk(loop))
             return last if counted == counter and not continued else None
     return None
+
+
+def counts_by(loop: Loop) -> set[str]:
+    """The names that a loop binds for each iteration, or counts: `epoch` of `for epoch in range(n):`, and of `while epoch < n:` with `epoch += 1`."""
+    if not isinstance(loop, ast.While):
+        return names_in(loop.target)
+    added = {
+        one.target.id
+        for one in loop.body
+        if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add) and isinstance(one.target, ast.Name)
+    }
+    return names_in(loop.test) & added
 
 
 def repeats(function: Function, loop: Loop) -> bool:
