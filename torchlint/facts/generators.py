@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
-from . import names
 from .nodes import NEXT
 from .torch_table import ITERATION_WRAPPERS
 
@@ -57,9 +56,14 @@ def _over(loop: ast.For, each: str) -> str | None:
 
 def _unwrapped(over: ast.expr) -> ast.expr:
     """What is gone through, behind what leaves its elements alone: `x` of `tqdm(x, desc="steps")`."""
-    while isinstance(over, ast.Call) and over.args and names.last(over.func) in ITERATION_WRAPPERS:
-        over = over.args[0]
-    return over
+    while True:
+        match over:
+            case ast.Call(ast.Name(id=called) | ast.Attribute(attr=called), [given, *_]) if (
+                called in ITERATION_WRAPPERS
+            ):
+                over = given
+            case _:
+                return over
 
 
 def _advanced(nodes: list[ast.AST], yielded: list[ast.expr | None], stored: list[str]) -> str | None:
