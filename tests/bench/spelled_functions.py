@@ -157,6 +157,8 @@ class Bodies(_Moved):
         names = [one for one in loaded([*inside]) if one in self.local and (one not in changed or one in first)]
         names += [one for one in back if one in first and one not in names]
         names = list(dict.fromkeys([*names, *(one for one in back if _is_augmented(node.body, one))]))
+        if not {*names} <= _bound_before(self.around, node):
+            return node  # the call would read a name that nothing has bound yet
         names.sort(key=lambda one: one != "self")
         giving: Block = [ast.Return(_several([load(one) for one in back], ast.Load()))] if back else []
         function, given = self.made([*node.body, *giving], names)
@@ -175,6 +177,22 @@ def _read_outside(around: ast.AST, loop: ast.For) -> set[str]:
     """The names that are read in what holds a loop, but for its body."""
     inside = {id(one) for part in loop.body for one in ast.walk(part)}
     return {one.id for one in ast.walk(around) if isinstance(one, ast.Name) and _is_read(one) and id(one) not in inside}
+
+
+def _bound_before(around: ast.AST, loop: ast.For) -> set[str]:
+    """The names that something outside of a loop's body binds where the loop stands, above it or around it."""
+    inside = {id(one) for part in loop.body for one in ast.walk(part)}
+    return {
+        one.arg if isinstance(one, ast.arg) else one.id
+        for one in ast.walk(around)
+        if isinstance(one, ast.arg) or (isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+        if id(one) not in inside and _position(one) < _position(loop.body[0])
+    }
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    """Where a node stands; what was made here stands where something was read before."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def _is_augmented(body: Block, name: str) -> bool:
