@@ -87,6 +87,7 @@ _CALLED = regex(rb"(?<![\w.\x80-\xff])([\w\x80-\xff]+)\(")
 _FUNCTION = regex(rb"(?m)^(?:async )?def (\w+)(.*\n?(?:[ \t#)].*\n?|\r?\n)*)")
 """A function at the top of a file: its name, and the rest of it."""
 _MOVE = regex(rb"\.(cuda|to)\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)")
+_MOVES_TO = ("to", "cuda")
 _GIVEN = regex(rb"(?m)^(\w+)[ \t]*(?::[^=\n]+)?=(?!=)(.*)")
 _SENDS = regex(rb"to(?<!\wto)[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
 
@@ -438,10 +439,27 @@ class Context:
     @question("stays on host", False)
     def stays_on_host(self, function: Function, loop: Loop) -> bool:
         """Whether a loop sends its batches to `device`, or to a device by another name, which is the CPU whatever is given."""
-        near = function.flow.calls_within(loop)
-        calls = [call for call in near if names.last(call.func) in ("to", "cuda") and contains(loop, call)]
-        given = [call.args[0] if len(call.args) == 1 and not call.keywords else None for call in calls]
-        return bool(given) and all(names_host(self.project, function, node) for node in given)
+        near = [call for call in function.flow.calls_within(loop) if contains(loop, call)]
+        calls = [call for call in near if names.last(call.func) in _MOVES_TO]
+        if not calls:
+            return self._hands_host(function, near)
+        return all(names_host(self.project, function, _device_sent_to(call)) for call in calls)
+
+    def _hands_host(self, function: Function, calls: list[ast.Call]) -> bool:
+        """Whether the functions that calls run send what they send to a device that these give them, which is the CPU: `step(x, device)`."""
+        sent = [
+            (target, call, _device_sent_to(inner))
+            for call in calls
+            for target in self.project.targets(function, call)
+            for name in _MOVES_TO
+            for inner in target.flow.calls_named(name)
+        ]
+        return bool(sent) and all(
+            names_host(self.project, function, target.argument(call, node.id))
+            if isinstance(node, ast.Name) and node.id in target.positions and node.id not in target.flow.stores
+            else names_host(self.project, target, node)
+            for target, call, node in sent
+        )
 
     @property
     def anywhere(self) -> bool:
@@ -547,6 +565,11 @@ def _may_send_in_loops(source: Source) -> bool:
     """Whether a text says `x.to(device)` in a loop, of a device that has a name."""
     found = in_loops(source.data, _SENDS)
     return any(one[1] is None or may_name_host(one[1].decode(errors="replace")) for one in found)
+
+
+def _device_sent_to(call: ast.Call) -> ast.expr | None:
+    """`device` of `x.to(device)`; None of what is given more, or nothing."""
+    return call.args[0] if len(call.args) == 1 and not call.keywords else None
 
 
 def _mode_argument(node: ast.expr) -> ast.expr | None:
