@@ -149,7 +149,12 @@ def _matters(site: Site, loop: Loop | None) -> bool:
         return True
     if _is_small(site):
         return False
-    return loop is None or ((site.hot is not None or site.warm is not None) and not site.in_forward)
+    return loop is None or _runs_a_model(site)
+
+
+def _runs_a_model(site: Site) -> bool:
+    """Whether the loop around a place trains a model or runs one, and is no loop of a forward over its own parts."""
+    return (site.hot is not None or site.warm is not None) and not site.in_forward
 
 
 def _is_small(site: Site) -> bool:
@@ -230,7 +235,10 @@ def _handed_back(site: Site) -> Iterator[Finding]:
     name = grown.id
     if name not in site.function.positions or len(site.flow.stores[name]) > 1:
         return
-    if not any(chain(part) == [name] for part in _parts(site)) or any(site.value(part).on_cpu for part in _parts(site)):
+    joined = [chain(part) for part in _parts(site)]
+    if [name] not in joined or all(part == [name] for part in joined):
+        return
+    if any(site.value(part).on_cpu for part in _parts(site)):
         return
     if site.rare or site.role == "test" or site.in_forward:
         return
@@ -240,11 +248,20 @@ def _handed_back(site: Site) -> Iterator[Finding]:
     if not positions or any(one is None or one != positions[0] for one in positions):
         return
     for one in site.callers(site.function):
-        if longer.grows_there(site.function, one.function, one.call, name, positions[0]):
+        caller = site.at(one.function, one.call)
+        if longer.grows_there(site.function, one.function, one.call, name, positions[0]) and _goes_on(site, caller):
             why = site.related(one.function, one.call, "called on each iteration with what it gave before")
             message = f"`{name}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
             yield site.finding(message, related=(why,))
             return
+
+
+def _goes_on(site: Site, caller: Site) -> bool:
+    """Whether the loop around a call has more than a few iterations, and what they copy counts, as where the loop joined by itself."""
+    loop = caller.loop()
+    if loop is None or carried.short(caller, loop) or _is_rare(caller):
+        return False
+    return site.settings.preview or site.in_compiled or _runs_a_model(caller)
 
 
 def _parts(site: Site) -> list[ast.expr]:
