@@ -249,7 +249,7 @@ def runs_of_given(
         for inner in target.flow.calls:
             within = place.at(target, inner)
             further = _handed_on(place, target, inner, name, handed_on - 1) if handed_on else []
-            if not (further or _is_run(inner, name)) or not _may_record(place, target, inner):
+            if not (further or _is_run(within, inner, name)) or not _may_record(place, target, inner):
                 continue
             if further and not target.flow.loops(inner):
                 yield from further  # the loop is there, if there is one
@@ -276,12 +276,22 @@ def _handed_on(
     return list(runs_of_given(place.at(function, call), call, [name], handed_on))
 
 
-def _is_run(call: ast.Call, name: str) -> bool:
-    """`model(x)`, `model.generate(x)`; `model.parameters()` and `model.scale.item()` run nothing, `model.parse_no_grad(x)` no autograd."""
+def _is_run(place: Place, call: ast.Call, name: str) -> bool:
+    """`model(x)`, a method of it that records, or that nobody knows: `model.parse(x)`.
+
+    `model.parameters()` and `model.scale.item()` run nothing, `model.generate(x)` and `model.parse_no_grad(x)` no autograd.
+    """
     parts = chain(call.func) or [""]
     if parts[0] != name or "config" in parts or (len(parts) > 2 and not (call.args or call.keywords)):
         return False
-    return len(parts) == 1 or not (parts[-1] in NO_RUN or "no_grad" in parts[-1])
+    if len(parts) == 1 or is_itself(call, [name]):
+        return True
+    if parts[-1] in NO_RUN or "no_grad" in parts[-1]:
+        return False
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    if place.value(owner).class_ is None and not place.may_run(call):
+        return parts[-1] != "generate"  # those of `transformers` turn autograd off
+    return runs_trainable(place, call) or is_method_of_models(place, call)
 
 
 def _asks_with(function: Function, run: ast.Call, call: ast.Call) -> bool:
