@@ -18,7 +18,7 @@ from torchlint.facts import (
 )
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.flow import Loop, contains
-from torchlint.facts.frozen import freezes_itself, is_frozen
+from torchlint.facts.frozen import freezes_itself, is_frozen, is_frozen_by_call
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import given_to, steps
 from torchlint.facts.trainable import model_of, runs_trainable
@@ -200,10 +200,12 @@ def _run_behind(site: Site, model: Model, switched: ast.expr, *, trains: bool) -
     value = site.value(switched)
     if value.kind != "module" and not (value.kind == "unknown" and MODEL_NAME.search(model[-1])):
         return
-    if (trains and is_frozen(site, model[-1])) or freezes_itself(value):
+    if (trains and is_frozen(site, model[-1])) or freezes_itself(site, value):
         return
     if value.kind == "module" and value.class_ is not None and not trainable.has_weights(site, value.class_):
         return  # nothing of it requires a gradient
+    if is_frozen_by_call(site, site.function, model[-1]):
+        return
     told: set[ast.AST | None] = set()
     known_as = evaluation_mode.names_of(site.function, model)
     # Of what one loop runs the model itself is told first.

@@ -173,7 +173,7 @@ def _records(site: Site, loop: Loop, call: ast.Call) -> bool:
     if not contains(loop, call) or site.analysis.context.off_where_called(site.function, call):
         return False
     model = trainable.model_of(call)
-    return not (is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site.value(model)))
+    return not (is_frozen(site, (chain(model) or ["?"])[-1]) or freezes_itself(site, site.value(model)))
 
 
 def _history(site: Site, stored: ast.expr, loop: Loop | None) -> ast.expr | None:

@@ -11,7 +11,7 @@ from ..system.regex import regex
 from .flow import Loop
 from .module import Function
 from .names import chain
-from .nodes import is_constant, made_first, root_of, truth
+from .nodes import given_to, is_constant, made_first, root_of, truth
 from .place import Place
 from .syntax import given_to_target, scope_of, stores_of
 from .values import Value
@@ -39,6 +39,8 @@ def is_frozen(place: Place, name: str) -> bool:
     speaks = source.holds(b"requires_grad") or source.holds(_FREEZES) or source.holds(_DETACHES)
     if speaks and source.fact(f"frozen {name}", lambda read: _freezes(read.text, name)):
         return True
+    if _is_frozen_by_call_in_file(place, name):
+        return True
     bases = itertools.islice(place.project.ancestry(klass), 1, None) if klass is not None else ()
     return any(_freezes(base.module.lines_of(base.node), name) for base in bases)
 
@@ -49,22 +51,39 @@ def is_frozen_by(place: Place, holder: Value, name: str) -> bool:
     return init is not None and init.says(_NAMES_GRAD) and _freezes(init.module.lines_of(init.node), name)
 
 
-def freezes_itself(model: Value) -> bool:
+def _is_frozen_by_call_in_file(place: Place, name: str) -> bool:
+    """Whether any function of the place's file does that."""
+    if not place.project.any_holds(_TAKES_GRAD.pattern):
+        return False
+    module = place.function.module
+
+    def found() -> bool:
+        named = module.functions_at(module.lines_holding(name))
+        return any(is_frozen_by_call(place, one, name) for one in named)
+
+    return place.once(("frozen by call in file", module.path, name), found)
+
+
+def is_frozen_by_call(place: Place, function: Function, name: str) -> bool:
+    """Whether a function gives a model of that name, or each of its parameters, to another one that turns their gradients off.
+
+    `freeze(model)`, `for p in self.model.parameters(): freeze_parameter(p)`
+    """
+    if not place.project.any_holds(_TAKES_GRAD.pattern):
+        return False
+    return place.once(("frozen by call", function, name), lambda: _hands_to_freeze(place, function, name))
+
+
+def freezes_itself(place: Place, model: Value) -> bool:
     """Whether the constructor of a model takes the gradients from all of its parameters: `self.requires_grad_(False)`,
     `for p in self.parameters(): p.requires_grad = trainable`, of a parameter that is False by default and that nobody gives.
     """
     made = model.class_.methods.get("__init__") if model.class_ is not None else None
-    if made is None or not made.says(_TAKES_GRAD):
+    if made is None or not place.project.any_holds(_TAKES_GRAD.pattern):
         return False
     by = model.made_by if isinstance(model.made_by, ast.Call) else None
     own = [made.own_name]
-    given = [
-        call.args[0]
-        for call in made.flow.calls_named("requires_grad_")
-        if (chain(call.func) or [])[:-1] == own and call.args
-    ]
-    given += filter(None, (_given_all(loop, own) for loop in made.own_loops))
-    return any(_is_off(made, one, by) for one in given)
+    return any(_is_off(made, one, by) for one in _given_to_all(place, made, own))
 
 
 def is_made_frozen(place: Place, model: ast.expr) -> bool:
@@ -76,7 +95,7 @@ def _makes_frozen(place: Place, function: Function, model: ast.expr, depth: int)
     """Whether an expression of a function is a model that was made frozen, by whatever way it came."""
     if isinstance(model, ast.Call):
         targets = place.project.targets(function, model)
-        return len(targets) == 1 and _gives_frozen(targets[0], model)
+        return len(targets) == 1 and _gives_frozen(place, targets[0], model)
     if depth == 0:
         return False
     stores = stores_of(function, model)
@@ -107,7 +126,7 @@ def _passes_on(given: ast.expr | None, model: ast.expr) -> bool:
     return chain(model) in [chain(one) for one in (owner, *given.args[:1]) if one is not None]
 
 
-def _gives_frozen(maker: Function, call: ast.Call) -> bool:
+def _gives_frozen(place: Place, maker: Function, call: ast.Call) -> bool:
     """Whether a function freezes all parameters of what it returns, where conditions ask for what the call gives."""
 
     def says(part: ast.expr) -> bool | None:
@@ -116,8 +135,6 @@ def _gives_frozen(maker: Function, call: ast.Call) -> bool:
         given = maker.argument(call, part.id) or maker.defaults.get(part.id)
         return bool(given.value) if isinstance(given, ast.Constant) else None
 
-    if not maker.says(_TAKES_GRAD):
-        return False
     returned = {root_of(node.value) for node in maker.flow.nodes if isinstance(node, ast.Return) and node.value}
     names = {node.id if node is not None else "" for node in returned}
     if len(names) != 1:
@@ -125,7 +142,7 @@ def _gives_frozen(maker: Function, call: ast.Call) -> bool:
     if _freezes_what_it_makes(maker, *names):
         return True
     return any(
-        is_constant(_given_all(loop, [*names]), False)
+        is_constant(_given_all(place, maker, loop, [*names]), False)
         and all(
             any(truth(guard.test, says) is guard.true for guard in readings) for readings in maker.flow.readings(loop)
         )
@@ -153,21 +170,85 @@ def _is_of(call: ast.Call, name: str) -> bool:
     return False
 
 
-def _given_all(loop: Loop, own: list[str]) -> ast.expr | None:
+def _given_to_all(place: Place, function: Function, own: list[str]) -> Iterator[ast.expr]:
+    """What a function sets `requires_grad` of all parameters of an object to."""
+    for call in function.flow.calls_named("requires_grad_"):
+        if (chain(call.func) or [])[:-1] == own and call.args:
+            yield call.args[0]
+    yield from filter(None, (_given_all(place, function, loop, own) for loop in function.own_loops))
+
+
+def _given_all(place: Place, function: Function, loop: Loop, own: list[str]) -> ast.expr | None:
     """What a loop over all parameters of an object sets `requires_grad` of each to; False where it detaches each in place."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or not isinstance(loop.target, ast.Name):
         return None
     if chain(loop.iter.func) != [*own, "parameters"]:
         return None
-    for one in loop.body:
-        if isinstance(one, ast.Assign) and chain(one.targets[0]) == [loop.target.id, "requires_grad"]:
+    return _given_one(loop.body, loop.target.id) or _given_by_call(place, function, loop.body, loop.target.id)
+
+
+def _given_one(block: list[ast.stmt], name: str) -> ast.expr | None:
+    """What statements set `requires_grad` of a parameter to; False where they detach it in place."""
+    for one in block:
+        if isinstance(one, ast.Assign) and chain(one.targets[0]) == [name, "requires_grad"]:
             return one.value
         call = one.value if isinstance(one, ast.Expr) else None
-        if isinstance(call, ast.Call) and chain(call.func) == [loop.target.id, "requires_grad_"] and call.args:
+        if isinstance(call, ast.Call) and chain(call.func) == [name, "requires_grad_"] and call.args:
             return call.args[0]
-        if isinstance(call, ast.Call) and chain(call.func) == [loop.target.id, "detach_"]:
+        if isinstance(call, ast.Call) and chain(call.func) == [name, "detach_"]:
             return _FALSE
     return None
+
+
+def _given_by_call(place: Place, function: Function, block: list[ast.stmt], name: str) -> ast.expr | None:
+    """What a function that statements give a parameter sets its `requires_grad` to: `freeze_parameter(p)`, `set_grad(p, False)`."""
+    calls = (one.value for one in block if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call))
+    for call in calls:
+        given = next((one for one in given_to(call) if chain(one) == [name]), None)
+        for target in place.project.targets(function, call) if given is not None else ():
+            taken = target.parameter_given(call, given)
+            found = _given_one(target.node.body, taken) if taken is not None else None
+            if found is not None:
+                return _of_caller(target, call, found)
+    return None
+
+
+def _of_caller(target: Function, call: ast.Call, node: ast.expr) -> ast.expr:
+    """What a parameter is in a call that gives it, or by default; any other expression itself."""
+    if not isinstance(node, ast.Name) or node.id not in target.positions or node.id in target.flow.stores:
+        return node
+    return target.argument(call, node.id) or target.defaults.get(node.id, node)
+
+
+def _hands_to_freeze(place: Place, function: Function, name: str) -> bool:
+    for loop in function.own_loops:
+        over = chain(loop.iter.func) if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
+        if over is not None and over[-2:] == [name, "parameters"] and next(function.flow.guards(loop), None) is None:
+            given = _given_all(place, function, loop, over[:-1])
+            if is_constant(given, False):
+                return True
+    told = [
+        found
+        for call in function.flow.calls
+        for model in given_to(call)
+        if (chain(model) or [""])[-1] == name
+        for target in place.project.targets(function, call)
+        if (taken := target.parameter_given(call, model)) is not None
+        for found in _given_whatever_holds(place, target, call, taken)
+    ]
+    return bool(told) and all(is_constant(one, False) for one in told)
+
+
+def _given_whatever_holds(place: Place, target: Function, call: ast.Call, taken: str) -> Iterator[ast.expr]:
+    """What a call has a function set `requires_grad` of all parameters of a model to, that it is given by a name."""
+    flow = target.flow
+    for one in target.own_loops:
+        given = _given_all(place, target, one, [taken])
+        if given is not None and next(flow.guards(one), None) is None:
+            yield _of_caller(target, call, given)
+    for told in flow.calls_named("requires_grad_"):
+        if chain(told.func) == [taken, "requires_grad_"] and told.args and next(flow.guards(told), None) is None:
+            yield _of_caller(target, call, told.args[0])
 
 
 def _is_off(made: Function, given: ast.expr, by: ast.Call | None) -> bool:

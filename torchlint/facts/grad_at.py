@@ -44,7 +44,7 @@ def frozen(place: Place, call: ast.Call) -> bool:
     model = whole(place, model_of(call))
     if isinstance(model, ast.Attribute) and is_frozen_by(place, place.value(model.value), model.attr):
         return True
-    if is_frozen(place, (chain(model) or ["?"])[-1]) or freezes_itself(place.value(model)):
+    if is_frozen(place, (chain(model) or ["?"])[-1]) or freezes_itself(place, place.value(model)):
         return True
     return is_made_frozen(place, model)
 

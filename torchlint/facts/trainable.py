@@ -85,7 +85,7 @@ def _returns_model(place: Place, method: Function) -> bool:
 def _is_trained_model(place: Place, call: ast.Call) -> bool:
     model = model_of(call)
     value = place.value(model)
-    if value.kind != "module" or value.class_name in WITHOUT_WEIGHTS or frozen.freezes_itself(value):
+    if value.kind != "module" or value.class_name in WITHOUT_WEIGHTS or frozen.freezes_itself(place, value):
         return False
     if value.class_ is not None and not has_weights(place, value.class_):
         return False
