@@ -9,6 +9,7 @@ from torchlint.facts import (
     common_names,
     graph_liveness,
     kept_by_objects,
+    longer,
     names,
     trainable,
     training,
@@ -16,6 +17,7 @@ from torchlint.facts import (
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.frozen import freezes_itself, is_frozen
 from torchlint.facts.nodes import root_of
+from torchlint.facts.place import StepLoop
 from torchlint.facts.told import Kept
 from torchlint.rule import Finding, Site, chain, rule
 
@@ -62,7 +64,8 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     that runs the backward pass of that very `loss`, or of a loss of the model's output that is collected, where `total`,
     `mean` or `losses` outlives the step; a loss that a function gives after it has run the backward pass itself counts as
     well: `loss = agent.learn(batch)`, `losses.append(agent.learn(batch))`. So does what a method that a step calls adds to
-    its object, `self.total += loss`, and what an object of the project adds up without to cut it off: `meter.update(loss)`.
+    its object, `self.total += loss`, or to what the loop gives it and keeps, `total = step(x, total)`, `step(x, losses)`,
+    and what an object of the project adds up without to cut it off: `meter.update(loss)`.
     What is kept may have a key (`totals[key] += term` for the terms of `sum(terms.values())`, `self.parts["kl"].append(kl)`,
     `totals = {key: totals[key] + term for key, term in terms.items()}`),
     and the backward pass may be run by who gets the loss: the callers of a `forward` or another method, or the Trainer of
@@ -126,12 +129,14 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     if isinstance(site.target, ast.Assign) and chain(holder) is None:
         return
     loop = hot.loop if hot.function is site.function else None
-    if loop is None and kept_by_objects.attribute_of(site.function, holder) is None:
+    given = holder.id if isinstance(holder, ast.Name) and holder.id in site.function.positions and not loop else None
+    if loop is None and given is None and kept_by_objects.attribute_of(site.function, holder) is None:
         return
     loss = _history(site, stored, loop)
     if loss is None or (site.pattern in _METERS and not kept_by_objects.keeps_given(site, site.call, stored, hot)):
         return
-    if _outlives(site, holder, loop) and not _differentiated(site, holder):
+    outlives = _is_kept_by_caller(site, given, hot) if given is not None else _outlives(site, holder, loop)
+    if outlives and not _differentiated(site, holder):
         yield site.finding(
             f"`{site.short(holder)}` keeps the graph of `{site.short(loss)}` of every step alive",
             at=stored,
@@ -231,7 +236,7 @@ def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:
     name = ".".join(parts) if parts is not None else root.id
     for store in (*site.flow.stores.get(root.id, ()), *(site.flow.targets.get(name, ()) if name != root.id else ())):
         statement = site.flow.statement(store)
-        if not contains(loop, store) or isinstance(statement, ast.AugAssign):
+        if not contains(loop, store):
             continue
         if statement is site.statement or _adds_to(statement, name):
             continue
@@ -243,6 +248,30 @@ def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:
             continue  # `if step % 100 == 0: total = 0.0`
         return False
     return True
+
+
+def _is_kept_by_caller(site: Site, name: str, hot: StepLoop) -> bool:
+    """Whether a step loop calls the function with what it keeps, to add to that: `total = step(x, total)`, `step(x, losses)`."""
+    function, loop = site.function, hot.loop
+    others = (site.flow.statement(store) for store in site.flow.stores.get(name, ()))
+    if loop is None or not all(one is site.statement or _adds_to(one, name) for one in others):
+        return False
+    calls = [one.call for one in site.callers(function) if one.function is hot.function]
+    return any(loop in hot.function.flow.loops(one) and _is_kept_there(site, name, hot, one) for one in calls)
+
+
+def _is_kept_there(site: Site, name: str, hot: StepLoop, call: ast.Call) -> bool:
+    """Whether what a call gives for a parameter is there before the step and after it, and nobody trains on it."""
+    function, there = site.function, site.at(hot.function, call)
+    given = function.argument(call, name)
+    if not isinstance(given, ast.Name) or not _outlives(there, given, hot.loop):
+        return False
+    position = longer.given_back_at(function, name)
+    in_place = isinstance(site.target, ast.Call)
+    if not in_place and not longer.grows_there(function, hot.function, call, name, position):
+        return False
+    reads = (read for read in there.flow.loads[given.id] if not contains(call, read))
+    return not training.starts_backward(there, hot.function, [call, *reads], depth=0)
 
 
 def _is_list(site: Site) -> bool:
@@ -266,7 +295,9 @@ def _is_update(node: ast.AST) -> bool:
 
 
 def _adds_to(statement: ast.stmt, name: str) -> bool:
-    """`total = total + ...`, `mean = 0.9 * mean + ...`"""
+    """`total += ...`, `total = total + ...`, `mean = 0.9 * mean + ...`"""
+    if isinstance(statement, ast.AugAssign):
+        return True
     value = statement.value if isinstance(statement, ast.Assign) else None
     return isinstance(value, ast.BinOp) and name in backward_passes.terms_of(value)
 

@@ -242,14 +242,12 @@ def _handed_back(site: Site) -> Iterator[Finding]:
         return
     if site.rare or site.role == "test" or site.in_forward:
         return
-    positions = [
-        longer.position_of(returned.value, name) for returned in site.flow.nodes if isinstance(returned, ast.Return)
-    ]
-    if not positions or any(one is None or one != positions[0] for one in positions):
+    position = longer.given_back_at(site.function, name)
+    if position is None:
         return
     for one in site.callers(site.function):
         caller = site.at(one.function, one.call)
-        if longer.grows_there(site.function, one.function, one.call, name, positions[0]) and _goes_on(site, caller):
+        if longer.grows_there(site.function, one.function, one.call, name, position) and _goes_on(site, caller):
             why = site.related(one.function, one.call, "called on each iteration with what it gave before")
             message = f"`{name}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
             yield site.finding(message, related=(why,))

@@ -34,6 +34,12 @@ def position_of(returned: ast.expr | None, name: str) -> int | None:
     return -1 if returned is not None and chain(returned) == [name] else None
 
 
+def given_back_at(function: Function, name: str) -> int | None:
+    """Where all returns of a function give a name back, as `position_of` tells it; None where one does not, or elsewhere."""
+    positions = {position_of(node.value, name) for node in function.flow.nodes if isinstance(node, ast.Return)}
+    return positions.pop() if len(positions) == 1 else None
+
+
 def grows_there(longer: Function, caller: Function, call: ast.Call, name: str, position: int | None) -> bool:
     """Whether a loop gives a call what the call gave before, and sets it nowhere else."""
     given = longer.argument(call, name)
