@@ -184,7 +184,9 @@ def _is_meant(place: Site) -> bool:
     """Whether what an evaluation loop copies is what it is for: written to a file, shown each time, or too large for the device."""
     if collected.is_written(place) or logging_calls.is_shown_as_it_is(place, place.call):
         return True
-    return collected.is_of_chunks(place, place.call) or collected.is_printed(place, place.call)
+    if collected.is_of_chunks(place, place.call) or collected.is_printed(place, place.call):
+        return True
+    return collected.is_meant_by_caller(place, place.call)
 
 
 def _calls(site: Site) -> dict[str, list[tuple[Function, ast.Call]]]:

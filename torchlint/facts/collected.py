@@ -72,22 +72,69 @@ def is_of_chunks(place: Place, copy: ast.Call) -> bool:
     `for part in torch.split(points, size): values.append(net(part).cpu())`
     """
     loop = place.warm
-    if not isinstance(loop, ast.For) or place.flow.loops(copy)[0] is not loop:
+    if loop is None or place.flow.loops(copy)[0] is not loop or not _goes_through_chunks(place, loop):
         return False
-    over = aliases.gone_through(loop.iter)
+    collects = any(True for _ in _lists(place, copy, named=False))
+    return collects and not _goes_back(place, _made_of(place.flow, copy, None), loop)
+
+
+def _goes_through_chunks(place: Place, loop: Loop) -> bool:
+    """`for part in torch.split(points, size):`, also of a name for that"""
+    over = aliases.gone_through(loop.iter) if isinstance(loop, ast.For) else None
     whole = uses.assigned(place.function, over) if isinstance(over, ast.Name) else over
     if not isinstance(whole, ast.Call) or last(whole.func) not in _CUTS or any(map(nodes.string, whole.args)):
         return False
-    collects = bool(whole.args) and any(True for _ in _lists(place, copy, named=False))
-    return collects and not _goes_back(place, copy, loop)
+    return bool(whole.args)
 
 
-def _goes_back(place: Place, copy: ast.Call, loop: Loop) -> bool:
+def _goes_back(place: Place, made: set[str], loop: Loop) -> bool:
     """Whether what is made of the copies is sent to the device behind a loop, which has room for it then."""
     moves = [call for name in ("to", "cuda") for call in place.flow.calls_named(name) if call.lineno > loop.lineno]
-    made = _made_of(place.flow, copy, None) if moves else set[str]()
     sent = (call for call in moves if not made.isdisjoint(names_in(call.func)) and loop not in place.flow.loops(call))
     return any(goes_to_device(place, call) for call in sent)
+
+
+def is_meant_by_caller(place: Place, copy: ast.Call) -> bool:
+    """Whether the evaluation loop that calls the function is there for its copies: it writes what they are added to, cuts its data into chunks, or has each printed.
+
+    `for x in batches: predict(net, x, rows)` behind `def predict(net, x, rows): rows.append(net(x).cpu())`, then `np.save(path, rows)`
+    """
+    if place.hot is not None or place.warm is not None or place.warm_caller is None:
+        return False
+    caller, loop = place.warm_caller
+    if not isinstance(loop, ast.For | ast.AsyncFor | ast.While):
+        return False
+    near = caller.flow.calls_within(loop)
+    calls = [call for call in near if place.function in place.project.targets(caller, call)]
+    return bool(calls) and all(_is_meant_there(place, copy, place.at(caller, call), call, loop) for call in calls)
+
+
+def _is_meant_there(place: Place, copy: ast.Call, there: Place, call: ast.Call, loop: Loop) -> bool:
+    """Whether the loop around a call is there for a copy that the place's function makes."""
+    made, statement = place.statement, there.statement
+    lists = [_given_for(place, call, holder) for holder in _lists(place, copy, named=False)]
+    keys = {_key(one) for one in lists} if lists else set[str]()
+    read = uses.read_beside(place.function, made)
+    taker = place.flow.statement(read) if read is not None else made
+    if not keys and not isinstance(taker, ast.Assign):
+        keys = {_key(_given_for(place, call, _holder(taker)))}
+    results = _made_of(place.flow, copy, None)
+    returned = [one.value for one in place.flow.nodes if isinstance(one, ast.Return) and one.value is not None]
+    if isinstance(statement, ast.Assign) and any(not results.isdisjoint(names_in(one)) for one in returned):
+        keys |= {_key(target) for whole in statement.targets for target in nodes.elements(whole)}
+    if any(_is_written(there, key) for key in keys):
+        return True
+    if lists and _goes_through_chunks(there, loop):
+        return not _goes_back(there, _made_of(there.flow, call, None) | keys, loop)
+    prints = (one for one in place.flow.calls_named("print") if not results.isdisjoint(names_in(one)))
+    is_printed = any(not place.flow.loops(one) and next(place.flow.guards(one), None) is None for one in prints)
+    return is_printed and not _brings_batches(there, loop)
+
+
+def _given_for(place: Place, call: ast.Call, held: ast.expr | None) -> ast.expr | None:
+    """What a call of the place's function gives for a list that this is given; any other one itself."""
+    is_given = isinstance(held, ast.Name) and held.id in place.function.positions
+    return place.function.argument(call, held.id) if is_given and isinstance(held, ast.Name) else held
 
 
 def is_streamed(place: Place, copy: ast.Call) -> bool:
