@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..torch_api.operators import operator
 from . import names
+from .module import Function
 from .nodes import receiver_of
 from .place import Place
 from .uses import assigned
@@ -152,14 +153,25 @@ def _is_helper(place: Place, call: ast.Call) -> bool:
 def _long_loops(place: Place) -> Iterator[ast.For | ast.While]:
     """The loops of the function that do more than one thing, but for those that the place itself stands in."""
     around = {*place.flow.ancestors(place.target)}
-    loops = (node for node in place.flow.nodes if isinstance(node, ast.For | ast.While) and len(node.body) > 1)
-    return (loop for loop in loops if loop not in around)
+    loops = (loop for loop in place.function.own_loops if isinstance(loop, ast.For | ast.While) and loop not in around)
+    return (loop for loop in loops if len(loop.body) > 1 or _turns(place, loop))
+
+
+def _turns(place: Place, loop: ast.For | ast.While) -> list[Function]:
+    """The functions of the project that do all that a loop does, and more than one thing: `for _ in range(n): state, x = advance(state, x)`."""
+    does = loop.body[0] if len(loop.body) == 1 else None
+    call = does.value if isinstance(does, ast.Assign | ast.AugAssign | ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return []
+    targets = place.project.targets(place.function, call)
+    return [one for one in targets if len(one.telling) > 1 and one.name == names.last(call.func)]
 
 
 def _runs_something(place: Place, loop: ast.For | ast.While) -> bool:
     """Whether a loop calls more than functions of libraries and methods of tensors and lists: `self.layer(x)`, `model(x)`."""
-    calls = place.flow.calls_within(loop)
-    return any(not _only_calculates(place, call) for call in calls)
+    calls = [(place, call) for call in place.flow.calls_within(loop)]
+    calls += [(place.at(one, call), call) for one in _turns(place, loop) for call in one.flow.calls]
+    return any(not _only_calculates(there, call) for there, call in calls)
 
 
 def _only_calculates(place: Place, call: ast.Call) -> bool:
