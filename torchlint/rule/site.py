@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..facts import frequency, rollouts, versions
@@ -295,8 +295,18 @@ class Site:
         if self.hot is None:
             return False
         if self.hot.function is self.function:
-            return self.hot.loop is not None and rollouts.is_beside(self.function, self.target, self.hot.loop)
+            loop = self.hot.loop
+            return loop is not None and rollouts.is_beside(
+                self.function, self.target, loop, lambda: self._plays_by_others(loop)
+            )
         return self.analysis.warm_loops.is_beside(self.function, self.target) and self.grad_off
+
+    def _plays_by_others(self, loop: Loop) -> bool:
+        """Whether the iterations of a loop play by functions of the project that they call."""
+        if not self.project.any_holds(rollouts.STEPS):
+            return False
+        targets = partial(self.project.targets, self.function)
+        return self.once(("plays by others", loop), lambda: rollouts.plays_by_others(self.function, loop, targets))
 
     def callers(self, function: Function) -> Iterator[CallSite]:
         """Where a function may be called, one by one, also by what it is handed to."""
