@@ -255,6 +255,8 @@ def _without_gpu(site: Site) -> bool:
     return any(value.kind == "number" and value.needs_accelerator for value in map(site.value, tests))
 
 
+_MOST_READS = 100
+"""In so many places it is looked for what becomes of a wrapper."""
 _TAKEN_OFF = frozenset(("module", "load_state_dict", "state_dict", "to", "cuda", "eval", "train"))
 _EVALUATED = _TAKEN_OFF - {"module", "train"}
 """What a wrapper is asked for that is there to evaluate a model."""
@@ -310,12 +312,36 @@ def _runs_without_autograd(site: Site) -> bool:
 
 
 def _calls(site: Site, allowed: frozenset[str]) -> list[tuple[Flow, ast.Call]]:
-    """The calls of a wrapper; none where it is handed on, or more than what is `allowed` is asked of it."""
-    users = [(flow, load, flow.parents[load]) for flow, load in _reads(site)]
-    calls = [(flow, user) for flow, load, user in users if isinstance(user, ast.Call) and user.func is load]
-    others = [user for flow, _, user in users if (flow, user) not in calls]
-    known = all(isinstance(user, ast.Attribute) and user.attr in allowed for user in others)
-    return calls if known else []
+    """The calls of a wrapper, in functions of the project too that it is handed to; none where more than what is `allowed` is asked of it."""
+    found: list[tuple[Flow, ast.Call]] = []
+    todo, seen = [*_reads(site)], set[ast.expr]()
+    while todo:
+        flow, read = todo.pop()
+        if read in seen:
+            continue
+        seen.add(read)
+        user = flow.parents[read]
+        if isinstance(user, ast.Call) and user.func is read:
+            found.append((flow, user))
+        elif not (isinstance(user, ast.Attribute) and user.attr in allowed):
+            handed = _reads_by_callee(site, flow, read)
+            if handed is None or len(seen) > _MOST_READS:
+                return []
+            todo += handed
+    return found
+
+
+def _reads_by_callee(site: Site, flow: Flow, read: ast.expr) -> list[tuple[Flow, ast.expr]] | None:
+    """Where the functions of the project read a wrapper that a call gives them; None where it goes elsewhere, or they bind it anew."""
+    call = flow.argument_of(read)
+    targets = site.project.targets(flow.function, call) if isinstance(call, ast.Call) and call.func is not read else []
+    found: list[tuple[Flow, ast.expr]] = []
+    for target in targets:
+        name = target.parameter_given(call, read) if isinstance(call, ast.Call) else None
+        if name is None or name in target.flow.stores or target.nested:
+            return None
+        found += ((target.flow, load) for load in target.flow.loads.get(name, ()))
+    return found if targets else None
 
 
 def _loads_one(site: Site) -> bool:
