@@ -331,13 +331,30 @@ def _constants(project: Project, function: Function, node: ast.expr, kind: type[
         return _of_field(project, function, node, kind) if isinstance(node, ast.Attribute) else None
     default = asked[0].defaults.get(asked[1])
     told = isinstance(_constant(default), kind)
-    # A switch without a default is there to be set; a word may be handed on.
-    if not told and not (default is None and kind is str):
+    # A switch without a default is there to be set, unless calls hand on one that has it; a word may be handed on.
+    handed = default is None and (kind is str or (kind is bool and _is_switch_handed_on(project, *asked)))
+    if not told and not handed:
         return None
     given = _given(project, *asked)
     if given == frozenset() and told and _is_offered(project, asked[0]):
         return frozenset((_constant(default),))
     return given or None
+
+
+@question("switch handed on", False)
+def _is_switch_handed_on(project: Project, function: Function, name: str) -> bool:
+    """Whether all calls outside of tests give a parameter a switch of the caller's own, which has a default: `step(x, keep)` of `keep=False`."""
+    if name in function.flow.stores or name not in function.positions:
+        return False
+    sites = [site for site in _runs(project, function) or () if not project.is_tested(site.function)]
+    given = [(site.function, function.argument(site.given or site.call, name)) for site in sites]
+    return bool(given) and all(
+        isinstance(node, ast.Name)
+        and (
+            isinstance(_constant(caller.defaults.get(node.id)), bool) or _is_switch_handed_on(project, caller, node.id)
+        )
+        for caller, node in given
+    )
 
 
 def _of_field(project: Project, function: Function, node: ast.Attribute, kind: type[Constant]) -> Constants | None:
