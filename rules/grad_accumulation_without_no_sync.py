@@ -48,7 +48,7 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.backward()` in a loop whose optimizer steps once in several iterations only, or behind a loop over the parts of a batch
-    (`for part in x.split(n)`, `x[start : start + n]`), in a file that wraps its model in
+    (`for part in x.split(n)`, `x[start : start + n]`), or in a function that a loop calls for each of its iterations, in a file that wraps its model in
     `DistributedDataParallel` or FSDP, by itself or by a function of the project (`build_model(cfg)`), and never says that a backward pass shall not synchronise.
     Where another function or class of the file does, it counts for one that wraps its own model only if that calls it, or is called by it.
     Of `if accumulation_steps > 1: ... else: ...` each branch is looked at by itself.
@@ -98,9 +98,9 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
     if site.hot is None or not _wraps(site):
         return
     loops = site.flow.loops(site.target)
-    if not loops:
+    if not loops and not _is_whole_turn(site):
         return
-    loop, steps = loops[0], _steps_near(site, loops)
+    loop, steps = next(iter(loops), None), _steps_near(site, loops)
     thinned = steps and all(_thinned(site, step, loop) for step in steps) and not _zeroed_each_time(site, loop)
     if thinned and not _left_out(site) and (not site.source.holds(_HANDLED) or _is_apart(site)):
         yield site.finding(
@@ -110,13 +110,22 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
         )
 
 
+def _is_whole_turn(site: Site) -> bool:
+    """Whether a loop elsewhere calls the function on its iterations, and no caller leaves exchanges out."""
+    sites = site.project.call_sites(site.function, _CALLERS) or ()
+    looped = any(one.function.flow.loops(one.call) for one in sites)
+    return looped and not any(_switches(one.function, one.call) for one in sites)
+
+
 def _steps_near(site: Site, loops: list[Loop]) -> list[ast.Call]:
-    """The steps of optimizers in the outermost loop around the backward pass, or else behind the only one."""
+    """The steps of optimizers in the outermost loop around the backward pass, or else behind the only one; without any, in the function."""
     found = [
         call
         for call, receiver in syntax.method_calls(site.flow, "step")
         if _steps(site, call, receiver) and _may_follow(site, call)
     ]
+    if not loops:
+        return [call for call in found if not site.flow.loops(call)]
     inside = [call for call in found if loops[-1] in site.flow.loops(call)]
     return inside or [call for call in found if len(loops) == 1 and not site.flow.loops(call)]
 
@@ -189,10 +198,10 @@ def _steps(site: Site, call: ast.Call, receiver: ast.expr) -> bool:
     return bool(OPTIMIZER_NAME.search(named)) or site.value(receiver).kind in ("optimizer", "scaler")
 
 
-def _thinned(site: Site, step: ast.Call, loop: Loop) -> bool:
-    """Whether the step runs once in several iterations of the loop around the backward pass."""
+def _thinned(site: Site, step: ast.Call, loop: Loop | None) -> bool:
+    """Whether the step runs once in several iterations of the loop around the backward pass, or calls of the function."""
     loops = site.flow.loops(step)
-    if loop not in loops:
+    if loop is not None and loop not in loops:
         # for micro_step in range(k): loss.backward()  -- and the step behind that loop, in the same loop around both
         return (
             loops == site.flow.loops(loop)
@@ -228,17 +237,17 @@ def _names(node: ast.AST) -> Iterator[str]:
             yield part.attr
 
 
-def _zeroed_each_time(site: Site, loop: Loop) -> bool:
+def _zeroed_each_time(site: Site, loop: Loop | None) -> bool:
     """Whether the gradients are zeroed on every iteration: then nothing accumulates."""
     for call, _ in syntax.method_calls(site.flow, "zero_grad"):
-        if loop not in site.flow.loops(call) or not _may_follow(site, call):
+        if (loop is not None and loop not in site.flow.loops(call)) or not _may_follow(site, call):
             continue
         if not any(_own_guards(site, call, loop)):
             return True
     return False
 
 
-def _own_guards(site: Site, call: ast.Call, loop: Loop) -> Iterator[Guard]:
+def _own_guards(site: Site, call: ast.Call, loop: Loop | None) -> Iterator[Guard]:
     """What must hold for a call beyond what holds for the backward pass: the turn of one of two models says nothing."""
     both = {guard.test for guard in site.flow.guards(site.target, loop)}
     return (
