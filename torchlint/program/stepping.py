@@ -36,6 +36,16 @@ Stepping = tuple[ast.Call, tuple[Step, ...], Sequence[Loop]]
 """A part of a step, with the loops around it, innermost first."""
 
 
+class ByCall(NamedTuple):
+    """A part of a step that a function takes which a loop calls."""
+
+    call: ast.Call
+    step: ast.Call
+    parts: tuple[Step, ...]
+    loops: Sequence[Loop]
+    """Those around the call, innermost first."""
+
+
 class Stepper(NamedTuple):
     """A function that steps, or leads to one, where calls give what is asked of its parameters: `update(batch, training=True)`."""
 
@@ -318,7 +328,8 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
     outside: set[str] = set()
     asked: dict[tuple[tuple[Said, ...], tuple[Said, ...]], None] = {}
     stepping = [(call, parts, _step_loops(project, function, call)) for call, parts in _stepping(project, function)]
-    left_over = _left_over(stepping) | _once_for_all(project, function, stepping)
+    inner = list(_by_calls(project, function)) if any("step" in parts and not on for _, parts, on in stepping) else []
+    left_over = _left_over(stepping, inner) | _once_for_all(project, function, stepping, inner)
     stepping += _around_trained(project, function, stepping)
     for call, parts, loops in stepping:
         if call in left_over:
@@ -495,15 +506,27 @@ def _passed_on(project: Project, function: Function) -> Iterator[CallSite]:
             yield CallSite(parent, call)
 
 
-def _left_over(stepping: Sequence[Stepping]) -> set[ast.Call]:
+def _by_calls(project: Project, function: Function) -> Iterator[ByCall]:
+    """The parts of steps that functions of the project take which loops of a function call: `for x in loader: train_on(x)`."""
+    for call in function.flow.calls:
+        loops = function.flow.loops(call)
+        for target in project.targets(function, call) if loops else ():
+            if _steps(project, target):
+                found = ((step, parts) for step, parts in _stepping(project, target) if not target.flow.loops(step))
+                yield from (ByCall(call, step, parts, loops) for step, parts in found)
+
+
+def _left_over(stepping: Sequence[Stepping], inner: Sequence[ByCall]) -> set[ast.Call]:
     """The calls that take the gradients which the last turns of a loop in front of them gathered, as the loop itself does."""
     backward = {tuple(loops[:1]) for _, parts, loops in stepping if "backward" in parts}
     steps = [(call, ast.dump(call), tuple(loops)) for call, parts, loops in stepping if parts == ("step",)]
     first: dict[tuple[str, tuple[Loop, ...]], int] = {}
-    for call, written, loops in steps:
+    in_front = [(call.lineno, written, loops) for call, written, loops in steps]
+    in_front += [(one.call.lineno, ast.dump(one.step), tuple(one.loops)) for one in inner if one.parts == ("step",)]
+    for line, written, loops in in_front:
         for depth in range(1, len(loops) + 1):
             inside = written, loops[depth:]
-            first[inside] = min(first.get(inside, call.lineno), call.lineno)
+            first[inside] = min(first.get(inside, line), line)
     return {
         call
         for call, written, loops in steps
@@ -511,14 +534,17 @@ def _left_over(stepping: Sequence[Stepping]) -> set[ast.Call]:
     }
 
 
-def _once_for_all(project: Project, function: Function, stepping: Sequence[Stepping]) -> set[ast.Call]:
+def _once_for_all(
+    project: Project, function: Function, stepping: Sequence[Stepping], inner: Sequence[ByCall]
+) -> set[ast.Call]:
     """The steps with the gradients of all that a loop in front went through, beside a loop that steps for each batch: once an epoch."""
-    gathering = {loops[0]: call.lineno for call, parts, loops in stepping if loops and "backward" in parts}
+    near = [*stepping, *((one.call, one.parts, one.loops) for one in inner)]
+    gathering = {loops[0]: call.lineno for call, parts, loops in near if loops and "backward" in parts}
     once = [call for call, parts, loops in stepping if parts == ("step",) and not loops]
     outside = any("backward" in parts and not loops for _, parts, loops in stepping)
     if not once or not gathering or outside:
         return set()
-    whole = {loops[0] for _, parts, loops in stepping if loops and "step" in parts} & gathering.keys()
+    whole = {loops[0] for _, parts, loops in near if loops and "step" in parts} & gathering.keys()
     if not any(_is_over_batches(project, function, loop) for loop in whole):
         return set()
     return {call for call in once if any(line < call.lineno for line in gathering.values())}
