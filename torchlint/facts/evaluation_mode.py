@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..system.cached import kept
 from ..system.regex import regex
 from . import alternatives, short_functions, training
-from .graph_liveness import is_dead
+from .graph_liveness import becomes_array, is_dead
 from .module import Class, Function
 from .names import chain, last
 from .nodes import argument_of, given_to, is_constant
@@ -256,6 +256,8 @@ def runs_of_given(
                 continue
             if further and (any(is_dead(place.at(*one), one[1]) for one in further) or not is_dead(within, inner)):
                 continue  # told there, or kept for somebody
+            if is_itself(inner, [name]) and becomes_array(within, inner):
+                continue  # it raises where there is a graph
             if not switches_off(within, inner) and not _asks_with(target, inner, call):
                 yield target, inner
 
