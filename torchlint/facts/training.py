@@ -135,8 +135,21 @@ def starts_backward(place: Place, function: Function, values: Collection[ast.exp
         return True
     if any(_take_gradients(place, run_by(place, function, call)) for call in given if call not in values):
         return True
+    if any(_starts_at_given(place, function, call, made) for call in given if call in values):
+        return True
     returned = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
     return depth > 0 and any(map(made.holds, returned)) and is_trained_on(place, function, depth - 1)
+
+
+def _starts_at_given(place: Place, function: Function, call: ast.Call, made: Derived) -> bool:
+    """Whether a call trains on what it gave the turn before: `penalty = step(x, penalty)`, which adds that to its loss."""
+    taken = [one for one in given_to(call) if made.holds(one)]
+    return any(
+        (name := target.parameter_given(call, one)) is not None
+        and starts_backward(place, target, target.flow.loads.get(name, ()), depth=0)
+        for one in taken
+        for target in place.project.targets(function, call)
+    )
 
 
 def backward_sources(place: Place) -> frozenset[str]:
