@@ -143,6 +143,14 @@ def stores_of(function: Function, node: ast.expr) -> list[tuple[Function, ast.ex
     return [(scope, store) for store in scope.flow.stores.get(node.id, ())]
 
 
+def method_around(function: Function, node: ast.expr) -> Function | None:
+    """The method whose object an expression is: `self` in it, or in a function inside of it."""
+    if not isinstance(node, ast.Name):
+        return None
+    scope = function if node.id == function.own_name else scope_of(function, node.id)
+    return scope if node.id == scope.own_name and node.id not in scope.flow.stores else None
+
+
 def scope_of(function: Function, name: str) -> Function:
     """The function that a name belongs to, its own or one around it; the body of the module for others."""
     return next((one for one in function.scopes if one.binds(name)), function.module.body)

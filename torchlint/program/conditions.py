@@ -266,14 +266,16 @@ def property_of(project: Project, function: Function, asked: ast.Attribute) -> S
 
 def _given(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
     """What a condition says that asks for a flag which the callers give."""
-    if not isinstance(test, ast.Name) or test.id not in function.flow.parameters:
-        return ""
-    return _passed(project, function, test.id, true)
+    taken = settled.parameter(project, function, test) if isinstance(test, ast.Name | ast.Attribute) else None
+    return _passed(project, *taken, true) if taken is not None else ""
 
 
 @question("given", "")
 def _passed(project: Project, function: Function, name: str, true: bool) -> guards.Meaning:
-    return passed.meaning(project, function, name, true, lambda site: _is_rare_call(project, site))
+    def handed(site: CallSite, node: ast.expr, holds: bool) -> guards.Meaning:
+        return _given(project, site.function, node, holds)
+
+    return passed.meaning(project, function, name, true, lambda site: _is_rare_call(project, site), handed)
 
 
 def _word_given(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:

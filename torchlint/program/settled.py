@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..facts import layers, names, nodes, syntax
@@ -75,14 +75,35 @@ def period(project: Project, function: Function, node: ast.expr) -> int | None:
     return max(found) if given and len(found) == len(given) else None
 
 
+def parameter(project: Project, function: Function, node: ast.expr) -> tuple[Function, str] | None:
+    """The parameter that an expression is as it was given, with its function: its own, that of one around it, or one that its object keeps."""
+    if not isinstance(node, ast.Name):
+        return _made_by(project, function, node)
+    scope = _taker(function, node.id)
+    return (scope, node.id) if node.id in scope.positions and node.id not in scope.flow.stores else None
+
+
+def _taker(function: Function, name: str) -> Function:
+    """The function that takes a name as a parameter: one around it where nothing gives the name another value, else itself."""
+    if name in function.positions:
+        return function
+    scope = syntax.scope_of(function, name)
+    if name not in scope.positions or name in scope.flow.stores:
+        return function
+    module = function.module
+    inside = (one for one in module.functions if scope in one.scopes) if module.source.holds(b"nonlocal ") else ()
+    return function if any(name in one.flow.globals for one in inside) else scope
+
+
 def _by_default(project: Project, function: Function, test: ast.expr) -> bool | None:
     """`verbose > 0` of a parameter that is 1 by default, in a function that nobody calls."""
     compared = isinstance(test, ast.Compare) and len(test.ops) == 1
     asked = test.left if isinstance(test, ast.Compare) else test
-    if not isinstance(asked, ast.Name) or asked.id in function.flow.stores or asked.id not in function.positions:
+    taken = parameter(project, function, asked) if isinstance(asked, ast.Name) else None
+    if taken is None:
         return None
-    default = _constant(function.defaults.get(asked.id))
-    if default is None or isinstance(default, str) or _given(project, function, asked.id) != frozenset():
+    default = _constant(taken[0].defaults.get(taken[1]))
+    if default is None or isinstance(default, str) or _given(project, *taken) != frozenset():
         return None
     if not isinstance(test, ast.Compare):
         return bool(default.value if isinstance(default, Number) else default)
@@ -126,28 +147,30 @@ def _switch(project: Project, function: Function, name: ast.Name) -> bool | None
 
 def _is_left_none(project: Project, function: Function, test: ast.expr) -> bool:
     """Whether a test asks for a parameter that is None by default, or an attribute that keeps one, which nobody gives: `if self.transform:`."""
-    if isinstance(test, ast.Name):
-        return test.id not in function.flow.stores and _is_never_given(project, function, test.id)
-    init = _made_by(project, function, test)
-    return init is not None and _is_never_given(project, *init)
+    taken = parameter(project, function, test)
+    return taken is not None and _is_never_given(project, *taken)
 
 
 def _is_none(project: Project, function: Function, test: ast.Compare) -> bool | None:
     """Whether what a test asks for is None on all calls, or on none; None where that is open, or the test another one."""
     if none_test(test) is None:
         return None
-    init = _made_by(project, function, test.left)
-    if init is not None:
-        return True if _is_never_given(project, *init) else None
-    if _is_momentum(project, function, test.left):
-        return False
-    if isinstance(test.left, ast.Name) and is_constant(assigned(function, test.left), None):
-        return True
-    if not isinstance(test.left, ast.Name) or not _is_as_given(function, test, test.left.id):
+    asked = test.left
+    if isinstance(asked, ast.Name):
+        if is_constant(assigned(function, asked), None):
+            return True
+        taker, name = _taker(function, asked.id), asked.id
+        if taker is function and not _is_as_given(function, test, name):
+            return None
+    elif (init := _made_by(project, function, asked)) is not None:
+        taker, name = init
+    else:
+        return False if _is_momentum(project, function, asked) else None
+    if not _may_be_none(project, taker, name):
         return None
-    if _is_always_given(project, function, test.left.id) or _are_objects_given(project, function, test.left.id):
+    if _is_always_given(project, taker, name) or _are_objects_given(project, taker, name):
         return False
-    return True if _is_never_given(project, function, test.left.id) else None
+    return True if _is_never_given(project, taker, name) else None
 
 
 def _is_momentum(project: Project, function: Function, node: ast.expr) -> bool:
@@ -161,8 +184,8 @@ def _is_momentum(project: Project, function: Function, node: ast.expr) -> bool:
 
 
 def _is_as_given(function: Function, test: ast.Compare, name: str) -> bool:
-    """Whether a name is a parameter that is None by default, and still what was given where a test asks for it."""
-    if not _is_none_by_default(function, name):
+    """Whether a name is a parameter, and still what was given where a test asks for it, but for what stands behind the same test."""
+    if name not in function.positions:
         return False
     written = ast.dump(test)
     repeated = bool(function.flow.loops(test))
@@ -181,11 +204,35 @@ def _is_none_by_default(function: Function, name: str) -> bool:
     return is_constant(default, None)
 
 
+@question("defaults", ())
+def _defaults(project: Project, function: Function, name: str) -> Sequence[ast.expr]:
+    """The default of a parameter; of one that has none, those of the parameters that all calls outside of tests hand on for it: `Trainer(verbose)` of `def fit(verbose=False)`."""
+    if name in function.defaults or name not in function.positions:
+        return [function.defaults[name]] if name in function.defaults else []
+    found: list[ast.expr] = []
+    for site in _runs(project, function) or ():
+        if project.is_tested(site.function):
+            continue
+        node = function.argument(site.given or site.call, name)
+        taken = parameter(project, site.function, node) if node is not None else None
+        handed = _defaults(project, *taken) if taken is not None else ()
+        if not handed:
+            return []
+        found += handed
+    return found
+
+
+def _may_be_none(project: Project, function: Function, name: str) -> bool:
+    """Whether a parameter is None unless somebody gives it."""
+    found = _defaults(project, function, name)
+    return bool(found) and all(is_constant(one, None) for one in found)
+
+
 @question("never given", False)
 def _is_never_given(project: Project, function: Function, name: str) -> bool:
     """Whether no call outside of tests gives a parameter that is None by default anything but None."""
     found = False
-    for site in _runs(project, function) or () if _is_none_by_default(function, name) else ():
+    for site in _runs(project, function) or () if _may_be_none(project, function, name) else ():
         if project.is_tested(site.function):
             continue
         call = site.given or site.call
@@ -273,11 +320,12 @@ def _are_something(project: Project, given: list[tuple[Function, ast.expr | None
 
 def _is_something(project: Project, function: Function, node: ast.expr) -> bool:
     """Whether an expression is not None: a value that is known, or one of several that a call gives."""
-    if isinstance(node, ast.Attribute):
-        return False
-    if isinstance(node, ast.Name) and _is_none_by_default(function, node.id):
+    taken = parameter(project, function, node)
+    if taken is not None and _may_be_none(project, *taken):
         # An annotation says nothing of that, `order: tuple = None`; those who call the function do.
-        return node.id not in function.flow.stores and _is_always_given(project, function, node.id)
+        return _is_always_given(project, *taken)
+    if isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and _is_none_by_default(function, node.id)):
+        return False
     value = project.value(function, node)
     if value:
         return value.kind != "none" and "none" not in value.other_kinds
@@ -323,38 +371,23 @@ def _measured(project: Project, function: Function, test: ast.Compare, bound: fl
 
 def _constants(project: Project, function: Function, node: ast.expr, kind: type[Constant]) -> Constants | None:
     """What a parameter may be, an attribute that the constructor keeps one in, or a field of a dataclass; None where it may be anything."""
-    if isinstance(node, ast.Name):
-        asked = function, node.id
-    elif (made_by := _made_by(project, function, node)) is not None:
-        asked = made_by
-    else:
+    asked = parameter(project, function, node)
+    if asked is None:
         return _of_field(project, function, node, kind) if isinstance(node, ast.Attribute) else None
+    # A switch without a default is there to be set; a word may be handed on.
     default = asked[0].defaults.get(asked[1])
-    told = isinstance(_constant(default), kind)
-    # A switch without a default is there to be set, unless calls hand on one that has it; a word may be handed on.
-    handed = default is None and (kind is str or (kind is bool and _is_switch_handed_on(project, *asked)))
-    if not told and not handed:
+    if not _is_told(project, *asked, kind) and not (default is None and kind is str):
         return None
     given = _given(project, *asked)
-    if given == frozenset() and told and _is_offered(project, asked[0]):
+    if given == frozenset() and default is not None and _is_offered(project, asked[0]):
         return frozenset((_constant(default),))
     return given or None
 
 
-@question("switch handed on", False)
-def _is_switch_handed_on(project: Project, function: Function, name: str) -> bool:
-    """Whether all calls outside of tests give a parameter a switch of the caller's own, which has a default: `step(x, keep)` of `keep=False`."""
-    if name in function.flow.stores or name not in function.positions:
-        return False
-    sites = [site for site in _runs(project, function) or () if not project.is_tested(site.function)]
-    given = [(site.function, function.argument(site.given or site.call, name)) for site in sites]
-    return bool(given) and all(
-        isinstance(node, ast.Name)
-        and (
-            isinstance(_constant(caller.defaults.get(node.id)), bool) or _is_switch_handed_on(project, caller, node.id)
-        )
-        for caller, node in given
-    )
+def _is_told(project: Project, function: Function, name: str, kind: type[Constant]) -> bool:
+    """Whether a parameter is a constant of a kind unless somebody gives it."""
+    found = _defaults(project, function, name)
+    return bool(found) and all(isinstance(_constant(one), kind) for one in found)
 
 
 def _of_field(project: Project, function: Function, node: ast.Attribute, kind: type[Constant]) -> Constants | None:
@@ -428,9 +461,8 @@ def _handed_on(project: Project, function: Function, node: ast.expr | None) -> C
     constant = _constant(node)
     if constant is not None or is_constant(node, None):
         return frozenset((constant,))
-    if isinstance(node, ast.Name) and node.id in function.positions:
-        return _given(project, function, node.id)
-    return None
+    taken = parameter(project, function, node) if isinstance(node, ast.Name) else None
+    return _given(project, *taken) if taken is not None else None
 
 
 def _constant(node: ast.expr | None) -> str | bool | Number | None:
@@ -451,10 +483,11 @@ def _made_by(project: Project, function: Function, node: ast.expr) -> tuple[Func
 
 def kept_by_constructor(project: Project, function: Function, node: ast.expr) -> tuple[Function, ast.expr] | None:
     """The constructor that alone sets an attribute of the method's own object, and what it sets it to."""
-    klass = function.cls
-    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)) or klass is None:
+    method = syntax.method_around(function, node.value) if isinstance(node, ast.Attribute) else None
+    klass = method.cls if method is not None else None
+    if not isinstance(node, ast.Attribute) or klass is None:
         return None
-    init = _constructor(project, klass) if node.value.id == function.own_name else None
+    init = _constructor(project, klass)
     if init is None or init.cls is None or not init.parameters:
         return None
     heirs = project.subclasses(init.cls)
