@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint.facts import (
     batches_of_one,
@@ -270,6 +270,12 @@ def _name(site: Site) -> str | None:
     return target.id if isinstance(target, ast.Name) and target.id not in site.flow.globals else None
 
 
+def _kept_name(site: Site) -> str | None:
+    """The attribute of its object that a method keeps a wrapper in."""
+    statement = site.statement
+    return syntax.own_attribute(site.function, statement.targets[0]) if isinstance(statement, ast.Assign) else None
+
+
 def _own_name(site: Site) -> str | None:
     """The name that a wrapper is given, where its function alone reads it."""
     name = _name(site)
@@ -278,14 +284,17 @@ def _own_name(site: Site) -> str | None:
 
 def _only_wraps(site: Site) -> bool:
     """Whether the wrapper is there for the names of a checkpoint: only what is in it (`model.module`) is used."""
-    statement, name = site.statement, _own_name(site)
+    statement, own, kept = site.statement, _own_name(site), _kept_name(site)
+    name = [own] if own is not None else [site.function.own_name, kept] if kept is not None else None
     if name is None:
         return False
     end = _taken_off_at(site, name)
+    if own is None and end is None:
+        return False  # whoever has the object may call it
     again = bool(site.flow.loops(statement))  # a turn reads what the one before wrapped
     used = [
         site.flow.parents[load]
-        for load in site.flow.loads.get(name, ())
+        for load in _loads(site, own, kept)
         if (
             load.lineno > (statement.end_lineno or statement.lineno) or (again and not contains(statement, load))
             if end is None
@@ -296,6 +305,15 @@ def _only_wraps(site: Site) -> bool:
     if methods & {"load_state_dict", "state_dict"} and methods <= _NEVER_CALLED:
         return True
     return "module" in methods and methods <= _TAKEN_OFF
+
+
+def _loads(site: Site, name: str | None, kept: str | None) -> Sequence[ast.expr]:
+    """Where the function reads a name, or an attribute of its object."""
+    if name is not None:
+        return site.flow.loads.get(name, ())
+    klass = site.function.cls
+    uses = syntax.own_uses(klass, kept) if klass is not None and kept is not None else ()
+    return [use for method, use in uses if method is site.function]
 
 
 def _takes_one(site: Site) -> bool:
@@ -363,7 +381,7 @@ def _reads(site: Site) -> Iterator[tuple[Flow, ast.expr]]:
         yield from ((site.flow, load) for load in site.flow.loads.get(name, ()) if load.lineno > end)
         for function in _readers_elsewhere(site, name):
             yield from ((function.flow, load) for load in function.flow.loads[name])
-    kept = syntax.own_attribute(site.function, statement.targets[0]) if isinstance(statement, ast.Assign) else None
+    kept = _kept_name(site)
     if klass is not None and kept is not None:
         uses = syntax.own_uses(klass, kept)
         yield from ((method.flow, use) for method, use in uses if not contains(statement, use))
@@ -373,14 +391,14 @@ _NEAR = 20
 """In so many statements behind it a wrapper is taken off again that is there for the names of a checkpoint."""
 
 
-def _taken_off_at(site: Site, name: str) -> ast.stmt | None:
+def _taken_off_at(site: Site, name: list[str]) -> ast.stmt | None:
     """The statement behind the wrapping, in its block, that gives the name what is in the wrapper: `model = model.module.cuda()`."""
     block = site.flow.block(site.statement)
     at = block.index[site.statement] + 1 if block is not None else 0
     for statement in block.statements[at : at + _NEAR] if block is not None else ():
-        if isinstance(statement, ast.Assign) and chain(statement.targets[0]) == [name]:
+        if isinstance(statement, ast.Assign) and chain(statement.targets[0]) == name:
             parts = (node for node in ast.walk(statement.value) if isinstance(node, ast.Attribute))
-            taken = any(part.attr == "module" and chain(part.value) == [name] for part in parts)
+            taken = any(part.attr == "module" and chain(part.value) == name for part in parts)
             return statement if taken else None
     return None
 

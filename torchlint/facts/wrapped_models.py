@@ -50,18 +50,36 @@ def _named(place: Place, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
 
 def given_on(place: Place, model: Model) -> Iterator[tuple[Function, Model]]:
     """The function of a place, those of the project that it gives a model to, and those that these do, each with its name for it."""
-    todo, seen = [(place.function, model)], set[Function]()
+    todo, seen = [(place.function, model)], set[tuple[Function, str]]()
     while todo and len(seen) < _MOST:
         function, own = todo.pop()
-        if function in seen:
+        if (function, ".".join(own)) in seen:
             continue
-        seen.add(function)
+        seen.add((function, ".".join(own)))
         yield function, own
+        todo += _beside(function, own)
         takers = place.once(("given by name", function), lambda: _takers(function))  # noqa: B023
         for call in takers.get(".".join(own), ()):
             targets = place.project.targets(function, call)
             named = ((target, name_of(target, call, own)) for target in targets)
             todo += [(target, [name]) for target, name in named if name is not None]
+
+
+def _beside(function: Function, model: Model) -> Iterator[tuple[Function, Model]]:
+    """The functions inside of one, which know a model by its name, and the methods of an object that keeps it."""
+    yield from ((inner, model) for inner in function.nested.values() if not inner.binds(model[0]))
+    klass = function.cls
+    if klass is None or not function.own_name:
+        return
+    if len(model) == 1:
+        for target in function.assigned_attributes:
+            kept, given = syntax.own_attribute(function, target), syntax.given_to_target(function.flow, target)
+            if kept is not None and given is not None and chain(given) == model:
+                yield function, [function.own_name, kept]
+    elif model[:-1] == [function.own_name]:
+        for method in klass.methods.values():
+            if method.own_name:
+                yield method, [method.own_name, model[1]]
 
 
 def _takers(function: Function) -> dict[str, list[ast.Call]]:

@@ -12,7 +12,6 @@ from ..facts.nodes import spreads, without_not
 from .calling import CallSite
 from .project import Project
 
-
 Handed = Callable[[CallSite, ast.expr, bool], guards.Meaning]
 """What is said of a flag that a call hands on as its own function was given it."""
 
