@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..system.cached import kept
 from ..system.regex import regex
@@ -13,8 +13,9 @@ from .module import Class, Function
 from .names import chain, last
 from .nodes import argument_of, given_to, is_constant
 from .place import Place
+from .syntax import own_uses
 from .trainable import NO_RUN, is_method_of_models, model_of, runs_trainable, switches_off
-from .wrapped_models import Model, given_on, name_of, wrapped
+from .wrapped_models import Model, given_on, known_as, may_know, wrapped
 
 _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
 """Methods of a module that give the module again."""
@@ -240,11 +241,11 @@ def runs_of_given(
     place: Place, call: ast.Call, model: Model, handed_on: int = _HANDED_ON
 ) -> Iterator[tuple[Function, ast.Call]]:
     """Where a function of the project runs the model that a call gives it, or one that this hands it on to does, and asks for no gradients."""
-    if not any(chain(given) == model for given in given_to(call)):
+    if not may_know(place.function, call, model):
         return
     for target in place.project.targets(place.function, call):
-        name = name_of(target, call, model)
-        if name is None or target.cls is not None or place.analysis.context.function_off(target):
+        name = known_as(place, target, call, model)
+        if name is None or (target.cls is not None and len(name) == 1) or place.analysis.context.function_off(target):
             return
         for inner in target.flow.calls:
             within = place.at(target, inner)
@@ -256,37 +257,49 @@ def runs_of_given(
                 continue
             if further and (any(is_dead(place.at(*one), one[1]) for one in further) or not is_dead(within, inner)):
                 continue  # told there, or kept for somebody
-            if is_itself(inner, [name]) and becomes_array(within, inner):
+            if is_itself(inner, name) and becomes_array(within, inner):
                 continue  # it raises where there is a graph
             if not switches_off(within, inner) and not _asks_with(target, inner, call):
                 yield target, inner
 
 
 def _handed_on(
-    place: Place, function: Function, call: ast.Call, name: str, handed_on: int
+    place: Place, function: Function, call: ast.Call, model: Model, handed_on: int
 ) -> list[tuple[Function, ast.Call]]:
     """Where what a call gives the model to runs it, and no call of the function gives it to what asks for gradients: `next_token(model, tokens)`."""
-    loads = function.flow.loads.get(name, ())
-    handing = [function.flow.argument_of(load) for load in loads[:_MOST_HANDED]]
-    if call not in handing or name in function.flow.stores or len(loads) > _MOST_HANDED:
+    if not may_know(function, call, model) or ".".join(model) in function.flow.targets:
         return []
+    loads = _loads(function, model)
+    handing = [function.flow.argument_of(load) for load in loads[:_MOST_HANDED]]
+    if len(loads) > _MOST_HANDED:
+        return []
+    if call not in handing:
+        handing.append(call)
     calls = (one for one in handing if isinstance(one, ast.Call))
     run = [target for one in calls for target in place.project.targets(function, one)]
     # What a decorator does around one of several functions, a test of its own flag may decide.
     if any(training.asks(target) for target in run) or any(one.decorators for one in (function, *run)):
         return []
-    return list(runs_of_given(place.at(function, call), call, [name], handed_on))
+    return list(runs_of_given(place.at(function, call), call, model, handed_on))
 
 
-def _is_run(place: Place, call: ast.Call, name: str) -> bool:
+def _loads(function: Function, model: Model) -> Sequence[ast.expr]:
+    """Where a function reads a model by its name, or as an attribute of its object."""
+    if len(model) == 1:
+        return function.flow.loads.get(model[0], ())
+    uses = own_uses(function.cls, model[1]) if function.cls is not None else ()
+    return [use for method, use in uses if method is function]
+
+
+def _is_run(place: Place, call: ast.Call, model: Model) -> bool:
     """`model(x)`, a method of it that records, or that nobody knows: `model.parse(x)`.
 
     `model.parameters()` and `model.scale.item()` run nothing, `model.generate(x)` and `model.parse_no_grad(x)` no autograd.
     """
-    parts = chain(call.func) or [""]
-    if parts[0] != name or "config" in parts or (len(parts) > 2 and not (call.args or call.keywords)):
+    parts, own = chain(call.func) or [""], len(model)
+    if parts[:own] != model or "config" in parts or (len(parts) > own + 1 and not (call.args or call.keywords)):
         return False
-    if len(parts) == 1 or is_itself(call, [name]):
+    if len(parts) == own or is_itself(call, model):
         return True
     if parts[-1] in NO_RUN or "no_grad" in parts[-1]:
         return False

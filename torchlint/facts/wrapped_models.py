@@ -67,7 +67,7 @@ def given_on(place: Place, model: Model) -> Iterator[tuple[Function, Model]]:
 
 def _beside(function: Function, model: Model) -> Iterator[tuple[Function, Model]]:
     """The functions inside of one, which know a model by its name, and the methods of an object that keeps it."""
-    yield from ((inner, model) for inner in function.nested.values() if not inner.binds(model[0]))
+    yield from ((inner, model) for inner in _inside(function).values() if not inner.binds(model[0]))
     klass = function.cls
     if klass is None or not function.own_name:
         return
@@ -82,6 +82,11 @@ def _beside(function: Function, model: Model) -> Iterator[tuple[Function, Model]
                 yield method, [method.own_name, model[1]]
 
 
+def _inside(function: Function) -> dict[str, Function]:
+    """The functions inside of one, by name; those of a file are no part of what it runs."""
+    return function.nested if function is not function.module.body else {}
+
+
 def _takers(function: Function) -> dict[str, list[ast.Call]]:
     """The calls of a function that are given something by its name, for each name."""
     found: dict[str, list[ast.Call]] = {}
@@ -89,6 +94,39 @@ def _takers(function: Function) -> dict[str, list[ast.Call]]:
         for name in filter(None, map(chain, given_to(call))):
             found.setdefault(".".join(name), []).append(call)
     return found
+
+
+def may_know(function: Function, call: ast.Call, model: Model) -> bool:
+    """Whether what a call runs may know a model: the call gives it, or what made the object did, or it stands inside of the function."""
+    if isinstance(call.func, ast.Name) and call.func.id in _inside(function):
+        return True
+    made = _making(function, call)
+    return any(chain(given) == model for one in (call, made) if one is not None for given in given_to(one))
+
+
+def known_as(place: Place, target: Function, call: ast.Call, model: Model) -> Model | None:
+    """What a function that a call runs calls a model: a parameter that the call gives, an attribute that what made its object gave, or the same name, inside of the caller."""
+    name = name_of(target, call, model)
+    if name is not None:
+        return [name]
+    if target.cls is None:
+        is_inside = target in _inside(place.function).values() and not target.binds(model[0])
+        return model if is_inside else None
+    made = _making(place.function, call)
+    for init in place.project.targets(place.function, made) if made is not None and target.own_name else ():
+        given = name_of(init, made, model) if made is not None and init.name == "__init__" else None
+        kept = (one[1] for _, one in _beside(init, [given]) if len(one) == 2) if given is not None else iter(())
+        if (attribute := next(kept, None)) is not None:
+            return [target.own_name, attribute]
+    return None
+
+
+def _making(function: Function, call: ast.Call) -> ast.Call | None:
+    """What makes the object that a method is called of: `Scores(model)` of `Scores(model).run()`, or of `scores.run()` behind `scores = Scores(model)`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(owner, ast.Name):
+        owner = uses.assigned(function, owner)
+    return owner if isinstance(owner, ast.Call) else None
 
 
 def name_of(function: Function, call: ast.Call, model: Model) -> str | None:
