@@ -17,6 +17,8 @@ from .uses import readers
 _PASSES_ON = ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Dict | ast.Subscript | ast.Attribute | ast.keyword
 _PASSES_ON |= ast.Starred | ast.FormattedValue | ast.JoinedStr | ast.IfExp | ast.Slice
 """What holds or is made of what stands in it, and keeps it nowhere."""
+_CALLERS = 3
+"""How many functions give a result back on at most."""
 
 
 def evaluated(place: Place, switch: ast.Call, model: list[str]) -> Sequence[ast.stmt]:
@@ -68,14 +70,20 @@ def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen
     return False
 
 
-def _is_called_here_alone(place: Place) -> bool:
-    """Whether calls of the place's function are known, and it is no method that a framework calls as well; a decorator may train on what it gives."""
+def _is_called_here_alone(place: Place, depth: int = _CALLERS) -> bool:
+    """Whether calls of the place's function are known, and of those that give back what it gives; it is no method that a framework calls as well.
+
+    A decorator may train on what it gives.
+    """
     function = place.function
     if function.is_replaced:
         return False
     bases = [chain(base) for base in function.cls.bases] if function.cls is not None else []
-    known = all(base == ["object"] for base in bases) and not _is_given_away(function)
-    return known and bool(place.project.call_sites(function))
+    if not all(base == ["object"] for base in bases) or _is_given_away(function):
+        return False
+    sites = place.project.call_sites(function) or ()
+    back = [place.at(one.function, one.call) for one in sites if training.gives_back(one.function, [one.call])]
+    return bool(sites) and all(depth > 0 and _is_called_here_alone(one, depth - 1) for one in back)
 
 
 def _is_given_away(function: Function) -> bool:
@@ -103,7 +111,7 @@ def _only_reads(place: Place, call: ast.Call) -> bool:
     func = call.func
     targets = training.run_by(place, place.function, call)
     if targets:
-        return not any(map(training.trains, targets))
+        return not any(training.leads_to_training(place, one) for one in targets)
     if isinstance(func, ast.Name) or place.resolve(func) is not None or MODEL_NAME.search(last(func)):
         return True
     return place.value(func).kind == "module" or (

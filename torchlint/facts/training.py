@@ -19,6 +19,7 @@ INSIDE = regex(rb"autograd\.(?:grad|functional)|enable_grad|set_grad_enabled|cre
 """What a forward asks of autograd."""
 _OFF = rb"(?!_?(?: *= *|\( *)False\b)"
 """Behind `requires_grad` what says no more than that nothing is to be differentiated."""
+_BACKWARD = regex(rb"backward\(")
 TRAINS = regex(INSIDE.pattern + rb"|backward\(|\.grad\b|requires_grad" + _OFF + rb"|\.step\(")
 ASKS = regex(
     rb"(?i)backward\(|autograd\.grad|requires_grad|enable_grad|\.grad\b|attack|advers|salienc|attribut|gradcam|pgd|fgsm"
@@ -42,6 +43,22 @@ _MOST = 30
 def trains(function: Function) -> bool:
     """Whether the text of a function speaks of gradients."""
     return function.says(TRAINS)
+
+
+def leads_to_training(place: Place, function: Function) -> bool:
+    """Whether a function speaks of gradients, or runs a backward pass by what it calls with something: `update(loss, optimizer)`."""
+    key = ("leads to training", function)
+    return trains(function) or place.once(key, lambda: _goes_backward(place, function, _CALLERS))
+
+
+def _goes_backward(place: Place, function: Function, depth: int) -> bool:
+    for call in function.flow.calls:
+        if not given_to(call) and not isinstance(call.func, ast.Attribute):
+            continue
+        for target in place.project.targets(function, call):
+            if target.says(_BACKWARD) or (depth and _goes_backward(place, target, depth - 1)):
+                return True
+    return False
 
 
 def differentiates(place: Place, call: ast.Call) -> bool:
@@ -137,8 +154,13 @@ def starts_backward(place: Place, function: Function, values: Collection[ast.exp
         return True
     if any(_starts_at_given(place, function, call, made) for call in given if call in values):
         return True
+    return depth > 0 and gives_back(function, values) and is_trained_on(place, function, depth - 1)
+
+
+def gives_back(function: Function, values: Collection[ast.expr]) -> bool:
+    """Whether a function returns some values, or what is made of them."""
     returned = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
-    return depth > 0 and any(map(made.holds, returned)) and is_trained_on(place, function, depth - 1)
+    return bool(returned) and any(map(Derived(function.flow, values).holds, returned))
 
 
 def _starts_at_given(place: Place, function: Function, call: ast.Call, made: Derived) -> bool:
@@ -166,4 +188,4 @@ def _starts(place: Place, function: Function, call: ast.Call, values: Collection
     """Whether a call that is none of some values runs a backward pass, by itself or by what it calls."""
     if isinstance(call.func, ast.Attribute) and call.func.attr in _BACKWARDS:
         return True
-    return call not in values and any(map(trains, run_by(place, function, call)))
+    return call not in values and any(leads_to_training(place, one) for one in run_by(place, function, call))
