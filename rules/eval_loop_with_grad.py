@@ -462,7 +462,7 @@ def _dropped(site: Site) -> ast.expr:
 
 
 def _unused(site: Site) -> Iterator[Finding]:
-    if site.function.name != "forward" or site.function.cls is None:  # whoever calls the model decides
+    if not any(one.name == "forward" and one.cls is not None for one in site.function.scopes):  # whoever calls the model decides
         yield from _told(site, _dropped(site))
 
 
@@ -545,8 +545,8 @@ def _wasted_by_callers(site: Site) -> Iterator[Site]:
 
 
 def _is_of_model(site: Site) -> bool:
-    """Whether the place is in a method of a model."""
-    return site.function.cls is not None and site.project.is_module(site.function.cls)
+    """Whether the place is in a method of a model, or a function inside of one."""
+    return any(one.cls is not None and site.project.is_module(one.cls) for one in site.function.scopes)
 
 
 def _is_open(site: Site) -> bool:

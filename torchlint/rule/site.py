@@ -385,10 +385,14 @@ class Site:
 
     @property
     def in_forward(self) -> bool:
-        """Whether the place stands in the `forward` of an nn.Module, or in the `message` of a layer of graphs."""
+        """Whether the place stands in the `forward` of an nn.Module, or a function inside that it calls, or in the `message` of a layer of graphs."""
         function = self.function
-        if passes_messages(function):
+        if passes_messages(function) or self._is_forward(function):
             return True
+        inside = function.cls is None and any(map(self._is_forward, function.scopes))
+        return inside and frequency.in_forward(self)
+
+    def _is_forward(self, function: Function) -> bool:
         return function.name == "forward" and function.cls is not None and self.project.is_module(function.cls)
 
     @property
