@@ -87,6 +87,13 @@ class Function:
         """The functions defined directly inside, by name (the last definition wins)."""
         return self.module.nested.get(self, {})
 
+    def knowing(self, name: str) -> Iterator[Function]:
+        """The functions inside of it, at any depth, in which a name is still its own."""
+        for inner in self.nested.values():
+            if not inner.binds(name):
+                yield inner
+                yield from inner.knowing(name)
+
     @cached_property
     def flow(self) -> Flow:
         from .flow import Flow
@@ -422,12 +429,13 @@ class Class:
 
     @cached_property
     def stores(self) -> dict[str, list[tuple[Function, ast.Attribute]]]:
-        """Where methods assign `self.name`, by that name, `__init__` first."""
+        """Where methods, and the functions inside of them, assign `self.name`, by that name, `__init__` first."""
         found: dict[str, list[tuple[Function, ast.Attribute]]] = {}
         for method in sorted(self.methods.values(), key=lambda method: method.name != "__init__"):
-            for target in method.assigned_attributes:
-                if isinstance(target.value, ast.Name) and target.value.id == method.own_name:
-                    found.setdefault(target.attr, []).append((method, target))
+            for function in (method, *method.knowing(method.own_name)):
+                for target in function.assigned_attributes:
+                    if isinstance(target.value, ast.Name) and target.value.id == method.own_name:
+                        found.setdefault(target.attr, []).append((function, target))
         return found
 
     @cached_property
