@@ -432,7 +432,7 @@ class Class:
         """Where methods, and the functions inside of them, assign `self.name`, by that name, `__init__` first."""
         found: dict[str, list[tuple[Function, ast.Attribute]]] = {}
         for method in sorted(self.methods.values(), key=lambda method: method.name != "__init__"):
-            for function in (method, *method.knowing(method.own_name)):
+            for function in (method, *method.knowing(method.own_name)) if method.own_name else ():
                 for target in function.assigned_attributes:
                     if isinstance(target.value, ast.Name) and target.value.id == method.own_name:
                         found.setdefault(target.attr, []).append((function, target))

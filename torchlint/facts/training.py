@@ -48,16 +48,22 @@ def trains(function: Function) -> bool:
 def leads_to_training(place: Place, function: Function) -> bool:
     """Whether a function speaks of gradients, or runs a backward pass by what it calls with something: `update(loss, optimizer)`."""
     key = ("leads to training", function)
-    return trains(function) or place.once(key, lambda: _goes_backward(place, function, _CALLERS))
+    return trains(function) or place.once(key, lambda: _goes_backward(place, function))
 
 
-def _goes_backward(place: Place, function: Function, depth: int) -> bool:
-    for call in function.flow.calls:
-        if not given_to(call) and not isinstance(call.func, ast.Attribute):
-            continue
-        for target in place.project.targets(function, call):
-            if target.says(_BACKWARD) or (depth and _goes_backward(place, target, depth - 1)):
-                return True
+def _goes_backward(place: Place, function: Function) -> bool:
+    todo, seen = [(function, _CALLERS)], {function}
+    while todo and len(seen) < _MOST:
+        caller, depth = todo.pop()
+        for call in caller.flow.calls:
+            if not given_to(call) and not isinstance(call.func, ast.Attribute):
+                continue
+            for target in place.project.targets(caller, call):
+                if target.says(_BACKWARD):
+                    return True
+                if depth and target not in seen:
+                    seen.add(target)
+                    todo.append((target, depth - 1))
     return False
 
 
