@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 
 from . import common_names, names, short_functions, uses
-from .flow import Loop, contains
+from .flow import Flow, Loop, contains
 from .module import Function
 from .nodes import Choice, assigned_in, choice, names_in
 from .place import Place
