@@ -13,7 +13,8 @@ from .arguments import Arguments
 from .collation import is_plain
 from .evaluator import Evaluator
 from .module import Class, Function
-from .nodes import keyword_of, spreads
+from .nodes import argument_of, keyword_of, spreads
+from .syntax import same
 from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value, constant, is_host_data, replace
 
 _OPTIONS = frozenset(("num_workers", "pin_memory"))
@@ -25,8 +26,17 @@ def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loade
     given = keyword_of(node, "pin_memory")
     if loader.pinned is not None or not isinstance(given, ast.Attribute) or values.expr(given):
         return loader
+    if given.attr == "pin_memory" and _copies(node, given.value):
+        other = values.expr(given.value)
+        return batches.made_loader(loader, isinstance(other, Loader) and other.pinned is True)
     default = argparse_defaults(values.function.module).get(given.attr)
     return batches.made_loader(loader, True) if default is True else loader
+
+
+def _copies(node: ast.Call, other: ast.expr) -> bool:
+    """Whether a loader is made after another one, `DataLoader(loader.dataset, pin_memory=loader.pin_memory)`, and pins if that does."""
+    dataset = argument_of(node, "dataset", 0)
+    return isinstance(dataset, ast.Attribute) and dataset.attr == "dataset" and same(dataset.value, other)
 
 
 def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
