@@ -299,7 +299,9 @@ class Definitions(Texts):
         if last in table.MODULE_BASES or last == "Module" or last.endswith("PreTrainedModel"):
             return True
         root = name.partition(".")[0]
-        return "." in name and (root == "torchvision" or root not in OUTSIDE) and _has_forward(klass)
+        if "." not in name or (root != "torchvision" and root in OUTSIDE):
+            return False
+        return _has_forward(klass) or any(one.own_name for one in self.of_heirs(klass, "forward"))
 
     def of_heirs(self, klass: Class, name: str, most: int = MOST_HEIRS) -> list[Function]:
         """The methods of a name in the subclasses of a class; none where there are more than that."""
@@ -478,6 +480,6 @@ def _is_of_base(method: Function, value: ast.expr) -> bool:
 
 
 def _has_forward(klass: Class) -> bool:
-    """Whether a class has a `forward` of its objects, as modules have: with a base from elsewhere it is one."""
+    """Whether a class has a `forward` of its objects, as modules have: with a base from elsewhere it is one, and so are those below which one has it."""
     forward = klass.methods.get("forward")
     return forward is not None and forward.own_name != ""
