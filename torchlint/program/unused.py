@@ -220,6 +220,8 @@ def _is_named_in(statement: ast.stmt, name: str) -> bool:
 
 def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
     """Whether a file has a name anywhere but in its definition, in `__all__` and in what is not used itself."""
+    if module.source.data.count(as_bytes(name)) == 1:
+        return False  # where it is defined
     naming = (one for one in module.whole_tree().body if any(name == spelled(node) for node in ast.walk(one)))
     return not all(_is_no_use(project, module, one, definition) for one in naming)
 
