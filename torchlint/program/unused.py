@@ -220,10 +220,22 @@ def _is_named_in(statement: ast.stmt, name: str) -> bool:
 
 def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
     """Whether a file has a name anywhere but in its definition, in `__all__` and in what is not used itself."""
-    if module.source.data.count(as_bytes(name)) == 1:
+    word, data = as_bytes(name), module.source.data
+    held = [number for number, line in enumerate(data.splitlines(), 1) if word in line]
+    if len(held) == 1:
         return False  # where it is defined
-    naming = (one for one in module.whole_tree().body if any(name == spelled(node) for node in ast.walk(one)))
+    naming = (
+        one
+        for one in module.whole_tree().body
+        if one is not definition and _holds_one(one, held) and any(name == spelled(node) for node in ast.walk(one))
+    )
     return not all(_is_no_use(project, module, one, definition) for one in naming)
+
+
+def _holds_one(statement: ast.stmt, lines: list[int]) -> bool:
+    """Whether one of several lines is of a statement, or of what decorates it."""
+    first = min((one.lineno for one in getattr(statement, "decorator_list", ())), default=statement.lineno)
+    return any(first <= line <= (statement.end_lineno or first) for line in lines)
 
 
 def _is_no_use(project: Project, module: Module, statement: ast.stmt, definition: ast.AST) -> bool:
