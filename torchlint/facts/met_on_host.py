@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 
 from .module import key_of
 from .nodes import string
@@ -41,10 +42,9 @@ def is_met_on_host(place: Place, node: ast.expr) -> bool:
             return True
         if _chooses_on_host(place, at):
             return True
-        for other in (*_made_of(place, at), *_made_with(place, at)):
-            if other not in seen:
-                seen.add(other)
-                todo.append(other)
+        new = [one for one in islice((*_made_of(place, at), *_made_with(place, at)), _MOST) if one not in seen]
+        seen.update(new)
+        todo += new
     return False
 
 
@@ -64,11 +64,13 @@ def _made_of(place: Place, node: ast.expr) -> Iterator[ast.expr]:
     """What something is, or is calculated of, where that is a tensor: numbers are anywhere."""
     if isinstance(node, ast.Name):
         given = assigned(place.function, node)
-        yield from (node, *([given] if given is not None else []), *fellows(place.function, node))
+        yield from (node, *([given] if given is not None else []))
+        if len(place.flow.loads.get(node.id, ())) < _MOST:
+            yield from fellows(place.function, node)
     elif isinstance(node, ast.Attribute):
         key = key_of(node)
         if key is not None and key not in place.flow.targets:
-            yield from (one for one in place.flow.nodes if isinstance(one, ast.Attribute) and key_of(one) == key)
+            yield from place.once(("attributes", place.function), lambda: _by_key(place)).get(key, ())
     elif isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in _STAYS and place.resolve(node.func) is None:
             yield node.func.value
@@ -80,6 +82,15 @@ def _made_of(place: Place, node: ast.expr) -> Iterator[ast.expr]:
         yield node.operand
     elif isinstance(node, ast.Subscript) and _is_of_tensor(place, node):
         yield node.value
+
+
+def _by_key(place: Place) -> dict[str, list[ast.expr]]:
+    """The attributes that a function reads, by the names that stand for them."""
+    found: dict[str, list[ast.expr]] = {}
+    for one in place.flow.nodes:
+        if isinstance(one, ast.Attribute) and (key := key_of(one)) is not None:
+            found.setdefault(key, []).append(one)
+    return found
 
 
 def _is_of_tensor(place: Place, node: ast.Subscript) -> bool:

@@ -69,12 +69,20 @@ class _Pair:
     is_comprehension: bool
 
 
+def _as_written(source: Source) -> ast.Module:
+    """The tree of a text before it comes to its normal form, where `a, b = x, y` has a tuple; what Python does not parse has that one."""
+    try:
+        return ast.parse(source.text)
+    except (SyntaxError, ValueError):
+        return source.parse()
+
+
 class _Fold:
     def __init__(self, source: Source, limit: int) -> None:
         self._source = source
         self._limit = limit
         self._pairs, self._between = _pairs(source.text)
-        self._values = _values(source.parse())
+        self._values = _values(_as_written(source))
 
     def of_line(self, number: int) -> list[Edit]:
         """The edits that break a line in the first way that is short enough."""
