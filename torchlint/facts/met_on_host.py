@@ -25,7 +25,7 @@ _TOGETHER = frozenset(
     for name in "cat concat concatenate stack hstack vstack where maximum minimum matmul mm bmm mul add sub div".split()
 )
 """Functions whose tensors are of one device."""
-_MOST = 60
+_MOST = 16
 """How many places are looked at."""
 
 
@@ -116,4 +116,6 @@ def _made_with(place: Place, node: ast.expr) -> Iterator[ast.expr]:
         if isinstance(call, ast.Call) and place.resolve(call.func) in _TOGETHER:
             yield call
     elif isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        yield from readers(place.function, parent.targets[0].id, parent.value)
+        name = parent.targets[0].id
+        if len(place.flow.loads.get(name, ())) < _MOST:
+            yield from readers(place.function, name, parent.value)
