@@ -33,44 +33,39 @@ class _Numbered(ast.NodeTransformer):
         return f"_{next(self.numbers)}"
 
 
-class Progress(ast.NodeTransformer):
+class _Wrapped(ast.NodeTransformer):
+    """Loops that go through what a function gives of what they went through before."""
+
+    name = ""
+    made = ""
+    """What the file begins with where one does."""
+
+    def __init__(self) -> None:
+        self.used = False
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        self.generic_visit(node)
+        at = sum(isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in node.body)
+        node.body[at:at] = ast.parse(self.made).body if self.used else []
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        self.generic_visit(node)
+        if isinstance(node.iter, ast.Name | ast.Attribute):
+            node.iter, self.used = ast.Call(load(self.name), [node.iter], []), True
+        return node
+
+
+class Progress(_Wrapped):
     """`for x in loader:` as `for x in tqdm(loader):`"""
 
-    def __init__(self) -> None:
-        self.used = False
-
-    def visit_Module(self, node: ast.Module) -> ast.Module:
-        self.generic_visit(node)
-        if self.used:
-            import_ = ast.ImportFrom("tqdm", [ast.alias("tqdm")], 0)
-            at = sum(isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in node.body)
-            node.body.insert(at, import_)
-        return node
-
-    def visit_For(self, node: ast.For) -> ast.For:
-        self.generic_visit(node)
-        if isinstance(node.iter, ast.Name | ast.Attribute):
-            node.iter, self.used = ast.Call(load("tqdm"), [node.iter], []), True
-        return node
+    name, made = "tqdm", "from tqdm import tqdm"
 
 
-class Generated(ast.NodeTransformer):
+class Generated(_Wrapped):
     """`for x in loader:` as `for x in _items(loader):`, a generator that gives what it is given."""
 
-    def __init__(self) -> None:
-        self.used = False
-
-    def visit_Module(self, node: ast.Module) -> ast.Module:
-        self.generic_visit(node)
-        if self.used:
-            node.body += ast.parse("def _items(items):\n    for item in items:\n        yield item").body
-        return node
-
-    def visit_For(self, node: ast.For) -> ast.For:
-        self.generic_visit(node)
-        if isinstance(node.iter, ast.Name | ast.Attribute):
-            node.iter, self.used = ast.Call(load("_items"), [node.iter], []), True
-        return node
+    name, made = "_items", "def _items(items):\n    for item in items:\n        yield item"
 
 
 class Taken(_Numbered):
