@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from torchlint.facts import (
     batches_of_one,
@@ -294,7 +294,7 @@ def _only_wraps(site: Site) -> bool:
     again = bool(site.flow.loops(statement))  # a turn reads what the one before wrapped
     used = [
         site.flow.parents[load]
-        for load in _loads(site, own, kept)
+        for load in wrapped_models.reads(site.function, name)
         if (
             load.lineno > (statement.end_lineno or statement.lineno) or (again and not contains(statement, load))
             if end is None
@@ -305,15 +305,6 @@ def _only_wraps(site: Site) -> bool:
     if methods & {"load_state_dict", "state_dict"} and methods <= _NEVER_CALLED:
         return True
     return "module" in methods and methods <= _TAKEN_OFF
-
-
-def _loads(site: Site, name: str | None, kept: str | None) -> Sequence[ast.expr]:
-    """Where the function reads a name, or an attribute of its object."""
-    if name is not None:
-        return site.flow.loads.get(name, ())
-    klass = site.function.cls
-    uses = syntax.own_uses(klass, kept) if klass is not None and kept is not None else ()
-    return [use for method, use in uses if method is site.function]
 
 
 def _takes_one(site: Site) -> bool:

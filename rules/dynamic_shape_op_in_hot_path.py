@@ -178,9 +178,9 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     masks = [part for part in parts if is_mask(site, part) or (there and is_comparison(site, part))]
     if not masks or held.on_cpu or not site.accelerator or site.rare:
         return
-    if any(is_met_on_host(site, part) for part in (node.value, *masks)):
-        return
     if not frequency.repeated(site) and not _is_looped(site, masks):
+        return
+    if any(is_met_on_host(site, part) for part in (node.value, *masks)):
         return
     # What is no tensor for certain may have a bool as its index, but not in a step or a forward, nor beside a mask that is one.
     certainty = LIKELY if frequency.in_forward(site) or site.hot is not None else PROVEN

@@ -462,9 +462,8 @@ def _dropped(site: Site) -> ast.expr:
 
 
 def _unused(site: Site) -> Iterator[Finding]:
-    if not any(
-        one.name == "forward" and one.cls is not None for one in site.function.scopes
-    ):  # whoever calls the model decides
+    # Of a forward, whoever calls the model decides.
+    if not any(one.name == "forward" and one.cls is not None for one in site.function.scopes):
         yield from _told(site, _dropped(site))
 
 

@@ -128,10 +128,7 @@ def _is_of_step(site: Site, guard: Guard) -> bool:
     """`if labels.sum() == 0: continue` in front of `loss.backward()`: what stands behind a condition as the backward pass does is the ordinary way."""
     return any(
         other.node is guard.node and other.true is guard.true
-        for call in (
-            *site.flow.calls_named("backward"),
-            *(call for call, _, _ in short_functions.calls_named(site.function, "backward")),
-        )
+        for call in short_functions.calling(site.function, "backward")
         for other in site.flow.guards(call)
     )
 

@@ -333,7 +333,7 @@ def _sends(binding: Binding) -> bool:
 
 
 def _is_moved(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and names.last(node.func) in ("to", "cuda")
+    return isinstance(node, ast.Call) and names.last(node.func) in moves.SENDING
 
 
 BINDINGS: dict[type[Binding], Reader] = {

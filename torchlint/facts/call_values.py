@@ -508,7 +508,7 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
         return NDARRAY
     if attr in ("item", "numpy", "tolist", "size", "dim", "numel"):
         return calls.tensor_method(LIKELY_TENSOR, attr, node, args)
-    if attr in ("to", "cuda") and not base and "non_blocking" in args.keywords:
+    if attr in moves.SENDING and not base and "non_blocking" in args.keywords:
         return calls.tensor_method(LIKELY_TENSOR, attr, node, args)  # nobody copies a model so
     if attr in ("to", "cuda", "cpu") and not base:
         key = key_of(node.func.value) if isinstance(node.func, ast.Attribute) else None

@@ -6,9 +6,8 @@ import ast
 from typing import NamedTuple
 
 from .module import Function
+from .moves import SENDING
 from .nodes import argument_of, names_in
-
-_MOVES = frozenset(("to", "cuda"))
 
 
 class Carried(NamedTuple):
@@ -30,7 +29,7 @@ def carried(function: Function) -> Carried | None:
         return None
     given = {parameter.arg for parameter in function.parameters}
     name = own[0].arg
-    for call in (call for method in sorted(_MOVES) for call in function.flow.calls_named(method)):
+    for call in (call for method in sorted(SENDING) for call in function.flow.calls_named(method)):
         func = call.func
         if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == name):
             continue

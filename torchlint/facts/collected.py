@@ -10,6 +10,7 @@ from . import aliases, nodes, uses
 from .flow import Flow, Loop, contains
 from .handed_on import handed_on
 from .module import key_of
+from .moves import SENDING
 from .names import chain, last
 from .nodes import assigned_in, names_in
 from .place import Place
@@ -89,7 +90,7 @@ def _goes_through_chunks(place: Place, loop: Loop) -> bool:
 
 def _goes_back(place: Place, made: set[str], loop: Loop) -> bool:
     """Whether what is made of the copies is sent to the device behind a loop, which has room for it then."""
-    moves = [call for name in ("to", "cuda") for call in place.flow.calls_named(name) if call.lineno > loop.lineno]
+    moves = [call for name in SENDING for call in place.flow.calls_named(name) if call.lineno > loop.lineno]
     sent = (call for call in moves if not made.isdisjoint(names_in(call.func)) and loop not in place.flow.loops(call))
     return any(goes_to_device(place, call) for call in sent)
 
@@ -197,7 +198,7 @@ def _goes_round(place: Place, loop: Loop, name: str) -> bool:
         return False
     made = [one for one in flow.nodes if isinstance(one, ast.Assign) and flow.loops(one)[:1] == around]
     tables = {_key(target) for one in made if name in _read(one.value) for target in one.targets}
-    moved = (call for move in ("to", "cuda") for call in flow.calls_named(move) if loop in flow.loops(call))
+    moved = (call for move in SENDING for call in flow.calls_named(move) if loop in flow.loops(call))
     sent = (call.func.value for call in moved if isinstance(call.func, ast.Attribute))
     return any(isinstance(one, ast.Subscript) and _key(one) in tables for one in sent)
 

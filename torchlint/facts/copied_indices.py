@@ -8,6 +8,7 @@ from ..torch_api.operators import operator
 from . import host_reads as reads
 from .bindings import Assigned
 from .indices import indexed
+from .moves import SENDING
 from .nodes import indices, made_first
 from .place import Place
 from .sending import casts, goes_to_device
@@ -16,7 +17,6 @@ from .values import Value
 
 _OF_DATA = frozenset(("torch.Tensor", "torch.tensor", "torch.as_tensor", "torch.from_numpy"))
 """What makes a tensor of the host of data, whatever the rest is."""
-_MOVES = frozenset(("to", "cuda"))
 
 
 def may_be_number(place: Place, index: ast.expr) -> bool:
@@ -43,7 +43,7 @@ def is_counted_by_loader(place: Place, index: Value) -> bool:
 def is_moved(place: Place, held: ast.expr) -> bool:
     """Whether a name is of what was sent to the device there: `edges = edges.to(device)`."""
     made = assigned(place.function, held) if isinstance(held, ast.Name) else None
-    moves = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _MOVES
+    moves = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in SENDING
     return isinstance(made, ast.Call) and moves and not casts(place, made) and goes_to_device(place, made)
 
 

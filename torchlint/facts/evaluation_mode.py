@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ..system.cached import kept
 from ..system.regex import regex
@@ -13,9 +13,8 @@ from .module import Class, Function
 from .names import chain, last
 from .nodes import argument_of, given_to, is_constant
 from .place import Place
-from .syntax import own_uses
 from .trainable import NO_RUN, is_method_of_models, model_of, runs_trainable, switches_off
-from .wrapped_models import Model, given_on, known_as, may_know, wrapped
+from .wrapped_models import Model, given_on, known_as, may_know, reads, wrapped
 
 _IN_PLACE = frozenset(("eval", "train", "to", "cuda", "cpu", "half", "float", "bfloat16", "double", "requires_grad_"))
 """Methods of a module that give the module again."""
@@ -271,7 +270,7 @@ def _handed_on(
     """Where what a call gives the model to runs it, and no call of the function gives it to what asks for gradients: `next_token(model, tokens)`."""
     if not may_know(function, call, model) or ".".join(model) in function.flow.targets:
         return []
-    loads = _loads(function, model)
+    loads = reads(function, model)
     handing = [function.flow.argument_of(load) for load in loads[:_MOST_HANDED]]
     if len(loads) > _MOST_HANDED:
         return []
@@ -283,14 +282,6 @@ def _handed_on(
     if any(training.asks(target) for target in run) or any(one.decorators for one in (function, *run)):
         return []
     return list(runs_of_given(place.at(function, call), call, model, handed_on))
-
-
-def _loads(function: Function, model: Model) -> Sequence[ast.expr]:
-    """Where a function reads a model by its name, or as an attribute of its object."""
-    if len(model) == 1:
-        return function.flow.loads.get(model[0], ())
-    uses = own_uses(function.cls, model[1]) if function.cls is not None else ()
-    return [use for method, use in uses if method is function]
 
 
 def _is_run(place: Place, call: ast.Call, model: Model) -> bool:

@@ -12,6 +12,7 @@ from .collected import is_checkpoint
 from .consumers import BINDS, GOES_THROUGH, adds_up, takes
 from .handed_on import Words, handed_on, hands_on, with_keywords
 from .module import Function
+from .moves import SENDING
 from .nodes import assigned_in, keyword_of, names_in, root_of, steps
 from .place import Place
 from .sending import goes_to_device
@@ -53,7 +54,6 @@ _PREPARES = "return_tensors"
 """What feature extractors and processors of transformers are asked by which tensors to give: they calculate with NumPy."""
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
 _STEP = ("step",)
-_SENDS = ("to", "cuda")
 _MOST_CALLERS = 8
 _DEEP = 2
 _ACTION = regex(r"(?:^|_)actions?$")
@@ -213,7 +213,7 @@ def _may_take(place: Place, node: ast.expr, words: frozenset[str], handed: froze
     flow, todo, seen = function.flow, [node], set[ast.AST]()
     while todo:
         for child, parent in flow.takers(todo.pop()):
-            if isinstance(child, ast.Attribute) and child.attr in _SENDS and _sends(place, child):
+            if isinstance(child, ast.Attribute) and child.attr in SENDING and _sends(place, child):
                 break
             through = isinstance(parent, GOES_THROUGH) and child is parent.iter
             if through or takes(parent, child, words) or child in handed:
@@ -457,7 +457,7 @@ def comes_back(place: Place, call: ast.Call) -> bool:
 def _is_sent(place: Place, call: ast.Call) -> bool:
     """Whether a method is called of what a call gives that sends it: `x.cpu().float().to(device)`."""
     chain = (a.func for a in place.flow.expressions(call) if isinstance(a, ast.Call))
-    return any(isinstance(func, ast.Attribute) and func.attr in _SENDS and _receives(func, call) for func in chain)
+    return any(isinstance(func, ast.Attribute) and func.attr in SENDING and _receives(func, call) for func in chain)
 
 
 def _made_again(place: Place, call: ast.Call) -> list[ast.Call]:
@@ -475,7 +475,7 @@ def _made_again(place: Place, call: ast.Call) -> list[ast.Call]:
 def _sends_back(place: Place, made: ast.Call) -> bool:
     """Whether a tensor is made on the device, or sent there, or given to who may."""
     there = place.at(place.function, made)
-    sent = _is_sent(there, made) or there.consumed_by(_SENDS, made)
+    sent = _is_sent(there, made) or there.consumed_by(SENDING, made)
     return sent or not place.value(made).on_cpu or (_is_given_back(there) and _is_given_itself(there))
 
 

@@ -13,7 +13,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.normal_form import AnnotatedAssign, PairedAssign
 from . import generators, scope
-from .nodes import argument_of, callee, defaults_of, number, string
+from .nodes import argument_of, callee, defaults_of, number, string, telling
 
 if TYPE_CHECKING:
     import re
@@ -260,9 +260,9 @@ class Function:
     @property
     def telling(self) -> list[ast.stmt]:
         """The statements of the body but for texts and `...`, those of a `with` or a `try: ... finally: ...` that is all of it; none of a file."""
-        body = [] if isinstance(self.node, ast.Module) else _telling(self.node.body)
+        body = [] if isinstance(self.node, ast.Module) else telling(self.node.body)
         while len(body) == 1 and (inside := _passed_through(body[0])):
-            body = _telling(inside)
+            body = telling(inside)
         return body
 
     @property
@@ -766,11 +766,6 @@ def first_line(node: ast.stmt | ast.expr | ast.excepthandler) -> int:
     """The line on which a node begins, at its first decorator where it has one."""
     decorators = getattr(node, "decorator_list", None)
     return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
-
-
-def _telling(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a body but for texts and `...`."""
-    return [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
 
 
 def _passed_through(statement: ast.stmt) -> list[ast.stmt]:

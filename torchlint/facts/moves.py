@@ -11,6 +11,8 @@ from .values import Batch, Device, ModuleValue, Tensor, Value, is_host_data, rep
 
 _Movable = TypeVar("_Movable", Tensor, Batch, ModuleValue)
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "npu"))
+SENDING = ("to", "cuda")
+"""Those by which programs send to the device."""
 INTEGER_DTYPES = frozenset(f"torch.{name}" for name in "long int short int64 int32 int16 int8 uint8".split())
 _DTYPE = regex(r"(?i)type|precision|float|double|half|long|bool|complex|^(?:fp|bf|u?int)\d*$")
 _UNKNOWN_PLACES = frozenset(("tensor", "name", "module", "instance", "dict", "list", "tuple"))

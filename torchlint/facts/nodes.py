@@ -186,6 +186,11 @@ def elements(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
 
 
+def telling(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a body but for texts and `...`."""
+    return [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+
+
 def is_written(statement: ast.AST) -> bool:
     """Whether a statement is one of the text, and may be written anew: not the `a = x` of `a, b = x, y`."""
     return not isinstance(statement, PairedAssign)

@@ -197,7 +197,7 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
 
 def _has_dimensions(row: Operator, args: Arguments) -> bool:
     """Whether a factory makes a tensor with dimensions: `torch.zeros(n)`, `torch.arange(n)`, not `torch.zeros(())`."""
-    if row.device not in _MAKING or row.alias or not args.positional or row.device == "data":
+    if row.device not in _MAKING or row.alias or not args.positional:
         return False
     size = args.first
     return size.kind in ("number", "size", "unknown") or (size.kind in ("tuple", "list") and size.items != ())

@@ -61,11 +61,7 @@ def gives_up(flow: Flow, loop: Loop) -> bool:
     """`while unstable(a): a = a + noise; n += 1; if n > 10: raise Error()`: it mends what is seldom wrong, or fails after a few tries."""
     if not isinstance(loop, ast.While):
         return False
-    counted = {
-        one.target.id
-        for one in loop.body
-        if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add) and isinstance(one.target, ast.Name)
-    }
+    counted = _added_to(loop)
     return any(isinstance(one, ast.If) and _fails_beyond(flow, flow.choice(one), counted) for one in loop.body)
 
 
@@ -234,10 +230,8 @@ def _only_asks(flow: Flow, load: ast.Name) -> bool:
 
 def counts_few(function: Function, loop: Loop) -> bool:
     """Whether a loop counts to a small number that stands there, or has a name: `for _ in range(5):`, `for _ in range(TRIALS):`, `while i < 5:`."""
-    last = _counted_to(loop)
-    if isinstance(last, ast.Name):
-        last = function.assigned_once(last.id)
-    return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value <= FEW
+    most = function.number(_counted_to(loop))
+    return isinstance(most, int) and 0 <= most <= FEW
 
 
 def _counted_to(loop: Loop) -> ast.expr | None:
@@ -258,12 +252,16 @@ def counts_by(loop: Loop) -> set[str]:
     """The names that a loop binds for each iteration, or counts: `epoch` of `for epoch in range(n):`, and of `while epoch < n:` with `epoch += 1`."""
     if not isinstance(loop, ast.While):
         return names_in(loop.target)
-    added = {
+    return names_in(loop.test) & _added_to(loop)
+
+
+def _added_to(loop: ast.While) -> set[str]:
+    """The names that each iteration adds to: `n` of `n += 1`."""
+    return {
         one.target.id
         for one in loop.body
         if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add) and isinstance(one.target, ast.Name)
     }
-    return names_in(loop.test) & added
 
 
 def repeats(function: Function, loop: Loop) -> bool:

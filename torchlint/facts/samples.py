@@ -7,6 +7,7 @@ import ast
 from ..system.regex import regex
 from .bindings import Assigned, Part
 from .flow import contains
+from .moves import SENDING
 from .names import chain, last
 from .nodes import elements, indices, is_constant, keyword_of, made_first, names_in, root_of, sized, spreads, string
 from .place import Place
@@ -121,7 +122,7 @@ def _were_moved(place: Place, rows: ast.expr) -> bool:
     return (
         isinstance(before, ast.Call)
         and isinstance(now, ast.Call)
-        and last(before.func) == last(now.func) in ("to", "cuda")
+        and last(before.func) == last(now.func) in SENDING
         and [ast.dump(one) for one in before.args] == [ast.dump(one) for one in now.args]
     )
 

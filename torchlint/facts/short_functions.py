@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..system.cached import kept
 from .names import last
+from .nodes import telling
 
 if TYPE_CHECKING:
     from .module import Class, Function, Module
@@ -23,7 +24,7 @@ def is_all(function: Function, statement: ast.stmt) -> bool:
     """Whether a statement is all that a function does, but for giving back what that makes: `y = x.cpu()`, `return y`."""
     if isinstance(function.node, ast.Module) or not isinstance(statement, ast.Return | ast.Expr | ast.Assign):
         return False
-    body = _body(function)
+    body = telling(function.node.body)
     return body[:1] == [statement] and all(isinstance(one, ast.Return) for one in body[1:])
 
 
@@ -33,7 +34,8 @@ def called(function: Function, call: ast.Call) -> Function | None:
     own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == function.own_name
     if isinstance(func, ast.Name):
         found = _by_name(function.module).get(func.id)
-        return found if found is not None and found.cls is None and not _hides(function, func.id) else None
+        hides = any(one.binds(func.id) for one in function.scopes if one is not function.module.body)
+        return found if found is not None and found.cls is None and not hides else None
     found = _by_name(function.module).get(func.attr) if own and isinstance(func, ast.Attribute) else None
     return found if found is not None and found.is_method and _has_method(function.cls, found.cls) else None
 
@@ -46,9 +48,14 @@ def calls_named(function: Function, name: str) -> Iterator[tuple[ast.Call, Funct
                 yield call, short, inner
 
 
+def calling(function: Function, name: str) -> list[ast.Call]:
+    """The calls of a function that call something of a name, by themselves or by a short function."""
+    return [*function.flow.calls_named(name), *(call for call, _, _ in calls_named(function, name))]
+
+
 def uses(function: Function) -> Iterator[ast.Call]:
     """The calls in the statement of a short function that run whenever it is called."""
-    todo: list[ast.AST] = _body(function)[:1]  # type: ignore[assignment]
+    todo: list[ast.AST] = telling(function.node.body)[:1]  # type: ignore[assignment]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Call):
@@ -64,15 +71,6 @@ def _has_method(klass: Class | None, owner: Class | None) -> bool:
     return klass is owner or any(last(base) == owner.name for base in klass.bases)
 
 
-def _hides(function: Function | None, name: str) -> bool:
-    """Whether a name is one of a function's own, or of one around it, and not what the file calls so."""
-    while function is not None and function is not function.module.body:
-        if function.binds(name):
-            return True
-        function = function.parent
-    return False
-
-
 def _by_name(module: Module) -> dict[str, Function]:
     """The short functions of a file, at its top or methods, by their names."""
     return kept(module, "short functions", lambda: _found(module))
@@ -81,7 +79,7 @@ def _by_name(module: Module) -> dict[str, Function]:
 def _found(module: Module) -> dict[str, Function]:
     found: dict[str, Function | None] = {}
     for function in module.functions:
-        body = _body(function) if not isinstance(function.node, ast.Module) else []
+        body = telling(function.node.body) if not isinstance(function.node, ast.Module) else []
         short = bool(body) and is_all(function, body[0]) and not function.decorators
         at_top = function.cls is not None or function.parent is module.body
         found[function.name] = function if short and at_top and function.name not in found else None
@@ -98,10 +96,3 @@ def _calling(module: Module, name: str) -> list[tuple[Function, ast.Call]]:
             if isinstance(call.func, ast.Attribute) and call.func.attr == name
         ]
     return known[name]
-
-
-def _body(function: Function) -> list[ast.stmt]:
-    """The statements of a function without its docstring."""
-    return [
-        one for one in function.node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
-    ]

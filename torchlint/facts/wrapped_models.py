@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from . import syntax, uses
 from .flow import contains
 from .module import Function
+from .moves import SENDING
 from .names import chain
 from .nodes import elements, given_to
 from .place import Place
@@ -15,7 +16,6 @@ from .place import Place
 _MOST = 30
 """How many functions are followed."""
 
-_MOVES = frozenset(("to", "cuda"))
 
 Model = list[str]
 """The parts of the dotted name that a model has."""
@@ -33,7 +33,7 @@ def wrapped(place: Place) -> Model | None:
         read = uses.only_read_inside(place.function, named[1])
         method = place.flow.parents.get(read) if read is not None else None
         node = (
-            syntax.called(place.flow, method) if isinstance(method, ast.Attribute) and method.attr in _MOVES else None
+            syntax.called(place.flow, method) if isinstance(method, ast.Attribute) and method.attr in SENDING else None
         )
     return model
 
@@ -94,6 +94,14 @@ def _takers(function: Function) -> dict[str, list[ast.Call]]:
         for name in filter(None, map(chain, given_to(call))):
             found.setdefault(".".join(name), []).append(call)
     return found
+
+
+def reads(function: Function, model: Model) -> Sequence[ast.expr]:
+    """Where a function reads a model by its name, or as an attribute of its object."""
+    if len(model) == 1:
+        return function.flow.loads.get(model[0], ())
+    used = syntax.own_uses(function.cls, model[1]) if function.cls is not None else ()
+    return [use for method, use in used if method is function]
 
 
 def may_know(function: Function, call: ast.Call, model: Model) -> bool:

@@ -426,16 +426,16 @@ def _gathering(project: Project, function: Function, loop: Loop | None) -> froze
 
 @question("gathering", frozenset())
 def _gathering_outside(project: Project, function: Function) -> frozenset[Side]:
-    short = (call for call, _, _ in short_functions.calls_named(function, "step"))
-    named = [call for call in (*function.flow.calls_named("step"), *short) if not function.flow.loops(call)]
+    named = [call for call in short_functions.calling(function, "step") if not function.flow.loops(call)]
     return _behind(function, None, [call for call in named if parts_of_step(project, function, call)])
 
 
 @question("conditions", (frozenset(), frozenset()))
 def _conditions(project: Project, function: Function, loop: Loop) -> tuple[frozenset[Side], frozenset[Side]]:
     """The conditions that all steps of a loop are behind, and those that all optimizers are that come less often."""
-    steps = [call for call in function.flow.calls_in(loop) if parts_of_step(project, function, call)]
-    updates = [call for call in steps if "step" in (names.last(call.func), *parts_of_step(project, function, call)[:1])]
+    found = [(call, parts_of_step(project, function, call)) for call in function.flow.calls_in(loop)]
+    steps = [call for call, parts in found if parts]
+    updates = [call for call, parts in found if parts and "step" in (names.last(call.func), parts[0])]
     gathered = _behind(function, loop, updates) if len(updates) < len(steps) else frozenset[Side]()
     return _behind(function, loop, steps), gathered
 

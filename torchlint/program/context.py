@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from ..facts import alternatives, names
 from ..facts.flow import Loop, contains
 from ..facts.module import Class, Function, Module
+from ..facts.moves import SENDING
 from ..facts.nodes import callee, is_constant, keyword_of
 from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS, OFF
@@ -87,7 +88,6 @@ _CALLED = regex(rb"(?<![\w.\x80-\xff])([\w\x80-\xff]+)\(")
 _FUNCTION = regex(rb"(?m)^(?:async )?def (\w+)(.*\n?(?:[ \t#)].*\n?|\r?\n)*)")
 """A function at the top of a file: its name, and the rest of it."""
 _MOVE = regex(rb"\.(cuda|to)\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)")
-_MOVES_TO = ("to", "cuda")
 _GIVEN = regex(rb"(?m)^(\w+)[ \t]*(?::[^=\n]+)?=(?!=)(.*)")
 _SENDS = regex(rb"to(?<!\wto)[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
 
@@ -440,7 +440,7 @@ class Context:
     def stays_on_host(self, function: Function, loop: Loop) -> bool:
         """Whether a loop sends its batches to `device`, or to a device by another name, which is the CPU whatever is given."""
         near = [call for call in function.flow.calls_within(loop) if contains(loop, call)]
-        calls = [call for call in near if names.last(call.func) in _MOVES_TO]
+        calls = [call for call in near if names.last(call.func) in SENDING]
         if not calls:
             return self._hands_host(function, near)
         return all(names_host(self.project, function, _device_sent_to(call)) for call in calls)
@@ -451,7 +451,7 @@ class Context:
             (target, call, _device_sent_to(inner))
             for call in calls
             for target in self.project.targets(function, call)
-            for name in _MOVES_TO
+            for name in SENDING
             for inner in target.flow.calls_named(name)
         ]
         return bool(sent) and all(

@@ -114,8 +114,7 @@ def _own_backward(function: Function) -> bool:
 
 def named_like_steps(function: Function) -> list[ast.Call]:
     """The calls in a function that may be parts of a step, by their last names alone."""
-    found = [call for name in (*BACKWARDS, "step") for call in function.flow.calls_named(name)]
-    return found + [call for name in (*BACKWARDS, "step") for call, _, _ in short_functions.calls_named(function, name)]
+    return [call for name in (*BACKWARDS, "step") for call in short_functions.calling(function, name)]
 
 
 def is_whole(project: Project, method: Function) -> bool:

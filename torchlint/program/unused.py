@@ -229,17 +229,13 @@ def _is_used_at_home(project: Project, module: Module, name: str, definition: as
         for one in module.whole_tree().body
         if one is not definition and _holds_one(one, held) and any(name == spelled(node) for node in ast.walk(one))
     )
-    return not all(_is_no_use(project, module, one, definition) for one in naming)
+    return not all(_is_all(one) or _is_unused_part(project, module, one) for one in naming)
 
 
 def _holds_one(statement: ast.stmt, lines: list[int]) -> bool:
     """Whether one of several lines is of a statement, or of what decorates it."""
     first = min((one.lineno for one in getattr(statement, "decorator_list", ())), default=statement.lineno)
     return any(first <= line <= (statement.end_lineno or first) for line in lines)
-
-
-def _is_no_use(project: Project, module: Module, statement: ast.stmt, definition: ast.AST) -> bool:
-    return statement is definition or _is_all(statement) or _is_unused_part(project, module, statement)
 
 
 def _is_all(statement: ast.stmt) -> bool:
