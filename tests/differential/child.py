@@ -93,7 +93,8 @@ def _state() -> list[str]:
     """What a program may have left switched on, and where the random numbers stand."""
     held = [torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_inference_mode_enabled()]
     held += [torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.get_autocast_dtype("cuda")]
-    held += [torch.get_default_device(), torch.are_deterministic_algorithms_enabled()]
+    # `torch.get_default_device()` of torch before 2.10 raises where no default device is left.
+    held += [torch.empty(0).device, torch.are_deterministic_algorithms_enabled()]
     _settle()
     return [*map(str, held), str(torch.rand((), dtype=torch.float64).item()), str(random.random())]
 
