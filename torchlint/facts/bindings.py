@@ -17,7 +17,7 @@ from ..text.normal_form import AnnotatedAssign, PairedAssign
 from . import names, short_functions
 from .flow import CHILDREN
 from .module import has_slice, key_of
-from .nodes import bound_by, none_test, number, without_not
+from .nodes import FLAGS, bound_by, none_test, number, without_not
 from .torch_table import GIVEN_NOTHING, TAKES_LOSS, TENSOR_ONLY
 
 if TYPE_CHECKING:
@@ -479,22 +479,30 @@ class Bindings:
             now = now.before
         return now is not None and now.number > since
 
-    def _narrow(self, test: ast.expr, true: bool, since: int | None = None) -> list[tuple[str, Binding | None]]:
-        """Note what a condition says of names where it is true, or false; the names, and what they were before.
+    def _narrow(self, test: ast.expr, true: bool) -> list[tuple[str, Binding | None]]:
+        """Note what a condition, and the flags in it, say of names where it is true, or false; the names, and what they were before."""
+        narrowed: list[tuple[str, Binding | None]] = []
+        todo: list[tuple[ast.expr, bool, int | None]] = [(test, true, None)]
+        followed = set[int]()
+        while todo:
+            test, true, since = todo.pop()
+            if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                todo.append((test.operand, not true, since))
+            elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
+                todo += [(value, true, since) for value in reversed(test.values)]
+            elif not isinstance(test, ast.Name):
+                narrowed += self._narrow_one(test, true, since)
+            elif len(followed) < FLAGS:
+                said = self._env.get(test.id)
+                if not isinstance(said, Assigned) or not isinstance(said.node, _CONDITIONS) or said.number in followed:
+                    continue
+                if since is None or said.number < since:
+                    followed.add(said.number)
+                    todo.append((said.node, true, said.number))
+        return narrowed
 
-        One that was assigned to a flag, `since` says when, tells of what has not been bound anew.
-        """
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._narrow(test.operand, not true, since)
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And if true else ast.Or):
-            return [one for value in test.values for one in self._narrow(value, true, since)]
-        if isinstance(test, ast.Name):
-            said = self._env.get(test.id)
-            if not isinstance(said, Assigned) or not isinstance(said.node, _CONDITIONS):
-                return []
-            if since is not None and said.number >= since:
-                return []
-            return self._narrow(said.node, true, said.number)
+    def _narrow_one(self, test: ast.expr, true: bool, since: int | None) -> list[tuple[str, Binding | None]]:
+        """What one call or comparison says; of a flag that was assigned it, `since` says when, only of what has not been bound anew."""
         if isinstance(test, ast.Compare):
             compared = test
             test = names.type_compared(test, true)

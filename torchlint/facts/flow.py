@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..system.cached import cached_property
 from ..text.normal_form import KINDS_OF_NODES
 from . import names
-from .nodes import Choice, choice, names_in, required, without_not
+from .nodes import FLAGS, Choice, choice, names_in, required, without_not
 
 if TYPE_CHECKING:
     from .consumers import Consumers
@@ -43,8 +43,6 @@ _FAR = 8
 """How many of these a node may lie in before it is noted which of them is the outermost."""
 NEAREST = 50
 """How many conditions of one `elif` chain, one block or one `or` are told of: no more says something new of a place."""
-_FLAGS = 8
-"""So many flags of one condition are followed."""
 _SAID = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript, ast.Name)
 """What a flag may be assigned that says something where the flag is asked for."""
 _EXITS = frozenset(("exit", "_exit", "abort", "skip", "fail"))
@@ -350,7 +348,7 @@ class Flow:
     def _said_by_flags(self, guard: Guard) -> Iterator[Guard]:
         """What the flags were assigned that a condition asks for: `step % 10 == 0` of `if due:` behind `due = step % 10 == 0`."""
         todo, seen = [(guard.test, guard.true)], set[str]()
-        while todo and len(seen) < _FLAGS:
+        while todo and len(seen) < FLAGS:
             test, true = todo.pop()
             if not isinstance(test, ast.Name | ast.BoolOp):
                 continue

@@ -258,7 +258,7 @@ def for_environment(place: Place, node: ast.expr) -> bool:
 
 def _is_given_to_environment(place: Place, node: ast.expr | None = None) -> bool:
     """Whether a step of an environment takes the value, here or in a function of the file that it is given to."""
-    if _steps_environment(place.function) and place.consumed_by(_STEP, node):
+    if _steps_environment(place) and place.consumed_by(_STEP, node):
         return True
     handed = place.once(
         ("handed to an environment", place.flow),
@@ -268,7 +268,7 @@ def _is_given_to_environment(place: Place, node: ast.expr | None = None) -> bool
 
 
 def _stepping(taker: Place) -> tuple[str, ...]:
-    return _STEP if _steps_environment(taker.function) else ()
+    return _STEP if _steps_environment(taker) else ()
 
 
 def _is_action(place: Place, node: ast.expr) -> bool:
@@ -432,9 +432,13 @@ def _reads_own(method: Function, node: ast.expr, name: str) -> bool:
     return any(isinstance(part, ast.expr) and syntax.own_attribute(method, part) == name for part in ast.walk(node))
 
 
-def _steps_environment(function: Function) -> bool:
+def _steps_environment(place: Place) -> bool:
     """Whether a function takes a step of an environment."""
-    return any(_is_of_environment(function, call) for call in function.flow.calls_named("step"))
+    function = place.function
+    return place.once(
+        ("steps environment", function),
+        lambda: any(_is_of_environment(function, call) for call in function.flow.calls_named("step")),
+    )
 
 
 def _is_of_environment(function: Function, call: ast.Call) -> bool:

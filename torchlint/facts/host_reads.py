@@ -17,7 +17,7 @@ from .flow import contains
 from .frequency import in_forward, severity
 from .met_on_host import is_met_on_host
 from .module import Function, Module
-from .nodes import given_to, is_constant, keyword_of, receiver_of
+from .nodes import FLAGS, given_to, is_constant, keyword_of, receiver_of
 from .place import Place
 from .results import Origins
 from .sending import sent_later
@@ -682,15 +682,17 @@ def _holds_tensor(value: Value) -> bool:
 # Tests
 
 
-def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
-    """The operands of a condition whose truth is the value of a device tensor."""
+def tested(place: Place, test: ast.expr, flags: int = FLAGS) -> Iterator[ast.expr]:
+    """The operands of a condition whose truth is the value of a device tensor; so many flags are followed, one behind the other."""
     if isinstance(test, ast.BoolOp):
         for operand in test.values:
-            yield from tested(place, operand)
+            yield from tested(place, operand, flags)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from tested(place, test.operand)
-    elif (each := _tested_one_by_one(place, test) or _tested_by_flag(place, test)) is not None:
-        yield from tested(place, each)
+        yield from tested(place, test.operand, flags)
+    elif (each := _tested_one_by_one(place, test)) is not None:
+        yield from tested(place, each, flags)
+    elif flags and (asked := _tested_by_flag(place, test, flags - 1)) is not None:
+        yield from tested(place, asked, flags - 1)
     elif (isinstance(test, ast.Call) and compares(place, test)) or _looks_in(place, test):
         yield test
     else:
@@ -703,7 +705,7 @@ def tested(place: Place, test: ast.expr) -> Iterator[ast.expr]:
             yield test
 
 
-def _tested_by_flag(place: Place, flag: ast.expr) -> ast.expr | None:
+def _tested_by_flag(place: Place, flag: ast.expr, flags: int) -> ast.expr | None:
     """`end in tokens` of `ended = end in tokens`, `t > 0` of `far = x or t > 0` and `not t > 0`: what the first test of such a flag asks.
 
     The other parts of `x or t > 0` were asked where the flag was assigned, and `torch.equal(a, b)` gives a bool.
@@ -716,7 +718,7 @@ def _tested_by_flag(place: Place, flag: ast.expr) -> ast.expr | None:
         return None
     match said:
         case ast.BoolOp(values=[*asked, last]):
-            return last if not any(next(tested(place, one), None) is not None for one in asked) else None
+            return last if not any(next(tested(place, one, flags), None) is not None for one in asked) else None
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return said if not (isinstance(inner, ast.Call) and compares(place, inner)) else None
         case ast.Compare(ops=[ast.In() | ast.NotIn()]):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Hashable, Iterator
 
 from .module import key_of
 from .nodes import string
 from .place import Place
-from .uses import assigned, fellows, readers
+from .uses import assigned, readers
 from .values import Tensor
 
 _STAYS = frozenset(
@@ -25,8 +24,6 @@ _TOGETHER = frozenset(
     for name in "cat concat concatenate stack hstack vstack where maximum minimum matmul mm bmm mul add sub div".split()
 )
 """Functions whose tensors are of one device."""
-_MOST = 16
-"""How many places are looked at."""
 
 
 def is_met_on_host(place: Place, node: ast.expr) -> bool:
@@ -35,17 +32,27 @@ def is_met_on_host(place: Place, node: ast.expr) -> bool:
         return False
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _READS:
         node = node.func.value
-    todo, seen = [node], {node}
-    while todo and len(seen) < _MOST:
+    known = place.once(("met on host", place.function), dict[ast.expr, bool])
+    if node not in known:
+        _look_around(place, node, known)
+    return known[node]
+
+
+def _look_around(place: Place, node: ast.expr, known: dict[ast.expr, bool]) -> None:
+    """Note of all that lies where a node does, as far as it is calculated together, whether that is the host."""
+    todo, seen, named = [node], {node}, set[Hashable]()
+    reads = place.once(("reads by name", place.function), lambda: _by_name(place))
+    met = False
+    while todo and not met:
         at = todo.pop()
-        if at is not node and _is_on_host(place, at, sized=True):
-            return True
-        if _chooses_on_host(place, at):
-            return True
-        new = [one for one in islice((*_made_of(place, at), *_made_with(place, at)), _MOST) if one not in seen]
+        met = known.get(at, False) or _is_on_host(place, at, sized=True) or _chooses_on_host(place, at)
+        name = _name_of(place, at)
+        others = reads.get(name, ()) if name is not None and name not in named else ()
+        named.add(name)
+        new = [one for one in (*_made_of(place, at), *_made_with(place, at), *others) if one not in seen]
         seen.update(new)
         todo += new
-    return False
+    known.update(dict.fromkeys(seen, met))
 
 
 def _is_on_host(place: Place, node: ast.expr, *, sized: bool) -> bool:
@@ -64,13 +71,7 @@ def _made_of(place: Place, node: ast.expr) -> Iterator[ast.expr]:
     """What something is, or is calculated of, where that is a tensor: numbers are anywhere."""
     if isinstance(node, ast.Name):
         given = assigned(place.function, node)
-        yield from (node, *([given] if given is not None else []))
-        if len(place.flow.loads.get(node.id, ())) < _MOST:
-            yield from fellows(place.function, node)
-    elif isinstance(node, ast.Attribute):
-        key = key_of(node)
-        if key is not None and key not in place.flow.targets:
-            yield from place.once(("attributes", place.function), lambda: _by_key(place)).get(key, ())
+        yield from [given] if given is not None else ()
     elif isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in _STAYS and place.resolve(node.func) is None:
             yield node.func.value
@@ -84,12 +85,20 @@ def _made_of(place: Place, node: ast.expr) -> Iterator[ast.expr]:
         yield node.value
 
 
-def _by_key(place: Place) -> dict[str, list[ast.expr]]:
-    """The attributes that a function reads, by the names that stand for them."""
-    found: dict[str, list[ast.expr]] = {}
+def _name_of(place: Place, node: ast.expr) -> Hashable:
+    """What binds a name, or an attribute that the function gives nothing: what is read by it is one thing."""
+    if isinstance(node, ast.Name):
+        return node.id, place.function.bindings.reach.get(node)
+    key = key_of(node) if isinstance(node, ast.Attribute) else None
+    return key if key not in place.flow.targets else None
+
+
+def _by_name(place: Place) -> dict[Hashable, list[ast.expr]]:
+    """What a function reads, by what it is read by."""
+    found: dict[Hashable, list[ast.expr]] = {}
     for one in place.flow.nodes:
-        if isinstance(one, ast.Attribute) and (key := key_of(one)) is not None:
-            found.setdefault(key, []).append(one)
+        if isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load):
+            found.setdefault(_name_of(place, one), []).append(one)
     return found
 
 
@@ -116,6 +125,4 @@ def _made_with(place: Place, node: ast.expr) -> Iterator[ast.expr]:
         if isinstance(call, ast.Call) and place.resolve(call.func) in _TOGETHER:
             yield call
     elif isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        name = parent.targets[0].id
-        if len(place.flow.loads.get(name, ())) < _MOST:
-            yield from readers(place.function, name, parent.value)
+        yield from readers(place.function, parent.targets[0].id, parent.value)

@@ -260,9 +260,9 @@ class Function:
     @property
     def telling(self) -> list[ast.stmt]:
         """The statements of the body but for texts and `...`, those of a `with` or a `try: ... finally: ...` that is all of it; none of a file."""
-        body = [] if isinstance(self.node, ast.Module) else telling(self.node.body)
+        body = [] if isinstance(self.node, ast.Module) else [*telling(self.node.body)]
         while len(body) == 1 and (inside := _passed_through(body[0])):
-            body = telling(inside)
+            body = [*telling(inside)]
         return body
 
     @property

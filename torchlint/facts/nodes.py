@@ -8,6 +8,8 @@ from typing import NamedTuple, TypeVar
 
 from ..text.normal_form import TURNED, PairedAssign
 
+FLAGS = 8
+"""So many flags of one condition are followed."""
 _N = TypeVar("_N", bound="ast.AST | None")
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
@@ -186,9 +188,9 @@ def elements(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
 
 
-def telling(body: list[ast.stmt]) -> list[ast.stmt]:
+def telling(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a body but for texts and `...`."""
-    return [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    return (one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)))
 
 
 def is_written(statement: ast.AST) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..system.cached import kept
@@ -25,7 +26,7 @@ def is_all(function: Function, statement: ast.stmt) -> bool:
     if isinstance(function.node, ast.Module) or not isinstance(statement, ast.Return | ast.Expr | ast.Assign):
         return False
     body = telling(function.node.body)
-    return body[:1] == [statement] and all(isinstance(one, ast.Return) for one in body[1:])
+    return next(body, None) is statement and all(isinstance(one, ast.Return) for one in body)
 
 
 def called(function: Function, call: ast.Call) -> Function | None:
@@ -55,7 +56,7 @@ def calling(function: Function, name: str) -> list[ast.Call]:
 
 def uses(function: Function) -> Iterator[ast.Call]:
     """The calls in the statement of a short function that run whenever it is called."""
-    todo: list[ast.AST] = telling(function.node.body)[:1]  # type: ignore[assignment]
+    todo: list[ast.AST] = [*islice(telling(function.node.body), 1)]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Call):
@@ -79,8 +80,8 @@ def _by_name(module: Module) -> dict[str, Function]:
 def _found(module: Module) -> dict[str, Function]:
     found: dict[str, Function | None] = {}
     for function in module.functions:
-        body = telling(function.node.body) if not isinstance(function.node, ast.Module) else []
-        short = bool(body) and is_all(function, body[0]) and not function.decorators
+        first = next(telling(function.node.body), None)
+        short = first is not None and is_all(function, first) and not function.decorators
         at_top = function.cls is not None or function.parent is module.body
         found[function.name] = function if short and at_top and function.name not in found else None
     return {name: one for name, one in found.items() if one is not None}
