@@ -152,7 +152,7 @@ def _is_word(key: ast.expr) -> bool:
 
 def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     base = values.expr(node.value)
-    if base.kind == "batch" and not base.from_loader:
+    if base.kind == "dict" or (base.kind == "batch" and not base.from_loader):
         base = before_loop(values, node) or base
     kind = base.kind
     if kind == "batch" and isinstance(node.slice, ast.Slice):
@@ -230,7 +230,7 @@ def _fitting(base: Value, ends: tuple[str, str]) -> Value:
 
 
 def before_loop(values: Evaluator, node: ast.Subscript) -> Value | None:
-    """A batch as it was before the loop that goes over it, where that reads what it is going to put something in the place of."""
+    """A batch or dictionary as it was before the loop that goes over it, where that reads what it is going to put something in the place of."""
     binding, element = values.reach.get(node.value), values.reach.get(node.slice)
     if not isinstance(binding, Joined) or element is None or binding.number > element.number:
         return None
