@@ -32,27 +32,46 @@ def is_met_on_host(place: Place, node: ast.expr) -> bool:
         return False
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _READS:
         node = node.func.value
-    known = place.once(("met on host", place.function), dict[ast.expr, bool])
+    known = place.once(("met on host", place.function), dict[Hashable, bool])
     if node not in known:
         _look_around(place, node, known)
     return known[node]
 
 
-def _look_around(place: Place, node: ast.expr, known: dict[ast.expr, bool]) -> None:
-    """Note of all that lies where a node does, as far as it is calculated together, whether that is the host."""
-    todo, seen, named = [node], {node}, set[Hashable]()
-    reads = place.once(("reads by name", place.function), lambda: _by_name(place))
-    met = False
-    while todo and not met:
+def _look_around(place: Place, node: ast.expr, known: dict[Hashable, bool]) -> None:
+    """Note of a node, and of all that it leads to, whether that leads to the host; an answer hangs on no other that was asked before."""
+    todo, met = list[Hashable]([node]), list[Hashable]()
+    before: dict[Hashable, list[Hashable]] = {node: []}
+    while todo:
         at = todo.pop()
-        met = known.get(at, False) or _is_on_host(place, at, sized=True) or _chooses_on_host(place, at)
-        name = _name_of(place, at)
-        others = reads.get(name, ()) if name is not None and name not in named else ()
-        named.add(name)
-        new = [one for one in (*_made_of(place, at), *_made_with(place, at), *others) if one not in seen]
-        seen.update(new)
-        todo += new
-    known.update(dict.fromkeys(seen, met))
+        if isinstance(at, ast.expr) and (_is_on_host(place, at, sized=True) or _chooses_on_host(place, at)):
+            met.append(at)
+        for one in _next_to(place, at):
+            if one in known:
+                met += [at] if known[one] else []
+                continue
+            if one not in before:
+                before[one] = []
+                todo.append(one)
+            before[one].append(at)
+    known.update(dict.fromkeys(before, False))
+    while met:
+        if not known[at := met.pop()]:
+            known[at] = True
+            met += before[at]
+
+
+def _next_to(place: Place, at: Hashable) -> Iterator[Hashable]:
+    """What lies where a node does; a name, or an attribute, lies between all that reads it."""
+    reads = place.once(("reads by name", place.function), lambda: _by_name(place))
+    if not isinstance(at, ast.expr):
+        yield from reads.get(at, ())
+        return
+    yield from _made_of(place, at)
+    yield from _made_with(place, at)
+    name = _name_of(place, at)
+    if name is not None:
+        yield name
 
 
 def _is_on_host(place: Place, node: ast.expr, *, sized: bool) -> bool:
