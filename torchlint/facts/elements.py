@@ -7,6 +7,7 @@ import ast
 from . import batches, names, operations
 from .bindings import Binding, Iterated, Joined, Part, Stored
 from .evaluator import Evaluator
+from .flow import contains
 from .loader_calls import handed_on, sample_of
 from .module import Class, Function, has_slice, key_of
 from .nodes import given_to, indices, is_constant, none_test
@@ -234,8 +235,11 @@ def before_loop(values: Evaluator, node: ast.Subscript) -> Value | None:
     binding, element = values.reach.get(node.value), values.reach.get(node.slice)
     if not isinstance(binding, Joined) or element is None or binding.number > element.number:
         return None
-    found = isinstance(binding.other, Stored | Joined) and goes_over(values, node)
-    return values.bound(binding.one) if found and _is_stored(values, binding.other, node) else None
+    over = iterated_by(values, node.slice)
+    if over is None or not isinstance(binding.other, Stored | Joined) or not goes_over(values, node):
+        return None
+    loop = values.function.flow.statement(over)
+    return values.bound(binding.one) if _is_stored_in(loop, binding.other, node) else None
 
 
 def goes_over(values: Evaluator, target: ast.Subscript) -> bool:
@@ -255,11 +259,13 @@ def iterated_by(values: Evaluator, index: ast.expr) -> ast.expr | None:
     return binding.node if isinstance(binding, Iterated) else None
 
 
-def _is_stored(values: Evaluator, binding: Binding, node: ast.Subscript) -> bool:
-    """Whether one of the paths puts something under the index that a loop reads."""
+def _is_stored_in(loop: ast.stmt, binding: Binding, node: ast.Subscript) -> bool:
+    """Whether one of the paths through a loop puts something under the index that the loop reads."""
     if isinstance(binding, Joined):
-        return _is_stored(values, binding.one, node) or _is_stored(values, binding.other, node)
-    return isinstance(binding, Stored) and key_of(binding.node.slice) == key_of(node.slice)
+        return _is_stored_in(loop, binding.one, node) or _is_stored_in(loop, binding.other, node)
+    if not isinstance(binding, Stored) or key_of(binding.node.slice) != key_of(node.slice):
+        return False
+    return contains(loop, binding.node)
 
 
 def _is_row(values: Evaluator, node: ast.Subscript, base: Value) -> bool:
