@@ -293,6 +293,8 @@ class Context:
             given = _mode_argument(node)
             if isinstance(given, ast.Constant):
                 return bool(given.value)
+            if isinstance(given, ast.Name) and self._was_off(function, given):
+                return False
             # `set_grad_enabled(phase == "train")`: on where it trains, off where it does not.
             return True if isinstance(given, ast.Compare) else None
         if name is not None:
@@ -328,8 +330,17 @@ class Context:
     def _switches_off(self, scope: Function, call: ast.Call) -> bool:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "__enter__":
             return self._mode(scope, call.func.value) is False
-        given = call.args[0] if call.args else None
-        return given is not None and is_constant(given, False) and self.project.resolve(scope, call.func) in _SET
+        return self.project.resolve(scope, call.func) in _SET and self._mode(scope, call) is False
+
+    def _was_off(self, function: Function, mode: ast.Name) -> bool:
+        """Whether a name says that autograd was off: the `mode` of `mode = torch.is_grad_enabled()`, which a thread sets anew."""
+        owner = next((one for one in function.scopes if one.binds(mode.id)), None)
+        stores = owner.flow.stores.get(mode.id, ()) if owner is not None else ()
+        made = owner.flow.parents.get(stores[0]) if owner is not None and len(stores) == 1 else None
+        asked = made.value if isinstance(made, ast.Assign) else None
+        if owner is None or not isinstance(asked, ast.Call):
+            return False
+        return self.project.resolve(owner, asked.func) == "torch.is_grad_enabled" and self.grad_off(owner, asked)
 
     # Files
 
