@@ -279,3 +279,40 @@ def test_a_loop_begins_where_its_iterator_does() -> None:
     assert isinstance(beside, ast.For) and isinstance(apart, ast.For)
     assert (beside.lineno, beside.end_lineno, beside.iter.lineno, beside.iter.col_offset) == (1, 6, 1, 10)
     assert (apart.lineno, apart.end_lineno, apart.iter.lineno, apart.iter.col_offset) == (3, 7, 5, 17)
+
+
+APPLIED = """
+class Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, boxes, size=7, *rest):
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (APPLIED + "pool = Pool.apply", "def pool(x, boxes, size=7, *rest):\n    return Pool.apply(x, boxes, size, *rest)"),
+        (APPLIED.replace("boxes, size=7, *rest", "*, scale=2") + "pool = Pool.apply", "def pool(x):\n    return Pool.apply(x)"),
+        (APPLIED.replace("torch.autograd.", "") + "pool = Pool.apply", "def pool(x, boxes, size=7, *rest):\n    return Pool.apply(x, boxes, size, *rest)"),
+        # Whether it is one of autograd, which `forward` it has and what the name stands for has to be seen.
+        (APPLIED + "pool = Pool.apply\npool = jit(pool)", "pool = jit(pool)"),
+        (APPLIED + "pool = Other.apply", "pool = Other.apply"),
+        (APPLIED + "pool = Pool.apply(x)", "pool = Pool.apply(x)"),
+        (APPLIED + "if fast:\n    pool = Pool.apply", "if fast:\n    pool = Pool.apply"),
+        (APPLIED + "ops.pool = Pool.apply", "ops.pool = Pool.apply"),
+        (APPLIED.replace("    @staticmethod\n", "") + "pool = Pool.apply", "pool = Pool.apply"),
+        (APPLIED.replace("(torch.autograd.Function)", "(nn.Module)") + "pool = Pool.apply  # a Function", "pool = Pool.apply"),
+        (APPLIED.replace("ctx, x, boxes, size=7, ", "") + "pool = Pool.apply", "pool = Pool.apply"),
+        (APPLIED + APPLIED + "pool = Pool.apply", "pool = Pool.apply"),
+    ],
+)  # fmt: skip
+def test_a_name_for_what_runs_a_function_of_autograd_is_a_function(code: str, expected: str) -> None:
+    assert ast.unparse(parsed(code).body[-1]) == expected
+
+
+def test_such_a_function_stands_where_the_name_is_bound() -> None:
+    made = parsed(APPLIED + "pool = Pool.apply\n").body[-1]
+    assert {
+        (node.lineno, node.end_lineno) for node in ast.walk(made) if isinstance(node, ast.stmt | ast.expr | ast.arg)
+    } == {(6, 6)}

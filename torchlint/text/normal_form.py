@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..system.regex import regex
 
 _COMPARES = regex(r"[=!<>](?:=|(?<=[<>]))")
 """`==`, `!=`, `<`, `>=`, and arrows."""
+_APPLIED = regex(r"^\w+ = \w+\.apply\b(?!\()", re.MULTILINE)
+"""A name for what runs a function of autograd."""
 _LITERAL_ENDS = ("'", '"', *"0123456789", "True", "False", "None")
 _BLOCKS = ("body", "orelse", "finalbody")
 _SEVERAL = frozenset((ast.Tuple, ast.List))
@@ -78,6 +82,8 @@ def bring_to_normal_form(tree: ast.Module, text: str) -> None:
     compared = [one.start() for one in _COMPARES.finditer(text) if _is_behind_literal(text, one.start())]
     if compared:
         _put_literals_last(tree, list(_lines_at(text, compared)))
+    if "Function" in text and _APPLIED.search(text) is not None:
+        _define_applied(tree)
 
 
 def _bring_assignments(tree: ast.Module) -> None:
@@ -259,6 +265,55 @@ def _placed(rows: ast.expr, at: ast.expr) -> ast.expr:
         if isinstance(one, ast.expr):
             ast.copy_location(one, at)
     return again
+
+
+def _define_applied(tree: ast.Module) -> None:
+    """Make `def roi_pool(x, boxes): return RoIPool.apply(x, boxes)` of `roi_pool = RoIPool.apply`, where the function of autograd stands in the same file."""
+    bound = Counter(
+        one.name if isinstance(one, ast.ClassDef | ast.FunctionDef) else one.targets[0].id  # type: ignore[attr-defined]
+        for one in tree.body
+        if isinstance(one, ast.ClassDef | ast.FunctionDef)
+        or (type(one) is ast.Assign and isinstance(one.targets[0], ast.Name))
+    )
+    classes = {one.name: one for one in tree.body if isinstance(one, ast.ClassDef) and bound[one.name] == 1}
+    for at, one in enumerate(tree.body):
+        match one:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Attribute(value=ast.Name(id=owner), attr="apply")
+            ) if bound[name] == 1 and owner in classes:
+                forward = _forward_of(classes[owner])
+                if forward is not None:
+                    tree.body[at] = _defined(name, one, forward)
+
+
+def _forward_of(klass: ast.ClassDef) -> ast.FunctionDef | None:
+    """The static `forward(ctx, ...)` of a function of autograd."""
+    bases = [one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in klass.bases]
+    if not any(one.endswith("Function") for one in bases):
+        return None
+    for one in klass.body:
+        if isinstance(one, ast.FunctionDef) and one.name == "forward":
+            decorators = [getattr(by, "id", "") for by in one.decorator_list]
+            return one if "staticmethod" in decorators and (one.args.posonlyargs or one.args.args) else None
+    return None
+
+
+def _defined(name: str, alias: ast.Assign, forward: ast.FunctionDef) -> ast.FunctionDef:
+    """A function of that name which hands all that `forward` takes behind its context to `apply`; all its nodes stand at the alias."""
+    taken = copy.deepcopy(forward.args)
+    (taken.posonlyargs or taken.args).pop(0)
+    taken.kwonlyargs, taken.kw_defaults, taken.kwarg = [], [], None  # `apply` takes nothing by name
+    given: list[ast.expr] = [ast.Name(one.arg, ast.Load()) for one in (*taken.posonlyargs, *taken.args)]
+    taken.defaults = taken.defaults[-len(given) :] if given else []
+    if taken.vararg is not None:
+        given.append(ast.Starred(ast.Name(taken.vararg.arg, ast.Load()), ast.Load()))
+    result = ast.Return(ast.Call(alias.value, given, []))
+    made = ast.FunctionDef(name, taken, [result], [])
+    made.returns, made.type_comment = None, None
+    parts = (made, taken, result, result.value, *ast.walk(taken), *(part for one in given for part in ast.walk(one)))
+    for part in parts:
+        ast.copy_location(part, alias)  # type: ignore[type-var]
+    return made
 
 
 def _is_behind_literal(text: str, at: int) -> bool:
