@@ -66,8 +66,9 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     In projects that name an oldest torch from before 0.4; `set_default_tensor_type` of a type on the device is also left
     alone where theirs has no `set_default_device` (2.0), and any where the newest does not deprecate it (2.1).
     What a file that others import does under `if __name__ == "__main__":` to try itself, `print(Net()(Variable(torch.randn(1, 3))).size())`, is not reported.
-    Without `--preview` it tells of `saved_variables`, and of `Variable` alone: in functions, where it is made on each step,
-    and where it was to keep autograd off, not once by a script or a constructor. What the rest says is true, but of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
+    Without `--preview` it tells of `saved_variables`, of `Variable` and of the constructors of `torch.cuda`, of which torch warns
+    since 2.1: in functions, where they run on each step,
+    and of `Variable` where it was to keep autograd off, not once by a script or a constructor. What the rest says is true, but of 290 findings in 26 public repositories most were constants in tests and one-off code, where the old constructor costs nothing.
 
     ## Bad
 
@@ -116,9 +117,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
                 f"`{site.short()}` warns on every backward pass since torch 0.4; `saved_tensors` gives the same"
             )
         return
-    if not site.settings.preview and not (
-        site.name == "torch.autograd.Variable()" and (_was_to_turn_grad_off(site) or _may_be_repeated(site))
-    ):
+    if not site.settings.preview and not _is_told_by_default(site):
         return
     if site.in_own_trial:
         return  # what works as it did costs nobody anything there
@@ -137,10 +136,28 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
             yield site.finding(
                 f"`{site.short(site.call.func)}` is a legacy constructor, of which torch warns since 2.1; use `torch.sparse_coo_tensor`"
             )
+    elif _is_warned_of(site):
+        instead = "`torch.tensor`, or `torch.empty` for a size, with the `dtype` and `device` meant"
+        yield site.finding(f"`{site.short()}` makes torch warn, since 2.1; use {instead}")
     elif _is_data(site):
         yield site.finding(
             f"`{site.short()}` builds the tensor by a legacy constructor; use `torch.tensor` with the `dtype` and `device` meant"
         )
+
+
+def _is_told_by_default(site: Site) -> bool:
+    if site.name == "torch.autograd.Variable()":
+        return _was_to_turn_grad_off(site) or _may_be_repeated(site)
+    return _is_warned_of(site) and _may_be_repeated(site)
+
+
+def _is_warned_of(site: Site) -> bool:
+    """Whether torch warns of a constructor of `torch.cuda`, in the newest version that the project allows.
+
+    Source: Tensor_new in torch/csrc/tensor/python_tensor.cpp; builds for a GPU alone have the warning.
+    """
+    is_made = site.name.startswith("torch.cuda.") and bool(site.call.args) and not site.spread
+    return is_made and site.torch is not None and site.torch.high > _DEPRECATES_TYPE and not site.shim
 
 
 def _default_can_be_set(site: Site) -> bool:
