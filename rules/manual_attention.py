@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import dropped_results, names
 from torchlint.facts.nodes import number
+from torchlint.facts.syntax import exclusive
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -17,6 +18,7 @@ _SHAPED = frozenset("contiguous double float half masked_fill reshape to type ty
 _KEEPS_PRODUCT = _SHAPED | frozenset("add add_ div div_ masked_fill_ mul mul_ sub".split())
 """Methods of scores: they scale and mask them, too."""
 _KEEPS_WEIGHTS = _SHAPED | frozenset(("permute", "transpose"))
+_ADDS = frozenset(("add", "add_", "sub"))
 _TURNS = frozenset("transpose permute swapaxes t T mT einsum".split())
 _FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
 _FUSED = regex(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
@@ -27,7 +29,6 @@ _STEPS = 8
 @rule(
     "TL701",
     shape=["torch.softmax(...)", "torch.nn.functional.softmax(...)", "$x.softmax(...)", "torch.nn.Softmax(...)"],
-    set="preview",
     severity="info",
     torch=">=2.0",
     impact="high",
@@ -56,6 +57,8 @@ def manual_attention(site: Site) -> Iterator[Finding]:
     In compiled code, where inductor replaces the plain pattern.
     For attention whose weights somebody needs, with terms between the softmax and the product, or over another dimension; none
     of it is reported, and neither is a file that calls a fused attention somewhere.
+    Without `--preview` it tells of scores that are scaled and masked at most: where a bias as large as they are is added, or a
+    function makes others of them, the fused kernel reads as much, or can't take the place.
 
     ## Bad
 
@@ -87,8 +90,55 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
 def _attends(site: Site) -> bool:
     scores = _input(site)
-    product = _product(site, scores, _STEPS) if scores is not None and not site.in_compiled else None
+    if scores is None or site.in_compiled or (not site.settings.preview and not _is_plain(site, scores, _STEPS)):
+        return False
+    product = _product(site, scores, _STEPS)
     return product is not None and _only_multiplied(site, turned=_has_turned(product))
+
+
+def _is_plain(site: Site, scores: ast.expr, steps: int, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether scores are a product that is scaled, cast, reshaped and masked at most: no bias as large as they are is added, which the fused kernel reads all the same, and no function knows what else."""
+    if isinstance(scores, ast.BinOp):
+        if isinstance(scores.op, ast.MatMult):
+            return not (_is_turned(scores.left) and not _is_turned(scores.right))  # channels attend to channels
+        sides = [one for one in (scores.left, scores.right) if _product(site, one, steps) is not None]
+        scaled = isinstance(scores.op, ast.Mult | ast.Div) or (
+            isinstance(scores.op, ast.Add) and _is_mask(scores.right)
+        )
+        return scaled and all(_is_plain(site, one, steps - 1, seen) for one in sides)
+    if isinstance(scores, ast.Call):
+        if _multiplies(site, scores) or site.resolve(scores.func) == "torch.where":
+            return True
+        method = scores.func.attr if isinstance(scores.func, ast.Attribute) else ""
+        return method in _KEEPS_PRODUCT - _ADDS and _is_plain(site, scores.func.value, steps - 1, seen)  # type: ignore[attr-defined]
+    if not isinstance(scores, ast.Name) or steps <= 0:
+        return False
+    if scores.id in seen:
+        return True  # `scores = scores / 8`: what else it is assigned is looked at already
+    stores = [one for one in site.flow.stores.get(scores.id, ()) if one.lineno <= site.call.lineno]
+    changes = [
+        one
+        for store in stores
+        if (one := site.flow.parents.get(store)) is not site.statement and not exclusive(site.flow, store, site.call)
+    ]
+    return bool(changes) and all(
+        isinstance(one.op, ast.Mult | ast.Div) or (isinstance(one.op, ast.Add) and _is_mask(one.value))
+        if isinstance(one, ast.AugAssign)
+        else isinstance(one, ast.Assign) and _is_plain(site, one.value, steps - 1, seen | {scores.id})
+        for one in changes
+    )
+
+
+def _is_mask(added: ast.expr) -> bool:
+    """Whether what is added is called a mask, which has a row for all heads at most: `scores + attention_mask[:, None]`."""
+    while isinstance(added, ast.Subscript):
+        added = added.value
+    return "mask" in names.last(added).lower()
+
+
+def _is_turned(factor: ast.expr) -> bool:
+    """Whether a factor is turned right there: `q.transpose(-1, -2)`."""
+    return any(isinstance(part, ast.Attribute) and part.attr in _TURNS for part in ast.walk(factor))
 
 
 def _calls(site: Site) -> Iterator[Site]:
