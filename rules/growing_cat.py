@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import carried, longer, syntax
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.guards import RARE
+from torchlint.facts.nodes import number
 from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
@@ -218,6 +219,10 @@ def _across_calls(site: Site, later: tuple[ast.expr, ast.expr] | None) -> Iterat
     ]
     if not all(syntax.exclusive(site.flow, target, site.target) for target in others):
         return  # made anew, or cut, in each call
+    dim = site.argument("dim", 1)
+    along = number(dim) if dim is not None else int(site.name == "torch.hstack()")
+    if longer.is_cut_elsewhere(site, grown, along):
+        return
     if (
         site.in_forward
         or site.warm_caller is not None

@@ -9,6 +9,7 @@ from . import frequency, kept_by_objects, syntax
 from .flow import contains
 from .module import Function
 from .names import chain
+from .nodes import indices
 from .place import Place
 
 
@@ -69,6 +70,28 @@ def is_kept(place: Place, grown: ast.expr) -> bool:
             return _is_outer(place, grown.id)
     name = chain(grown)
     return name is not None and len(name) > 1 and name[0] == place.function.own_name
+
+
+def is_cut_elsewhere(place: Place, grown: ast.expr, dim: float | None) -> bool:
+    """Whether another method of the class keeps a part of an attribute along a dimension, so that it does not grow without end: `self.rows = self.rows[~old]`."""
+    name = syntax.own_attribute(place.function, grown)
+    klass = place.function.cls
+    for method, read in syntax.own_uses(klass, name) if klass is not None and name is not None else ():
+        part = method.flow.parents[read]
+        kept = method.flow.parents[part]
+        if isinstance(part, ast.Subscript) and part.value is read and isinstance(kept, ast.Assign):
+            is_kept_there = any(syntax.own_attribute(method, target) == name for target in kept.targets)
+            if is_kept_there and _cut_along(part) == dim:
+                return True
+    return False
+
+
+def _cut_along(part: ast.Subscript) -> int | None:
+    """The first dimension that an index takes less than all of: 1 of `x[:, kept]`."""
+    for at, index in enumerate(indices(part.slice)):
+        if not isinstance(index, ast.Slice) or index.lower or index.upper:
+            return at
+    return None
 
 
 def is_hook(place: Place) -> bool:

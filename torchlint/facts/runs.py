@@ -230,11 +230,11 @@ def _only_asks(flow: Flow, load: ast.Name) -> bool:
 
 def counts_few(function: Function, loop: Loop) -> bool:
     """Whether a loop counts to a small number that stands there, or has a name: `for _ in range(5):`, `for _ in range(TRIALS):`, `while i < 5:`."""
-    most = function.number(_counted_to(loop))
+    most = function.number(counted_to(loop))
     return isinstance(most, int) and 0 <= most <= FEW
 
 
-def _counted_to(loop: Loop) -> ast.expr | None:
+def counted_to(loop: Loop) -> ast.expr | None:
     """The number of iterations that a loop counts: `n` of `for _ in range(n):`, and of `while i < n: ...; i += 1`, which may begin further on."""
     match loop:
         case ast.For(iter=ast.Call(ast.Name("range"), [last], [])):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..facts import common_names, library_models, names
+from ..facts.flow import Loop
 from ..facts.module import Function
 from ..facts.nodes import callee, given_to, receiver_of
 from ..facts.torch_table import OFF
@@ -63,18 +64,39 @@ def is_method_of_module(project: Project, function: Function, call: ast.Call, ca
         return runs_library_model(project, function, call) or any(
             runs_module(project, one) for one in families.may_run(project, function, call)
         )
-    if callee.kind != "function" or callee.function is None:
+    if callee.kind != "function" or kind not in ("module", "instance"):
         return False
-    if callee.function.cls is None or kind not in ("module", "instance"):
-        return False
-    # `engine.logits(tokens)` of another object: once, not in a loop of its own.
-    methods = _made_real(project, callee.function)
-    return any(runs_module(project, one) and (kind == "module" or _runs_once(project, one)) for one in methods)
+    # Of an object of one of several classes, each runs it.
+    several = project.targets(function, call) if callee.function is None else (callee.function,)
+    return bool(several) and all(_runs_it(project, one, kind == "module") for one in several)
+
+
+def _runs_it(project: Project, method: Function, of_module: bool) -> bool:
+    """`engine.logits(tokens)`: of an object that is no module once, not in a loop of its own."""
+    return method.cls is not None and any(
+        runs_module(project, one) and (of_module or _runs_once(project, one)) for one in _made_real(project, method)
+    )
 
 
 def runs_library_model(project: Project, function: Function, call: ast.Call) -> bool:
     """`vae.decode(latents)`, of an autoencoder of diffusers."""
     return library_models.runs_model(partial(project.value, function), call)
+
+
+def makes_what_runs_them(project: Project, function: Function, loop: Loop) -> bool:
+    """Whether each iteration makes the object whose method runs a model in a loop further in, and with it begins anew: `tracker = Tracker(options)`, `for frame in video: tracker.track(frame)`."""
+    flow = function.flow
+    for call in flow.calls_within(loop):
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(owner, ast.Name) or flow.loops(call)[:1] == [loop]:
+            continue
+        stores = [one for one in flow.stores.get(owner.id, ()) if loop in flow.loops(one)]
+        if not stores or any(flow.loops(one)[0] is not loop for one in stores):
+            continue
+        value = project.value(function, owner)
+        if value.kind == "instance" and any(runs_module(project, one) for one in project.targets(function, call)):
+            return True
+    return False
 
 
 def _made_real(project: Project, method: Function) -> list[Function]:

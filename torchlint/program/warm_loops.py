@@ -35,6 +35,7 @@ from .model_calls import (
     is_named_like_model,
     is_part_of_model,
     is_run_without_gradients,
+    makes_what_runs_them,
     predicts,
     runs_library_model,
     runs_module_once,
@@ -57,6 +58,7 @@ _NO_MODELS = frozenset(
 )
 """Methods of containers, texts and tensors, by whose names nobody calls a model or one of its layers."""
 _GENERATES = b".generate("
+_FEW_PASSES = 3
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200
@@ -188,10 +190,18 @@ class WarmLoops:
             return self._find_above(function, asked)
         around = [loop for loop in function.own_loops if self._calls_model(function, loop)]
         around += [outer for loop in around for outer in function.flow.loops(loop)]
+        if around and all(self._runs_few_times(function, loop) for loop in around):
+            return self._find_above(function, asked)
         if not around or not all(runs.of_few(function, loop) for loop in around):
             return None, ()
         loop, _ = self._find_above(function, asked)
         return (loop if loop is not None and self._is_over_batches(*loop) else None), ()
+
+    def _runs_few_times(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop counts to a handful: two or three passes of a model are not so much more than what stands beside them."""
+        most = runs.counted_to(loop)
+        value = self.project.value(function, most) if most is not None else None
+        return value is not None and type(value.const) is int and value.const <= _FEW_PASSES
 
     @question("generates", False)
     def _generates(self, function: Function) -> bool:
@@ -218,7 +228,8 @@ class WarmLoops:
     def _counts(self, function: Function, loop: Loop) -> bool:
         """Whether a loop runs as often as a number or a condition says, and not for each of a few things, or each layer."""
         counted = counts_up(self.project, function, loop) and not runs.counts_few(function, loop)
-        return isinstance(loop, ast.While) or (counted and not runs.of_few(function, loop))
+        few = runs.of_few(function, loop) or self._runs_few_times(function, loop)
+        return isinstance(loop, ast.While) or (counted and not few)
 
     @question("above", (None, ()))
     def _find_above(self, function: Function, asked: tuple[Said, ...]) -> tuple[Caller | None, Sequence[Function]]:
@@ -265,6 +276,7 @@ class WarmLoops:
             and not runs.captures(function.flow, loop)
             and not runs.asks_user(function.flow, loop)
             and not makes_what_it_runs(self.project, function, loop)
+            and not makes_what_runs_them(self.project, function, loop)
             and not exports(self.project, function, loop)
             and not self._goes_through_cases(function, loop)
             and not any(map(over_all_modules, (loop, *function.flow.loops(loop))))
