@@ -6,7 +6,11 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from . import names
 from .arguments import Arguments
+from .module import Module
+from .nearby import CALLS, nodes_on
+from .nodes import is_constant, keyword_of
 from .values import LIKELY, STR, UNKNOWN, Batch, Dict, Loader, Tensor, Tuple, Value, join_all, replace, sequence
 
 _LEFT_ON_HOST = Tensor(LIKELY, device="cpu")
@@ -23,6 +27,18 @@ def loader(node: ast.Call, args: Arguments) -> Loader:
     pinned = pins(given) if given is not None else None if args.open else False
     dataset = args.first
     return made_loader(Loader(class_name="torch.utils.data.DataLoader", made_by=node, class_=dataset.class_), pinned)
+
+
+def pinned_beside(module: Module) -> bool:
+    """Whether every loader that a file makes pins its batches: so does what a function there is given for one by nobody knows whom."""
+    found = module.functions_at(module.lines_calling("DataLoader"))
+    made = [
+        node
+        for function, lines in found.items()
+        for node, _ in nodes_on(function, lines, CALLS)
+        if isinstance(node, ast.Call) and names.last(node.func) == "DataLoader"
+    ]
+    return bool(made) and all(is_constant(keyword_of(call, "pin_memory"), True) for call in made)
 
 
 def pins(told: Value) -> bool | None:

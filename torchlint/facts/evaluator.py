@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from ..query.database import Database
-from . import common_names, names, narrowing, operations, operator_results, type_tested
+from . import batches, common_names, names, narrowing, operations, operator_results, type_tested
 from . import torch_table as table
 from .arguments import Arguments
 from .bindings import Binding, Narrowed, Parameter
@@ -351,6 +351,8 @@ class Evaluator:
         if passed and not (is_list and not type_tested.is_asked(function, name)):
             may_be_object = not passed.proven and annotated.kind == "instance" and "instance" in passed.other_kinds
             return annotated if may_be_object else passed
+        if annotated.kind == "loader" and annotated.pinned is None and batches.pinned_beside(function.module):
+            return batches.made_loader(annotated, True)
         if annotated:
             return annotated
         if self.is_given_batches() and function.parameters[1].arg == name:
