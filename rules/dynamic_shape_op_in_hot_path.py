@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, names, syntax
 from torchlint.facts import host_reads as reads
-from torchlint.facts.masks import is_comparison, is_mask
+from torchlint.facts.copied_indices import is_moved
+from torchlint.facts.masks import is_comparison, is_mask, is_mask_of_host
 from torchlint.facts.met_on_host import is_met_on_host
 from torchlint.facts.nodes import indices, is_constant, names_in
 from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
@@ -44,7 +45,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
     `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans, or writes values of the device by one (`x[x > 0]`, `x[x > 0] -= 1`, `x[mask] = rows`, and
     `x[batch["mask"]]` by its name), which is `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
-    in what these call, and in `forward`; by a mask that is proven to be on the device also in any other loop.
+    in what these call, and in `forward`; by a mask that is proven to be on the device also in any other loop. So is what a mask that was
+    copied to the host picks of a tensor of the device: its places are copied back.
 
     ## Why is this slow?
 
@@ -175,8 +177,11 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
         return
     held = site.value(node.value)
     there = held.is_tensor and held.device == "accelerator" and not held.other_kinds
+    if held.on_cpu or not site.accelerator or site.rare:
+        return
+    yield from _by_mask_of_host(site, node, parts)
     masks = [part for part in parts if is_mask(site, part) or (there and is_comparison(site, part))]
-    if not masks or held.on_cpu or not site.accelerator or site.rare:
+    if not masks:
         return
     if not frequency.repeated(site) and not _is_looped(site, masks):
         return
@@ -188,6 +193,17 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     on_device = on_device or any(reads.is_on_device(site, mask, PROVEN) for mask in masks)
     if on_device or (certainty is LIKELY and _is_given_to_torch(site, node)):
         yield _finding(site, site.short(node))
+
+
+def _by_mask_of_host(site: Site, node: ast.Subscript, parts: list[ast.expr]) -> Iterator[Finding]:
+    """`x[mask]` of a tensor of the device, by a mask that was copied to the host: its places go back."""
+    mask = next((part for part in parts if is_mask_of_host(site, part)), None)
+    if mask is None or site.makes_on_accelerator or not frequency.repeated(site):
+        return
+    held = site.value(node.value)  # of what is unknown, the mask says that it is on the host as well
+    if (held.kind in ("tensor", "unknown") and held.device == "accelerator") or is_moved(site, node.value):
+        message = f"`{site.short(mask)}` lies on the host: its places are copied to the device, and waited for, each time it is a mask there"
+        yield site.finding(message, related=site.why_hot())
 
 
 def _is_given_to_torch(site: Site, node: ast.Subscript) -> bool:

@@ -20,6 +20,7 @@ from torchlint.facts.host_constants import kept_array
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.loop_data import collected_in, is_gathered, is_of_rows_read_back, only_grows, stays_same
+from torchlint.facts.masks import is_mask_of_host
 from torchlint.facts.nodes import indices, keyword_of
 from torchlint.facts.on_call import on_call
 from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, moved_next, target_of
@@ -288,7 +289,7 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
 def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     """What is said of an index that is copied to the device; "" where it is not."""
     value, held = site.value(index), site.value(node.value)
-    on_host = value.is_tensor and value.device == "cpu" and not value.from_loader
+    on_host = value.is_tensor and value.device == "cpu" and not value.from_loader and not is_mask_of_host(site, index)
     # What was sent to the device and has a tensor for an index is a tensor, or an object that holds some.
     there = held.kind in ("tensor", "unknown") and held.device == "accelerator"
     if on_host and (there or is_moved(site, node.value) or (is_of_data(site, value) and is_of_device(site, node))):

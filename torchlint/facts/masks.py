@@ -39,6 +39,18 @@ def is_mask(place: Place, index: ast.expr) -> bool:
     return (_is_number(value) or _may_be_there(value)) and _makes_mask(place, index, _STEPS)
 
 
+def is_mask_of_host(place: Place, index: ast.expr) -> bool:
+    """Whether an index is proven to be a mask in host memory."""
+    value = place.value(index)
+    return (
+        value.kind == "tensor"
+        and value.boolean
+        and not value.scalar
+        and value.device == "cpu"
+        and not value.from_loader
+    )
+
+
 def is_comparison(place: Place, index: ast.expr) -> bool:
     """Whether an index is a bool as far as is known, and so a comparison of elements, where it is one of a tensor of the device: `x[pkg["visible"]]`.
 
