@@ -170,12 +170,13 @@ def _takes_back(statement: ast.AST, name: list[str], true: bool, flow: Flow) -> 
 def grows(guard: Guard, flow: Flow) -> bool:
     """`if length != self.length: self.length = length; ...`: where a size, a device or a dtype is another one than the last time.
 
-    So is the highest number so far: `if n > self.max_length: self.max_length = n.item()`; and a tensor that lies elsewhere:
-    `if self.table.device != device: self.table = self.table.to(device)`.
+    So is the highest number so far: `if n > self.max_length: self.max_length = n.item()`; and a tensor that lies elsewhere, or has
+    another shape: `if self.table.device != device: self.table = self.table.to(device)`.
     """
     for name, new in _other_than_kept(guard):
-        of_tensor = len(name) > 2 and name[-1] in ("device", "dtype")
-        stores = flow.targets.get(".".join(name[:-1] if of_tensor else name), ())
+        of_tensor = len(name) > 2 and name[-1] in ("device", "dtype", "shape")
+        kept = ".".join(name[:-1] if of_tensor else name)
+        stores: list[ast.expr] = [*flow.targets.get(kept, ()), *(flow.stored_in.get(kept, ()) if of_tensor else ())]
         behind = [store for store in stores if any(contains(statement, store) for statement in guard.block or ())]
         if behind and (_is_extent(new, flow) or (_is_more(guard, new) and _is_highest(name, new, behind, flow))):
             return True
@@ -241,7 +242,9 @@ def _other_than_kept(guard: Guard) -> Iterator[tuple[list[str], ast.expr]]:
 
 
 def _whole(kept: ast.expr) -> ast.expr:
-    """`self.tables.device` of `self.tables[0].device`: what one of several is asked, all are."""
+    """`self.tables.device` of `self.tables[0].device`, `self.grid.shape` of `self.grid[0].shape[2:]`: what one of several is asked, all are."""
+    if isinstance(kept, ast.Subscript) and isinstance(kept.value, ast.Attribute) and kept.value.attr == "shape":
+        kept = kept.value
     if isinstance(kept, ast.Attribute) and isinstance(kept.value, ast.Subscript):
         return ast.Attribute(kept.value.value, kept.attr, ast.Load())
     return kept
