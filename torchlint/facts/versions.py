@@ -40,6 +40,8 @@ _READS = Words(
     b"get_distribution(",
 )
 """What a file holds one of that may give the version of torch another name."""
+_FIRST = regex(r"(\d)\.?")
+"""`2` and `2.`: what versions begin with."""
 _NUMBER = regex(r"\d+(?:\.\d+)*")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
@@ -237,14 +239,27 @@ def _between(test: ast.Compare) -> Range | None:
 
 
 def _called(test: ast.Call, true: bool) -> Range | None:
-    """`is_torch_version(">=", "2.4")` (accelerate, diffusers), `is_torch_greater_or_equal("2.5")` (transformers)."""
+    """`is_torch_version(">=", "2.4")` (accelerate, diffusers), `is_torch_greater_or_equal("2.5")` (transformers), `torch.__version__.startswith("2")`."""
     last = names.last(test.func)
+    if last == "startswith" and isinstance(test.func, ast.Attribute) and _is_torch_version(test.func.value):
+        return _begun(test, true)
     literals = [text for one in test.args if (text := string(one)) is not None]
     if last == "is_torch_version" and len(literals) == 2 and literals[0] in _OPPOSITE:
         return _range(literals[0], literals[1], true)
     if _NAMED.search(last) and len(literals) == 1:
         return _range(">=", literals[0], true)
     return None
+
+
+def _begun(test: ast.Call, true: bool) -> Range | None:
+    """The versions that begin with a first number, or those before and behind it: there is no torch 3 to begin otherwise than with 2."""
+    match = _FIRST.fullmatch(string(test.args[0]) or "") if len(test.args) == 1 else None
+    if match is None:
+        return None
+    major = int(match[1])
+    if true:
+        return _range_of_major("==", major)
+    return Range(high=(major, 0)) if major > 1 else Range(low=(major + 1, 0))
 
 
 def _is_torch_version(node: ast.expr) -> bool:
