@@ -29,6 +29,8 @@ from .uses import meant
 
 FEW = 100
 """How often something may happen that is not taken for happening on each iteration."""
+_SAVING = regex(r"^_*save(?:_|$)|checkpoint|ckpt|snapshot")
+"""What functions are called that write a checkpoint."""
 _EXTENTS = regex(r"(?:^|_)(?:len|length|size|shape|width|height|resolution|device|dtype)$")
 _FOLLOWED = 20
 """How many names, each looked up in the next, a container is followed through."""
@@ -809,6 +811,14 @@ def _searched(asked: Choice) -> list[str] | None:
     """`self.pe` of `if self.pe is not None:`."""
     held, is_none = none_test(asked.test) or (None, False)
     return names.chain(held) if isinstance(held, ast.Attribute) and is_none is not asked.true else None
+
+
+def writes_checkpoint(function: Function) -> bool:
+    """Whether a function is called for saving, and writes the state of a model or an optimizer: beside that what it waits for is nothing."""
+    if _SAVING.search(function.name) is None or function.has_loops:
+        return False
+    called = {names.last(call.func) for call in function.flow.calls}
+    return "save" in called and "state_dict" in called
 
 
 def keeps_results(function: Function) -> bool:

@@ -83,8 +83,10 @@ def running(project: Project, function: Function) -> list[Function]:
 
 
 def is_throttled(project: Project, function: Function) -> bool:
-    """Whether a decorator seldom lets a call of a function through."""
-    return bool(function.decorators) and running(project, function)[-1] is not function
+    """Whether a decorator seldom lets a call of a function through, or what the function does is done seldom."""
+    return first_time.writes_checkpoint(function) or (
+        bool(function.decorators) and running(project, function)[-1] is not function
+    )
 
 
 def _is_throttling(project: Project, wrapper: Wrapper) -> bool:

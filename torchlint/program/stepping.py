@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..facts import alternatives, guards, input_gradients, names, runs, short_functions
 from ..facts.alternatives import Said
-from ..facts.first_time import keeps_results
+from ..facts.first_time import keeps_results, writes_checkpoint
 from ..facts.flow import Flow, Loop, contains
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_not
@@ -205,7 +205,11 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
         targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
         fired = families.fired(project, call, targets)
-        targets = [one for one in (*targets, *fired) if not keeps_results(one) and one.name not in EVALUATION_STEPS]
+        targets = [
+            one
+            for one in (*targets, *fired)
+            if not (keeps_results(one) or writes_checkpoint(one) or one.name in EVALUATION_STEPS)
+        ]
         targets = [one for target in targets for one in running(project, target)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
         weight = in_training(project, function, call, loop) if targets or handed_on else "cold"
