@@ -241,9 +241,15 @@ def _holds_tensor(site: Site, given: ast.expr) -> bool:
     """Whether something is a tensor of the device, or a dictionary of such; what a model or a criterion gave is one."""
     value = site.value(given)
     if value.kind != "dict":
-        return reads.device_tensor(site, given, LIKELY if _is_calculated(value) else PROVEN) is not None
+        sure = _is_calculated(value) or _is_reduced(value)
+        return reads.device_tensor(site, given, LIKELY if sure else PROVEN) is not None
     held = [one for one in (value.element, *(value.entries or {}).values()) if one is not None]
     return any((one.is_tensor or _is_calculated(one)) and not one.on_cpu and not one.from_loader for one in held)
+
+
+def _is_reduced(value: Value) -> bool:
+    """Whether one way makes a tensor of one element, and another something unknown, which is read as well if it is a tensor: the norm that `clip_grad_norm_` gives, or a library."""
+    return value.kind == "tensor" and value.scalar and "unknown" in value.other_kinds
 
 
 def _is_calculated(value: Value) -> bool:
