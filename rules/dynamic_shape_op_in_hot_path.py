@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, names, syntax
 from torchlint.facts import host_reads as reads
-from torchlint.facts.copied_indices import is_moved
+from torchlint.facts.copied_indices import is_there
 from torchlint.facts.masks import is_comparison, is_mask, is_mask_of_host
 from torchlint.facts.met_on_host import is_met_on_host
 from torchlint.facts.nodes import indices, is_constant, names_in
@@ -200,8 +200,7 @@ def _by_mask_of_host(site: Site, node: ast.Subscript, parts: list[ast.expr]) -> 
     mask = next((part for part in parts if is_mask_of_host(site, part)), None)
     if mask is None or site.makes_on_accelerator or not frequency.repeated(site):
         return
-    held = site.value(node.value)  # of what is unknown, the mask says that it is on the host as well
-    if (held.kind in ("tensor", "unknown") and held.device == "accelerator") or is_moved(site, node.value):
+    if is_there(site, node.value):  # of what is unknown, the mask says that it is on the host as well
         message = f"`{site.short(mask)}` lies on the host: its places are copied to the device, and waited for, each time it is a mask there"
         yield site.finding(message, related=site.why_hot())
 

@@ -156,8 +156,11 @@ def _is_warned_of(site: Site) -> bool:
 
     Source: Tensor_new in torch/csrc/tensor/python_tensor.cpp; builds for a GPU alone have the warning.
     """
-    is_made = site.name.startswith("torch.cuda.") and bool(site.call.args) and not site.spread
-    return is_made and site.torch is not None and site.torch.high > _DEPRECATES_TYPE and not site.shim
+    return _is_of_cuda(site) and site.torch is not None and site.torch.high > _DEPRECATES_TYPE and not site.shim
+
+
+def _is_of_cuda(site: Site) -> bool:
+    return site.name.startswith("torch.cuda.") and bool(site.call.args) and not site.spread
 
 
 def _default_can_be_set(site: Site) -> bool:
@@ -230,7 +233,7 @@ def _may_be_repeated(site: Site) -> bool:
 
 def _is_data(site: Site) -> bool:
     """Whether the constructor gets data, not sizes: a literal, or on each step or for the device anything known to be data."""
-    if site.name.startswith("torch.cuda.") and site.call.args and not site.spread:
+    if _is_of_cuda(site):
         return True  # deprecated whatever it is given: the device is part of the name
     if len(site.call.args) != 1 or site.call.keywords or site.spread:
         return False

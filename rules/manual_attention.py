@@ -100,7 +100,7 @@ def _is_plain(site: Site, scores: ast.expr, steps: int, seen: frozenset[str] = f
     """Whether scores are a product that is scaled, cast, reshaped and masked at most: no bias as large as they are is added, which the fused kernel reads all the same, and no function knows what else."""
     if isinstance(scores, ast.BinOp):
         if isinstance(scores.op, ast.MatMult):
-            return not (_is_turned(scores.left) and not _is_turned(scores.right))  # channels attend to channels
+            return not (_has_turned(scores.left) and not _has_turned(scores.right))  # channels attend to channels
         sides = [one for one in (scores.left, scores.right) if _product(site, one, steps) is not None]
         scaled = isinstance(scores.op, ast.Mult | ast.Div) or (
             isinstance(scores.op, ast.Add) and _is_mask(scores.right)
@@ -134,11 +134,6 @@ def _is_mask(added: ast.expr) -> bool:
     while isinstance(added, ast.Subscript):
         added = added.value
     return "mask" in names.last(added).lower()
-
-
-def _is_turned(factor: ast.expr) -> bool:
-    """Whether a factor is turned right there: `q.transpose(-1, -2)`."""
-    return any(isinstance(part, ast.Attribute) and part.attr in _TURNS for part in ast.walk(factor))
 
 
 def _calls(site: Site) -> Iterator[Site]:
@@ -194,7 +189,7 @@ def _product(site: Site, node: ast.expr, steps: int) -> ast.expr | None:
 
 
 def _has_turned(product: ast.expr) -> bool:
-    """Whether a factor is turned right there, as the keys are: `q @ k.transpose(-2, -1)`; `einsum` says it in words."""
+    """Whether a factor, of a product or by itself, is turned right there, as the keys are: `q @ k.transpose(-2, -1)`; `einsum` says it in words."""
     parts = (part.attr if isinstance(part, ast.Attribute) else "" for part in ast.walk(product))
     return any(part in _TURNS for part in parts)
 

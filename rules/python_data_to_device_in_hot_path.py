@@ -11,6 +11,7 @@ from torchlint.facts.copied_indices import (
     is_first,
     is_moved,
     is_of_data,
+    is_there,
     may_be_number,
     places,
 )
@@ -288,15 +289,13 @@ def _indexed(site: Site, node: ast.Subscript) -> Iterator[Finding]:
 
 def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
     """What is said of an index that is copied to the device; "" where it is not."""
-    value, held = site.value(index), site.value(node.value)
+    value = site.value(index)
     on_host = value.is_tensor and value.device == "cpu" and not value.from_loader and not is_mask_of_host(site, index)
-    # What was sent to the device and has a tensor for an index is a tensor, or an object that holds some.
-    there = held.kind in ("tensor", "unknown") and held.device == "accelerator"
-    if on_host and (there or is_moved(site, node.value) or (is_of_data(site, value) and is_of_device(site, node))):
+    if on_host and (is_there(site, node.value) or (is_of_data(site, value) and is_of_device(site, node))):
         if site.makes_on_accelerator or is_filled_for(site, node, value) or may_be_number(site, index):
             return ""
         return f"`{site.short(index)}` lies on the host, and is copied to the device each time it is an index"
-    if is_counted_by_loader(site, value) and (there or is_moved(site, node.value)) and not is_moved(site, index):
+    if is_counted_by_loader(site, value) and is_there(site, node.value) and not is_moved(site, index):
         return f"`{site.short(index)}` counts on the host, and is copied to the device each time it is an index; one that is made there is not"
     kind = places(value, beside=len(indices(node.slice)) > 1)
     if kind and reads.is_on_device(site, node.value) and is_first(site, node, index):

@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from . import names
 from .arguments import Arguments
 from .module import Module
-from .nearby import CALLS, nodes_on
+from .nearby import calls_on
 from .nodes import is_constant, keyword_of
 from .values import LIKELY, STR, UNKNOWN, Batch, Dict, Loader, Tensor, Tuple, Value, join_all, replace, sequence
 
@@ -31,13 +30,7 @@ def loader(node: ast.Call, args: Arguments) -> Loader:
 
 def pinned_beside(module: Module) -> bool:
     """Whether every loader that a file makes pins its batches: so does what a function there is given for one by nobody knows whom."""
-    found = module.functions_at(module.lines_calling("DataLoader"))
-    made = [
-        node
-        for function, lines in found.items()
-        for node, _ in nodes_on(function, lines, CALLS)
-        if isinstance(node, ast.Call) and names.last(node.func) == "DataLoader"
-    ]
+    made = [call for _, call in calls_on(module, module.lines_calling("DataLoader"), "DataLoader")]
     return bool(made) and all(is_constant(keyword_of(call, "pin_memory"), True) for call in made)
 
 

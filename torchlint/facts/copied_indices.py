@@ -47,6 +47,12 @@ def is_moved(place: Place, held: ast.expr) -> bool:
     return isinstance(made, ast.Call) and moves and not casts(place, made) and goes_to_device(place, made)
 
 
+def is_there(place: Place, held: ast.expr) -> bool:
+    """Whether what has an index is a tensor of the device, as what was sent there is, or an object that holds some."""
+    value = place.value(held)
+    return (value.kind in ("tensor", "unknown") and value.device == "accelerator") or is_moved(place, held)
+
+
 def is_of_data(place: Place, index: Value) -> bool:
     """Whether the function makes an index of data, `torch.tensor([0, 2])`: it lies on the host wherever the rest is."""
     made = made_first(index.made_by) if index.made_by is not None else None

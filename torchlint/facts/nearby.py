@@ -8,13 +8,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from . import names
 from .flow import CHILDREN, roots
 from .module import first_line
 
 if TYPE_CHECKING:
-    from .module import Function
+    from .module import Function, Module
 
 CALLS: frozenset[type[ast.AST]] = frozenset((ast.Call,))
+
+
+def calls_on(module: Module, lines: Collection[int], name: str) -> Iterator[tuple[Function, ast.Call]]:
+    """The calls of anything of that last name around some lines of a file, with their functions."""
+    for function, own in module.functions_at(lines).items():
+        for node, _ in nodes_on(function, own, CALLS):
+            if isinstance(node, ast.Call) and names.last(node.func) == name:
+                yield function, node
 
 
 def nodes_on(

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..facts import names
 from ..facts.module import Class, Function, Module
-from ..facts.nearby import CALLS, nodes_on
+from ..facts.nearby import calls_on
 from ..facts.values import Value
 from ..query.question import Asking, question
 from .calling import CallSite
@@ -39,18 +39,12 @@ def _calls(code: Code, klass: Class) -> Iterator[CallSite]:
     name = f"{klass.name}.apply"
     for path in (klass.module.path, *code.named_by(klass.module, klass.name)):
         module = code.module_for_calls(path, "apply") if code.writes(path, name) else None
-        for function, call in _calls_in(module, name) if module is not None else ():
+        for function, call in (
+            calls_on(module, module.lines_holding(name), "apply") if module is not None else ()
+        ):  # as a name for it is bound, too
             owner = call.func.value if isinstance(call.func, ast.Attribute) else None
             if owner is None or names.last(owner) != klass.name or code.value(function, owner).class_ is not klass:
                 continue
             context = ast.copy_location(ast.Constant(None), call)
             given = ast.Call(call.func, [context, *call.args], call.keywords)
             yield CallSite(function, call, ast.copy_location(given, call))
-
-
-def _calls_in(module: Module, name: str) -> Iterator[tuple[Function, ast.Call]]:
-    """The calls of `apply` on lines that hold a name, also those that a tree has for `roi_pool = RoIPool.apply`."""
-    for function, lines in module.functions_at(module.lines_holding(name)).items():
-        for node, _ in nodes_on(function, lines, CALLS):
-            if isinstance(node, ast.Call) and names.last(node.func) == "apply":
-                yield function, node

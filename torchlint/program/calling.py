@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..facts import names, syntax
 from ..facts.module import Function, Module
-from ..facts.nearby import CALLS, nodes_on
+from ..facts.nearby import calls_on
 from ..facts.nodes import string
 from .texts import STARTS
 
@@ -47,10 +47,7 @@ def called_name(function: Function) -> str:
 
 def calls_named(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
     """The calls of anything of that last name, without walking functions that do not mention it."""
-    for function, lines in module.functions_at(module.lines_calling(name)).items():
-        for node, _ in nodes_on(function, lines, CALLS):
-            if isinstance(node, ast.Call) and names.last(node.func) == name:
-                yield function, node
+    return calls_on(module, module.lines_calling(name), name)
 
 
 def aliases(module: Module, name: str) -> list[str]:

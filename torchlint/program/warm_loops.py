@@ -59,6 +59,7 @@ _NO_MODELS = frozenset(
 """Methods of containers, texts and tensors, by whose names nobody calls a model or one of its layers."""
 _GENERATES = b".generate("
 _FEW_PASSES = 3
+"""So many passes of a model a function may make beside a place that is told of."""
 MOST_CALLERS = 20
 """Of more calls than these, nobody can tell which one to a function counts."""
 MOST_ABOVE = 200

@@ -269,12 +269,9 @@ def _placed(rows: ast.expr, at: ast.expr) -> ast.expr:
 
 def _define_applied(tree: ast.Module) -> None:
     """Make `def roi_pool(x, boxes): return RoIPool.apply(x, boxes)` of `roi_pool = RoIPool.apply`, where the function of autograd stands in the same file."""
-    bound = Counter(
-        one.name if isinstance(one, ast.ClassDef | ast.FunctionDef) else one.targets[0].id  # type: ignore[attr-defined]
-        for one in tree.body
-        if isinstance(one, ast.ClassDef | ast.FunctionDef)
-        or (type(one) is ast.Assign and isinstance(one.targets[0], ast.Name))
-    )
+    bound = Counter(one.name for one in tree.body if isinstance(one, ast.ClassDef | ast.FunctionDef))
+    assigned = (one.targets[0] for one in tree.body if isinstance(one, ast.Assign))
+    bound.update(one.id for one in assigned if isinstance(one, ast.Name))
     classes = {one.name: one for one in tree.body if isinstance(one, ast.ClassDef) and bound[one.name] == 1}
     for at, one in enumerate(tree.body):
         match one:
@@ -310,8 +307,7 @@ def _defined(name: str, alias: ast.Assign, forward: ast.FunctionDef) -> ast.Func
     result = ast.Return(ast.Call(alias.value, given, []))
     made = ast.FunctionDef(name, taken, [result], [])
     made.returns, made.type_comment = None, None
-    parts = (made, taken, result, result.value, *ast.walk(taken), *(part for one in given for part in ast.walk(one)))
-    for part in parts:
+    for part in (made, result, result.value, *(part for one in (taken, *given) for part in ast.walk(one))):
         ast.copy_location(part, alias)  # type: ignore[type-var]
     return made
 
