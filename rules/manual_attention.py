@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchlint.facts import dropped_results, names
 from torchlint.facts.nodes import number
@@ -24,6 +24,8 @@ _FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
 _FUSED = regex(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
 _STEPS = 8
 """How many assignments back the scores are followed."""
+_Products = dict[tuple[str, int], ast.expr | None]
+"""The product that a name is, so many steps further, where that was asked: a name may be assigned from itself many times."""
 
 
 @rule(
@@ -90,31 +92,35 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
 def _attends(site: Site) -> bool:
     scores = _input(site)
-    if scores is None or site.in_compiled or (not site.settings.preview and not _is_plain(site, scores, _STEPS)):
+    if scores is None or site.in_compiled:
         return False
-    product = _product(site, scores, _STEPS)
+    known: _Products = {}
+    if not site.settings.preview and not _is_plain(site, scores, _STEPS, set(), known):
+        return False
+    product = _product(site, scores, _STEPS, known)
     return product is not None and _only_multiplied(site, turned=_has_turned(product))
 
 
-def _is_plain(site: Site, scores: ast.expr, steps: int, seen: frozenset[str] = frozenset()) -> bool:
+def _is_plain(site: Site, scores: ast.expr, steps: int, seen: set[str], known: _Products) -> bool:
     """Whether scores are a product that is scaled, cast, reshaped and masked at most: no bias as large as they are is added, which the fused kernel reads all the same, and no function knows what else."""
     if isinstance(scores, ast.BinOp):
         if isinstance(scores.op, ast.MatMult):
             return not (_has_turned(scores.left) and not _has_turned(scores.right))  # channels attend to channels
-        sides = [one for one in (scores.left, scores.right) if _product(site, one, steps) is not None]
+        sides = [one for one in (scores.left, scores.right) if _product(site, one, steps, known) is not None]
         scaled = isinstance(scores.op, ast.Mult | ast.Div) or (
             isinstance(scores.op, ast.Add) and _is_mask(scores.right)
         )
-        return scaled and all(_is_plain(site, one, steps - 1, seen) for one in sides)
+        return scaled and all(_is_plain(site, one, steps - 1, seen, known) for one in sides)
     if isinstance(scores, ast.Call):
         if _multiplies(site, scores) or site.resolve(scores.func) == "torch.where":
             return True
         method = scores.func.attr if isinstance(scores.func, ast.Attribute) else ""
-        return method in _KEEPS_PRODUCT - _ADDS and _is_plain(site, scores.func.value, steps - 1, seen)  # type: ignore[attr-defined]
+        return method in _KEEPS_PRODUCT - _ADDS and _is_plain(site, scores.func.value, steps - 1, seen, known)  # type: ignore[attr-defined]
     if not isinstance(scores, ast.Name) or steps <= 0:
         return False
     if scores.id in seen:
         return True  # `scores = scores / 8`: what else it is assigned is looked at already
+    seen.add(scores.id)
     stores = [one for one in site.flow.stores.get(scores.id, ()) if one.lineno <= site.call.lineno]
     changes = [
         one
@@ -124,7 +130,7 @@ def _is_plain(site: Site, scores: ast.expr, steps: int, seen: frozenset[str] = f
     return bool(changes) and all(
         isinstance(one.op, ast.Mult | ast.Div) or (isinstance(one.op, ast.Add) and _is_mask(one.value))
         if isinstance(one, ast.AugAssign)
-        else isinstance(one, ast.Assign) and _is_plain(site, one.value, steps - 1, seen | {scores.id})
+        else isinstance(one, ast.Assign) and _is_plain(site, one.value, steps - 1, seen, known)
         for one in changes
     )
 
@@ -166,18 +172,20 @@ def _over_last(site: Site) -> bool:
     return number(site.argument("dim", 1 if site.name in _FUNCTIONS else 0)) in (-1, 2, 3)
 
 
-def _product(site: Site, node: ast.expr, steps: int) -> ast.expr | None:
+def _product(site: Site, node: ast.expr, steps: int, known: _Products) -> ast.expr | None:
     """The product of two tensors that an expression is, scaled, masked, cast or reshaped on its way."""
     if steps == 0:
         return None
+    if isinstance(node, ast.Name):
+        if (node.id, steps) not in known:
+            known[node.id, steps] = _first_product(site, _assigned(site, node), steps, known)
+        return known[node.id, steps]
     parts: list[ast.expr] = []
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.MatMult):
             return node
         if isinstance(node.op, ast.Mult | ast.Div | ast.Add | ast.Sub):
             parts = [node.left, node.right]
-    elif isinstance(node, ast.Name):
-        parts = [*_assigned(site, node)]
     elif isinstance(node, ast.Call):
         if _multiplies(site, node):
             return node
@@ -185,7 +193,11 @@ def _product(site: Site, node: ast.expr, steps: int) -> ast.expr | None:
             parts = node.args[1:]
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_PRODUCT:
             parts = [node.func.value]
-    return next((found for part in parts if (found := _product(site, part, steps - 1)) is not None), None)
+    return _first_product(site, parts, steps, known)
+
+
+def _first_product(site: Site, parts: Iterable[ast.expr], steps: int, known: _Products) -> ast.expr | None:
+    return next((found for part in parts if (found := _product(site, part, steps - 1, known)) is not None), None)
 
 
 def _has_turned(product: ast.expr) -> bool:

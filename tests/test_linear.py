@@ -283,6 +283,21 @@ SHAPES: dict[str, Shape] = {
         "        ]\nnet = C().cuda()\n",
         LOOP,
     ),
+    "scores that are scaled": lambda n: one(
+        "import torch\ndef attend(q, k, v, r):\n    s = q @ k\n",
+        many(n, "    r = r / q * (r / #)\n"),
+        "    s = s / r\n    return s.softmax(-1) @ v\n",
+    ),
+    "names for runs of autograd": lambda n: one(
+        "import torch\n",
+        many(
+            n,
+            "class F#(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x * 2\nf# = F#.apply\n",
+        ),
+        "def run(x):\n",
+        many(n, "    x = f#(x)\n"),
+        "    return x\n",
+    ),
     "loaders": lambda n: one(
         "import torch\nfrom torch.utils.data import DataLoader\n", many(n, "l# = DataLoader(d#, batch_size=4)\n")
     ),
