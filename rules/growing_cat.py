@@ -104,7 +104,7 @@ def _grown(site: Site) -> Iterator[Finding]:
             yield from _across_calls(site, later)
         return
     whole = ast.unparse(grown)
-    counted = carried.counted(site, grown, loop) if isinstance(grown, ast.Subscript) else loop
+    counted = carried.counted(site, grown) if isinstance(grown, ast.Subscript) else loop
     joined = [ast.unparse(part) for part in _parts(site)]
     # What is doubled, `torch.cat((x, x))`, is as large at its end as all that was copied.
     if counted is None or whole not in joined or {*joined} == {whole}:
@@ -115,7 +115,7 @@ def _grown(site: Site) -> Iterator[Finding]:
     if on_host and not _is_of_batches(site, counted):
         return
     if isinstance(grown, ast.Subscript):
-        holder = chain(grown.value)
+        holder = carried.holder_of(grown)
         kept = holder is not None and carried.stays(site, counted, holder, whole)
     else:
         name = chain(grown)

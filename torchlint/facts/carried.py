@@ -25,12 +25,31 @@ def goes_on(test: ast.expr, grown: ast.expr, loop: Loop | None) -> bool:
     return isinstance(test, ast.Name) and isinstance(loop, ast.For) and test.id in names_in(loop.target)
 
 
-def counted(place: Place, entry: ast.Subscript, loop: Loop) -> Loop | None:
-    """The loop whose iterations add to an entry: of `kept[key]` the one around a loop over keys."""
-    key = entry.slice
-    if isinstance(key, ast.Name) and isinstance(loop, ast.For) and key.id in names_in(loop.target):
-        return next(iter(place.flow.loops(loop)), None)
-    return loop if isinstance(key, ast.Constant) else None
+def counted(place: Place, entry: ast.Subscript) -> Loop | None:
+    """The loop whose iterations add to an entry: of `kept[key]`, and of `kept[row][key]`, the one around the loops over keys."""
+    keys = [part.slice for part in _subscripts(entry)]
+    named = {key.id for key in keys if isinstance(key, ast.Name)}
+    if any(not isinstance(key, ast.Name | ast.Constant) for key in keys):
+        return None
+    for loop in place.flow.loops(place.target):
+        over = names_in(loop.target) & named if isinstance(loop, ast.For) else set()
+        if not over:
+            return loop if not named else None
+        named -= over
+    return None
+
+
+def holder_of(entry: ast.Subscript) -> list[str] | None:
+    """What holds an entry: `kept` of `kept[key]` and of `kept[row][key]`."""
+    return chain(_subscripts(entry)[-1].value)
+
+
+def _subscripts(entry: ast.Subscript) -> list[ast.Subscript]:
+    """An entry, and those that it is one of, from the inside out: `kept[row][key]`, `kept[row]`."""
+    found = [entry]
+    while isinstance(found[-1].value, ast.Subscript):
+        found.append(found[-1].value)
+    return found
 
 
 def stays(place: Place, loop: Loop, holder: list[str], whole: str) -> bool:
@@ -41,11 +60,11 @@ def stays(place: Place, loop: Loop, holder: list[str], whole: str) -> bool:
             continue
         if not contains(loop, node) or contains(place.statement, node):
             continue
-        if chain(node) in prefixes:
+        if chain(node) in prefixes and not (chain(node) == holder and _first(place, node, holder)):
             return False
-        if isinstance(node, ast.Subscript) and chain(node.value) == holder:
-            other = isinstance(node.slice, ast.Constant) and ast.unparse(node) != whole
-            if not (other or _is_first_entry(place, node, holder)):
+        if isinstance(node, ast.Subscript) and holder_of(node) == holder:
+            other = isinstance(node.slice, ast.Constant) and not f"{whole}[".startswith(f"{ast.unparse(node)}[")
+            if not (other or _joins(place, node) or _is_first_entry(place, node, holder)):
                 return False
     return not any(
         isinstance(call.func, ast.Attribute) and call.func.attr in _EMPTIES and chain(call.func.value) == holder
@@ -68,7 +87,7 @@ def carried(place: Place, loop: Loop, name: list[str]) -> bool:
     """Whether the name comes from the iteration before: nothing else in the loop sets it, except for the first time."""
     inside = [n for n in place.flow.nodes if isinstance(n, ast.Name | ast.Attribute) and contains(loop, n)]
     set_here = (n for n in inside if not isinstance(n.ctx, ast.Load) and not contains(place.statement, n))
-    others = [n for n in set_here if chain(n) == name and not _joins(place, n, name)]
+    others = [n for n in set_here if chain(n) == name and not _joins(place, n)]
     if isinstance(loop, ast.For) and any(chain(t) == name for t in ast.walk(loop.target) if isinstance(t, ast.Name)):
         return False
     # `x[0] = ...` changes no shape; `a.b = ...` sets the `x` of `a.b.x` anew.
@@ -94,14 +113,14 @@ def _asks_for_entry(guard: Guard, holder: list[str]) -> bool:
     return isinstance(test.ops[0], said) and chain(test.comparators[0]) == holder
 
 
-def _joins(place: Place, target: ast.expr, name: list[str]) -> bool:
-    """Whether the assignment is another growth of the same name."""
+def _joins(place: Place, target: ast.expr) -> bool:
+    """Whether an assignment is a growth, too: `kept[i] = torch.cat([kept[i], new])`."""
     parent = place.flow.parents.get(target)
     call = parent.value if isinstance(parent, ast.Assign) else None
     if not isinstance(call, ast.Call) or not call.args or not (place.resolve(call.func) or "").startswith("torch."):
         return False
-    tensors = call.args[0]
-    return isinstance(tensors, ast.List | ast.Tuple) and any(chain(part) == name for part in tensors.elts)
+    tensors, whole = call.args[0], ast.unparse(target)
+    return isinstance(tensors, ast.List | ast.Tuple) and any(ast.unparse(part) == whole for part in tensors.elts)
 
 
 def _first(place: Place, target: ast.expr, name: list[str]) -> bool:
