@@ -20,7 +20,6 @@ _PACKERS = frozenset(("pack_padded_sequence",))
         *("$x.item(...)", "$x.tolist()", "float(...)", "int(...)", "bool(...)", "list(...)"),
         *(f"math.{name}(...)" for name in reads.MATH),
     ],
-    scope="hot",
     fix="unsafe",
     numbers="exact",
     impact="high",

@@ -202,3 +202,37 @@ net(torch.ones(3))
     nets = "".join(f"class Net{n}(Loaded):\n    def forward(self, x): return x + {n}\n" for n in range(heirs))
     files = {"base.py": base, "nets.py": f"from base import Loaded\n{nets}"}
     assert [("base.py", 8, "TL210")] * (not heirs) == found(files, {"TL210"}, tmp_path)
+
+
+METRICS = """\
+import torch
+
+def counts(scores, labels):
+    wanted = labels.sum(1)
+    return [int(n) for n in wanted]
+
+def names(text):
+    return [int(n) for n in text.split(",")]
+
+def once(labels):
+    wanted = labels.cuda().sum(1)
+    return [int(n) for n in wanted]
+"""
+EVALUATION = """\
+import torch
+from metrics import counts, names, once
+
+@torch.no_grad()
+def validate(model, loader, device):
+    model.eval()
+    print(once(loader.dataset.labels))
+    for x, labels in loader:
+        x, labels = x.to(device), labels.to(device)
+        print(counts(model(x), labels), names("1,2"))
+"""
+
+
+def test_numbers_of_a_tensor_in_a_helper_of_another_file_that_an_evaluation_loop_calls(tmp_path: Path) -> None:
+    assert [("metrics.py", 5, "TL105")] == found(
+        {"metrics.py": METRICS, "evaluation.py": EVALUATION}, {"TL105"}, tmp_path
+    )

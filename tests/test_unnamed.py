@@ -157,7 +157,13 @@ def test_a_bound_that_a_loop_takes_out_of_something() -> None:
     assert "y = x[:n]" in found("for n in lengths:\n    y = x[:n]\n")
     assert "y = x[a : a + n]" in found("for i, (n, m) in enumerate(pairs):\n    y = x[a : a + n]\n")
     assert [] == found("for n in range(4):\n    y = x[:n]\n")
-    assert "n = int(n)" not in found("for n in lengths:\n    n = int(n)\n")
+
+
+def test_what_a_loop_takes_out_of_something_as_a_number() -> None:
+    assert "n = int(n)" in found("for n in lengths:\n    n = int(n)\n")
+    assert ["y = [float(n) for n in lengths]"] == found("y = [float(n) for n in lengths]\n")
+    assert [] == found("for n in range(4):\n    y = float(n)\n")
+    assert [] == found("n = 3\ny = float(n)\n")
 
 
 @pytest.mark.parametrize(

@@ -44,12 +44,15 @@ _BY_LIST = regex(
 _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
 """`x[:t]`, `x[i, : lengths[i]]`"""
 _ASKING = (b"if", b"while", b"assert", b"and", b"or")
+_CASTS = (b"int", b"float", b"bool")
 _BEHIND = rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?%s([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]"
 _TAKEN = [
     regex(_BEHIND % (word, word, rb"(?:-?[\d.]+ [<>]=? )?"))
-    for word in (*_ASKING, b"int", b"float", b"bool", b"range", b"randperm", b"max", b"min")
+    for word in (*_ASKING, *_CASTS, b"range", b"randperm", b"max", b"min")
 ] + [regex(_BEHIND % (word, word, rb"[a-z_]\w* [<>=!]=? ")) for word in _ASKING]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`, `if i < t`; each begins with a word, by which a search is quick"""
+_CAST = [regex(rb"%s\((?<!\w%s\()([a-z_]\w{0,60})\)" % (word, word)) for word in _CASTS]
+"""`int(n)`"""
 _COMPARED_NAME = [
     regex(rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?([a-z_]\w*) [<>=!]=? -?[\d.]" % (word, word)) for word in _ASKING
 ]
@@ -57,7 +60,7 @@ _COMPARED_NAME = [
 _DRAWN = regex(rb"torch\.(?:rand|bernoulli)\(")
 """`if torch.rand(1, device=p.device) > p`"""
 _BUFFERS = [
-    *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in (b"int", b"float", b"bool")),
+    *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in _CASTS),
     *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in (b"if", b"while", b"assert")),
 ]
 """`int(self.queue_ptr)`, `if not self.ready:`"""
@@ -131,7 +134,7 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
         found += [start + at for at in (*part.tested, *part.to_host, *part.over, *part.options)]
         found += [start + at for at, value in part.taken if text.has_element(value)]
-        found += [start + at for at, name in part.compared_names if name in text.targets]
+        found += [start + at for at, name in (*part.compared_names, *part.cast) if name in text.targets]
         found += [start + at for at in part.typed]
         found += [start + at for at, name in part.attributes if name in text.buffers]
         found += [start + at for at, end, name in part.loops if text.reads_rows(start + end, name)]
@@ -155,6 +158,7 @@ class _Part:
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
         self.compared_names = [(match.start(1), match[1]) for one in _COMPARED_NAME for match in one.finditer(data)]
+        self.cast = [(match.start(1), match[1]) for cast in _CAST for match in cast.finditer(data)]
         self.attributes = [(match.start(1), match[1]) for some in _BUFFERS for match in some.finditer(data)]
         reads = (match.start() for found in (_REDUCED, _DRAWN) for match in found.finditer(data))
         self.tested = [start for start in reads if self._is_tested(start)]
