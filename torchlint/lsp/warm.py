@@ -65,7 +65,9 @@ class Warm(Noting):
         self._indexes: dict[str, Any] = {}
         """What is known of the whole project, by kind."""
         self._changed: Collection[str] | None = None
-        """The functions that are others in the file that is being taken in; None where all of it is."""
+        """The functions at the top of the file that is being taken in, or of its classes, that are others; None where all of it is."""
+        self._part: Sequence[OpenFunction] = ()
+        """Those, and the functions in them."""
         self._calls_stand = False
         """Whether the edit that is taken in leaves how the file calls what its lines do not name."""
         self._asks: tuple[Steps, Context, WarmLoops] | None = None
@@ -194,25 +196,20 @@ class Warm(Noting):
             return isinstance(owner, OpenFunction) and owner.module is module and owner.unit in changed
 
         self._changed = changed
+        self._part = [one for one in module.functions if isinstance(one, OpenFunction) and one.unit in changed]
         self._shown = {key: said for key, said in self._shown.items() if self._database.may_stand(key)}
         try:
             self._taken(module.path, self._uses_near(module), is_gone)
         finally:
-            self._changed, self._calls_stand = None, False
+            self._changed, self._calls_stand, self._part = None, False, ()
 
     def _forget_gone(self, is_gone: Callable[[Any], bool]) -> None:
         if self._changed is None:
             super()._forget_gone(is_gone)
             return
         self._database.forget_linked(lambda key: key[0] in OF_A_RUN)
-        if self._changed:  # the functions themselves stay
-            self._database.forget(
-                lambda key: (
-                    key[1].__class__ is OpenFunction
-                    and is_gone(key[1])
-                    and any(isinstance(part, ast.AST) for part in key)
-                )
-            )
+        # The functions themselves stay.
+        self._database.forget_about(self._part, lambda key: any(isinstance(part, ast.AST) for part in key))
 
     def asked_again(self, key: tuple[Any, ...], ask: Callable[[], None]) -> None:
         self._database.asked_again(key, ask)

@@ -27,7 +27,7 @@ from .by_file import FACT, TEXT, WORDS, ByFile, Told
 from .definitions import SEARCH_PATH
 from .finders import found_by_name
 from .project import Project
-from .texts import MAX_FILES, Sought, holding
+from .texts import MAX_FILES, Sought, holding, words_of
 
 Atom = tuple[str, ...]
 """One thing in the files that an answer depends on: a kind, what it is about and, last, how it was."""
@@ -123,6 +123,8 @@ class Noting(Project):
         """What those said that have changed."""
         self._same: dict[tuple[str, str], bool] = {}
         """Whether they say the same now, by their paths and what it is."""
+        self._said_last: dict[tuple[str, str], object] = {}
+        """What the file said that was taken in last, before it had another text, likewise."""
         self._stems: dict[str, Atom] = {}
         """What is noted of dotted names that are looked for."""
         self._import_texts = ByFile(TEXT, told.get(_IMPORTS))
@@ -336,7 +338,7 @@ class Noting(Project):
         return self._own_words[path]  # type: ignore[no-any-return]
 
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
-        self._finds[name] = find
+        find = self._finds.setdefault(name, find)  # the first one knows by which words it is quicker
         found = self._fact(path, name, find)
         if self._notes:
             if (path, name) not in self._fact_atoms:
@@ -354,7 +356,7 @@ class Noting(Project):
 
     def _fact_now(self, path: str, name: str) -> str | None:
         """What is noted of a fact now; None where it is not known how that is found."""
-        find = self._finds.get(name) or found_by_name(name) or _holding(name)
+        find = self._found_by(name)
         return _fact_mark(self._fact(path, name, find)) if find is not None and path in self._files else None
 
     def told(self) -> Told:
@@ -379,17 +381,31 @@ class Noting(Project):
         """Whether a file that has changed says the same as before."""
         if (path, name) not in self._same:
             before = self._before.get(name, {}).get(path)
-            self._same[path, name] = before is not None and path in self._files and self._line(path, name) == before
+            if path not in self._files:
+                is_same = False
+            elif (path, name) in self._said_last:
+                is_same = self._said_now_by(path, name) == self._said_last[path, name]
+            else:
+                is_same = before is not None and self._line(path, name) == before
+            self._same[path, name] = is_same
         return self._same[path, name]
+
+    def _said_now_by(self, path: str, name: str) -> object:
+        """What a file says now; None where it is not known how that is found."""
+        if name == _IMPORTS:
+            return self.import_text(path)
+        if name == _WORDS:
+            return self.own_words(path)
+        find = self._found_by(name.removeprefix(_FACT))
+        return self._fact(path, name.removeprefix(_FACT), find) if find is not None else None
+
+    def _found_by(self, name: str) -> Callable[[Source], Any] | None:
+        """How a fact of that name is found."""
+        return self._finds.get(name) or found_by_name(name) or _holding(name)
 
     def _line(self, path: str, name: str) -> str | None:
         """What a file says now."""
-        if name == _IMPORTS:
-            self.import_text(path)
-        elif name == _WORDS:
-            self.own_words(path)
-        else:
-            self._fact_now(path, name.removeprefix(_FACT))
+        self._said_now_by(path, name)
         return self._tables()[name].line(path)
 
     def renamed(self, name: str) -> list[str]:
@@ -587,7 +603,7 @@ class Noting(Project):
         stale = self._database.changed(
             lambda atom: self.is_other(atom, (path,)),
             (values.answers for values in evaluators),
-            lambda kind: (path,) if kind in self._of_files else () if kind in ("stem", *INDEXED) else None,
+            lambda kind: self._may_be_others(kind, path),
         )
         self._evaluators = {
             function: values
@@ -596,6 +612,14 @@ class Noting(Project):
         }
         self._forget_gone(is_gone)
         self._keep_answered()
+
+    def _may_be_others(self, kind: str, path: str) -> tuple[str, ...] | None:
+        """Which things of a kind may be others because of a file: those of it, none, or (None) any."""
+        if kind in self._of_files:
+            return (path,)
+        made_of = _MADE_OF.get(kind, ())
+        is_same = bool(made_of) and all(self._says_as_before(path, name) for name in made_of)
+        return () if is_same or kind in ("stem", *INDEXED) else None
 
     def _forget_gone(self, is_gone: Callable[[Any], bool]) -> None:
         """Forget the answers of a run, and those about something that is gone."""
@@ -617,6 +641,13 @@ class Noting(Project):
         for name in facts:
             self._fact_atoms.pop((path, name), None)
         words, imports = self._own_words.pop(path), self._import_texts.pop(path)
+        self._same.clear()
+        self._said_last = {(path, f"{_FACT}{name}"): found for name, found in facts.items()}
+        self._said_last |= {
+            (path, name): told for name, told in ((_WORDS, words), (_IMPORTS, imports)) if told is not None
+        }
+        for lines in self._before.values():
+            lines.pop(path, None)
         tables = ["_callable_words"] if words is not None and words != self.own_words(path) else []
         if "classes" in facts and facts["classes"] != self.fact(path, "classes", classes_in):
             tables.append("_heirs")
@@ -637,12 +668,19 @@ class Noting(Project):
             self._lineages.clear()
             self._lineages_of.clear()
         place = self.home(path)
-        self._held = {key: held for key, held in self._held.items() if re.match(key[1], place) is None}
+        for (text, places), (held, word) in [*self._held.items()]:
+            if re.match(places, place) is None:
+                continue
+            pattern, words = re.compile(text), words_of(word)
+            before = facts.get(holding(pattern, words)[0], held)
+            if self.holds(path, pattern, words) != before:
+                del self._held[text, places]
         for name in self._said.keys() & facts.keys():
             del self._said[name]
-        for pattern, found in self._holders.items():
-            holds = self.holds(path, re.compile(pattern))
-            self._holders[pattern] = found | {path} if holds else found - {path}
+        for text, (found, word) in self._holders.items():
+            holds = self.holds(path, re.compile(text), words_of(word))
+            if holds != (path in found):
+                self._holders[text] = found | {path} if holds else found - {path}, word
 
 
 def _paths(search: str) -> list[str]:

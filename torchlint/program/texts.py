@@ -78,8 +78,10 @@ class Texts(Files):
         self._module_importers: dict[tuple[str, str], list[str]] = {}
         self._lineages: dict[str, frozenset[str]] = {}
         self._lineages_of: dict[str, frozenset[str]] = {}
-        self._held: dict[tuple[bytes, str], bool] = {}
-        self._holders: dict[bytes, frozenset[str]] = {}
+        self._held: dict[tuple[bytes, str], tuple[bool, bytes]] = {}
+        """Whether any file of some places holds a pattern, and the word that is in whatever it matches."""
+        self._holders: dict[bytes, tuple[frozenset[str], bytes]] = {}
+        """The files that hold a pattern, likewise."""
         self._said: dict[str, dict[str, Any]] = {}
         self._rewritten: set[str] = set()
         """Files that have another text than when `_called_behind` was made."""
@@ -341,17 +343,15 @@ class Texts(Files):
         if (pattern, places) not in self._held:
             regex, begins = re.compile(pattern), re.compile(places).match
             paths = (path for path in self.paths if begins(self.home(path)) is not None)
-            words = frozenset((word,)) if word else frozenset[bytes]()
-            self._held[pattern, places] = any(self.holds(path, regex, words) for path in paths)
-        return self._held[pattern, places]
+            self._held[pattern, places] = any(self.holds(path, regex, words_of(word)) for path in paths), word
+        return self._held[pattern, places][0]
 
     def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]:
         """The files of the project that hold the pattern (a regular expression); `word` is in whatever it matches."""
         if pattern not in self._holders:
-            regex = re.compile(pattern)
-            words = frozenset((word,)) if word else frozenset[bytes]()
-            self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex, words))
-        return self._holders[pattern]
+            regex, words = re.compile(pattern), words_of(word)
+            self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex, words)), word
+        return self._holders[pattern][0]
 
     def spells(self, word: str) -> bool:
         """Whether a configuration, a page or another text beside the files may have a word."""
@@ -424,6 +424,11 @@ class Texts(Files):
             for word in self.import_words(path):
                 found.setdefault(word, []).append(path)
         return found
+
+
+def words_of(word: bytes) -> frozenset[bytes]:
+    """The words that `Texts.holds` is told of, where it is one or none."""
+    return frozenset((word,)) if word else frozenset()
 
 
 @functools.lru_cache(maxsize=512)

@@ -93,6 +93,8 @@ class Incremental(Database):
         self._caches: WeakSet[_Parts] = WeakSet()
         self._settled: dict[Answer, None] = {}
         """Those that were worked out since the last change."""
+        self._about: dict[Any, list[Key]] = {}
+        """The keys of answers by what they are about first, those that are forgotten since among them."""
         self._readers: dict[str, dict[str, dict[Leaf, set[Answer | _Parts]]]] = {}
         """What was made of a thing that was read, or was so once, by kind and by what the thing is about."""
         self._makes: dict[Node, set[Answer | _Parts]] = {}
@@ -107,9 +109,11 @@ class Incremental(Database):
         return _Nothing()
 
     def _node(self, key: Key) -> Answer:
-        if key not in self._nodes:
-            self._nodes[key] = Answer(key)
-        return self._nodes[key]
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = Answer(key)
+            self._about.setdefault(key[1] if len(key) > 1 else None, []).append(key)
+        return node
 
     @property
     def is_free(self) -> bool:
@@ -234,6 +238,9 @@ class Incremental(Database):
         """See whether answers that lead to one another stand."""
         for one in circle:
             for part in tuple(one.parts):
+                assert isinstance(part, Answer)
+                if not part.doubted and part.value is not _OPEN and part.changed <= one.verified:
+                    continue  # as most of them do
                 if part not in circle and one.doubted and not self._is_as_it_was(part, one.verified):
                     for other in circle:
                         if other.doubted:
@@ -331,8 +338,13 @@ class Incremental(Database):
         for leaf in made.leaves:
             subjects = self._readers.setdefault(leaf[0], {})
             subjects.setdefault(_subject(leaf), {}).setdefault(leaf, set()).add(own)
+        makes = self._makes
         for part in made.parts:
-            self._makes.setdefault(part, set()).add(own)
+            known = makes.get(part)
+            if known is None:
+                makes[part] = {own}
+            else:
+                known.add(own)
 
     def _clean(self) -> None:
         """Forget doubted answers that nobody asks for, and what was made of what once."""
@@ -340,7 +352,9 @@ class Incremental(Database):
         for nodes in (self._nodes, self._linked):
             for key in [key for key, node in nodes.items() if node.value is _OPEN and node.verified < old]:
                 nodes.pop(key).work = None
-        self._readers, self._makes = {}, {}
+        self._readers, self._makes, self._about = {}, {}, {}
+        for key in self._nodes:
+            self._about.setdefault(key[1] if len(key) > 1 else None, []).append(key)
         for node in _all((*self._nodes.values(), *self._linked.values())):
             assert isinstance(node, Answer)
             self.index(node, node)
@@ -352,6 +366,16 @@ class Incremental(Database):
         for key in [key for key in self._nodes if is_stale(key)]:
             self._nodes.pop(key).work = None
         self.forget_linked(is_stale)
+
+    def forget_about(self, owners: Iterable[Any], is_stale: Callable[[Key], bool]) -> None:
+        """Forget the answers of some keys that are about some things first."""
+        for owner in owners:
+            keys = self._about.get(owner, [])
+            for key in filter(is_stale, keys):
+                node = self._nodes.pop(key, None)
+                if node is not None:
+                    node.work = None
+            keys[:] = [key for key in keys if key in self._nodes]
 
     def forget_linked(self, is_stale: Callable[[Key], bool]) -> None:
         """Forget what some answers were made of that are kept elsewhere."""
@@ -472,16 +496,19 @@ class _Parts(Parts):
 
     def doubt(self, others: set[Leaf], stale: set[Node], revision: int) -> None:
         """Doubt those for which something was read that is another one now, or that were made of doubted answers."""
-        gone = {made for made in self._same if not others.isdisjoint(made.leaves)}
-        doubted = {made for made in self._same if not stale.isdisjoint(made.parts)} - gone
+        # By identity: each is kept once, and to hash them all takes longer than all else.
+        gone = {id(made): made for made in self._same if not others.isdisjoint(made.leaves)}
+        doubted = {id(made) for made in self._same if not stale.isdisjoint(made.parts)} - gone.keys()
         if not gone and not doubted:
             return
-        for key in [key for key, made in self._made.items() if made in gone or made in doubted]:
+        touched = gone.keys() | doubted
+        for key in [key for key, made in self._made.items() if id(made) in touched]:
             made, value = self._made.pop(key), self._values.pop(key, None)
-            if made in doubted and value is not None:
+            if id(made) in doubted and value is not None:
                 self._doubted[key] = value, made, revision
-        self._doubted = {key: one for key, one in self._doubted.items() if one[1] not in gone}
-        for made in gone:
+        if gone:
+            self._doubted = {key: one for key, one in self._doubted.items() if id(one[1]) not in gone}
+        for made in gone.values():
             del self._same[made]
 
     def clear(self) -> None:
