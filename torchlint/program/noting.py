@@ -125,6 +125,7 @@ class Noting(Project):
         """Whether they say the same now, by their paths and what it is."""
         self._said_last: dict[tuple[str, str], object] = {}
         """What the file said that was taken in last, before it had another text, likewise."""
+        self._is_told = bool(told)
         self._stems: dict[str, Atom] = {}
         """What is noted of dotted names that are looked for."""
         self._import_texts = ByFile(TEXT, told.get(_IMPORTS))
@@ -431,6 +432,17 @@ class Noting(Project):
     def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]:
         found = self.apart(lambda: super(Noting, self).holders(pattern, word=word))
         self.note("holders", pattern.decode("latin-1"), mark(sorted(found)))
+        return found
+
+    def _looked_through(self, pattern: re.Pattern[bytes], word: bytes) -> Sequence[str]:
+        if self._rewritten or self._is_told:
+            return self.paths
+        found = super()._looked_through(pattern, word)
+        others = {*self.paths}.difference(found)
+        if others:  # those hold none, which need not be searched for when they are linted again
+            known = self._facts.setdefault(holding(pattern, words_of(word))[0], ByFile(FACT))
+            for path in others:
+                known[path] = False
         return found
 
     def spells(self, word: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..facts.module import Function
@@ -16,6 +16,7 @@ from ..text.called import How, how_called
 from ..text.declared import WORD, called_in, classes_in, defined_in, functions_in, import_text, renamed_in
 from ..text.listed import lines_listing
 from ..text.source import Source, Words
+from ..text.vocabulary import Vocabulary
 from ..text.whole_words import quickest
 from .files import Files
 from .spelled import texts, words_in
@@ -90,6 +91,7 @@ class Texts(Files):
         super().leave_out(path)
         self._import_words.pop(path, None)
         self._rewritten.add(path)
+        self.__dict__.pop("_vocabulary", None)
 
     def may_hold(self, path: str, name: str) -> bool:
         """Whether a file may define or import the name, as far as its text tells: most need not be parsed to know."""
@@ -342,7 +344,7 @@ class Texts(Files):
         """
         if (pattern, places) not in self._held:
             regex, begins = re.compile(pattern), re.compile(places).match
-            paths = (path for path in self.paths if begins(self.home(path)) is not None)
+            paths = (path for path in self._looked_through(regex, word) if begins(self.home(path)) is not None)
             self._held[pattern, places] = any(self.holds(path, regex, words_of(word)) for path in paths), word
         return self._held[pattern, places][0]
 
@@ -350,8 +352,19 @@ class Texts(Files):
         """The files of the project that hold the pattern (a regular expression); `word` is in whatever it matches."""
         if pattern not in self._holders:
             regex, words = re.compile(pattern), words_of(word)
-            self._holders[pattern] = frozenset(path for path in self.paths if self.holds(path, regex, words)), word
+            found = frozenset(path for path in self._looked_through(regex, word) if self.holds(path, regex, words))
+            self._holders[pattern] = found, word
         return self._holders[pattern][0]
+
+    def _looked_through(self, pattern: re.Pattern[bytes], word: bytes) -> Sequence[str]:
+        """The files that may hold a pattern, by a word that is in whatever it matches; all where there is none."""
+        name = _longest_name(word)
+        return [self.paths[number] for number in self._vocabulary.holding(name)] if name else self.paths
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        sources = map(self.source, self.paths)
+        return Vocabulary(source.words if source is not None else b"" for source in sources)
 
     def spells(self, word: str) -> bool:
         """Whether a configuration, a page or another text beside the files may have a word."""

@@ -178,14 +178,14 @@ class Source:
     def mentions(self, name: bytes) -> bool:
         """Whether a name, or a longer one that it is part of, is anywhere in `data`."""
         known = self.__dict__
-        words: bytes | None = known.get("_words")
+        words: bytes | None = known.get("words")
         if words is not None:
             return name in words
         asked = known["_asked"] = known.get("_asked", 0) + 1
-        return name in (self._words if asked > _FEW else self.data)
+        return name in (self.words if asked > _FEW else self.data)
 
     @cached_property
-    def _words(self) -> bytes:
+    def words(self) -> bytes:
         """Each word of `data` once: a tenth of it, to look for many names in."""
         return b"\n".join(set(self.data.translate(_APART).split()))
 
