@@ -17,6 +17,8 @@ _COMPARING = ("max", "min", "sorted", "any", "all")
 _ON_HOST = frozenset(("list", "tuple", "str", "ndarray"))
 _SCALARS = {"alpha": ("add", "sub"), "value": ("addcmul", "addcdiv")}
 """Keywords for a number of the host, by the operators that have them."""
+_RANKED = ("topk", "kthvalue")
+"""Functions of which a number says how many, or which one."""
 _LIKE = ("new_zeros", "new_ones", "new_empty", "new_full", "repeat")
 _SIZED = ("zeros", "ones", "empty", "rand", "randn", "eye", "arange", "linspace", "logspace", "full", "randperm")
 _NAMED = frozenset(("size", "fill_value", "start", "end", "steps"))
@@ -47,6 +49,15 @@ _NAMES = 3
             for name in operators
             for owner in (f"torch.{name}", f"$x.{name}", f"$x.{name}_")
         ),
+        *(
+            shape
+            for name in _RANKED
+            for shape in (
+                *(f"{owner}(..., k=$number)" for owner in (f"torch.{name}", f"$x.{name}")),
+                f"torch.{name}($_, $number, ...)",
+                f"$x.{name}($number, ...)",
+            )
+        ),
         *("$x.add_($number, $_)", "$x.sub_($number, $_)"),  # before torch 1.5
         *("$x.addcmul_($number, $_, $_)", "$x.addcdiv_($number, $_, $_)"),
         "$x[$i]",
@@ -64,7 +75,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
     and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`; `x[scores.argmax()[None]]` stays on the device) and of what is on the device where they are on the host,
     in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`, `torch.Tensor([losses])`), as factors that are numbers
-    (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
+    (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as how many are wanted (`torch.topk(x, t)`, `x.kthvalue(t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`, `max(losses, key=losses.get)`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.
 
@@ -135,7 +146,8 @@ def _needed(site: Site) -> Iterator[ast.expr]:
     elif site.name.removesuffix("()") in _COMPARING:
         yield from _compared(site)
     elif "$number" in site.pattern:
-        yield site.part("number")
+        is_other = site.name.strip(".()") in _RANKED and site.name.startswith(".") and site.receiver.kind != "tensor"
+        yield from () if is_other else (site.part("number"),)
     elif "$data" in site.pattern:
         yield from _converted(site.part("data"))
     elif site.name.removesuffix("()").rpartition(".")[2].removesuffix("_") in _BOUNDED:
@@ -326,6 +338,8 @@ def _why(site: Site, found: ast.expr) -> str:
     if name in _COMPARING:
         how = "goes through it element by element" if site.call.args == [found] else "compares on the host"
         return f"the builtin `{name}` {how}"
+    if name in _RANKED:
+        return f"the `k` of `{name}` is a Python number"
     if "$number" in site.pattern:
         factor = next(keyword for keyword, operators in _SCALARS.items() if name.removesuffix("_") in operators)
         return f"`{factor}` of `{name}` is a Python number"

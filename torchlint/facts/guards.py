@@ -727,9 +727,9 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"
     if isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
         return ""
-    # `if args.log_level > 1`, `if verbose >= 2`
+    # `if args.log_level > 1`, `if verbose >= 2`; `if upsample_steps > 0` asks for steps of something else
     if isinstance(op, ast.Gt | ast.GtE) and true and isinstance(right, ast.Constant) and _throttle_word(left):
-        return "throttled"
+        return "" if _words_of(left) & _THROTTLES == {"steps"} else "throttled"
     # `if since_log > log_steps`: a name for a delta; `if step > warmup_steps` holds from there on
     if isinstance(op, ast.Gt | ast.GtE) and true and _throttle_word(right) and not _throttle_word(left):
         return "" if _is_beginning(right) else "throttled"
