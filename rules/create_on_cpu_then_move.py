@@ -53,7 +53,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     they were given and do a little with it; buffers for `all_gather`, one for each process (info); arrays that NumPy fills, draws or calculates by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(0.5 * np.ones(n))`, `Tensor(...)` of
     `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills, or calculates of nothing but numbers, or on the host of tensors of the device, and its caller moves, what a helper moves
     as it is given (`to_gpu(torch.randn(n))`), what stands in for what is not there (`batch.get("mask", torch.ones(n)).to(device)`, info), what a distribution made of numbers draws (`Beta(0.1, 0.1).sample((n, 1)).to(device)`), what gets something of the device before it is moved there (`theta[:, -1] = out`, or by a function that does no more with it: `match(priors, truths, labels, i)`), one-hot rows of labels (`torch.zeros(n, classes).scatter_(1, labels, 1)`, and `F.one_hot(labels, classes)` of a batch, which can be filled where the labels are moved), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
-    else: `x[torch.arange(n), lengths - 1]` copies the index. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
+    else: `x[torch.arange(n), lengths - 1]` copies the index, and `grid[:, 1] = torch.arange(n) * step` the part that is assigned. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
     that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), or a part that a module takes of one (`self.table[:n].to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
 
@@ -236,6 +236,7 @@ def _elsewhere(site: Site) -> Iterator[Finding]:
         yield from _moved_there(site, move)
     else:
         yield from _index(site)
+        yield from _assigned(site)
 
 
 def _by_type(site: Site) -> Iterator[Finding]:
@@ -265,6 +266,23 @@ def _index(site: Site) -> Iterator[Finding]:
         often = frequency.in_passes(site)  # it is not made for a loop, but in one
     if use is not None and often and not site.makes_on_accelerator:
         message = f"`{site.short()}` is filled on the host and copied to the device {often}: it is an index of `{site.short(use.value)}`"
+        yield site.finding(message, related=site.why_hot(), told=CALCULATED)
+
+
+def _assigned(site: Site) -> Iterator[Finding]:
+    """A factory of which a part of a tensor of the device is made: `grid[:, 1] = torch.arange(n) * step`."""
+    match site.statement:
+        case ast.Assign(targets=[ast.Subscript() as part], value=made):
+            fill = filled(site, made)
+        case _:
+            return
+    if fill is None or fill.node is not site.call or not site.accelerator or site.makes_on_accelerator:
+        return
+    if site.value(part.value).on_cpu or not is_of_device(site, part):
+        return
+    often = _often(site, None)
+    if often:
+        message = f"`{site.short()}` is filled on the host and copied to the device {often}: it becomes a part of `{site.short(part.value)}`"
         yield site.finding(message, related=site.why_hot(), told=CALCULATED)
 
 

@@ -27,6 +27,7 @@ _TOKENS = regex(
             f"$grown = ($here := torch.{name}(tensors := $parts, ...)).detach()",
             f"$grown = $first if $test else torch.{name}(tensors := $parts, ...)",
             f"$grown = torch.{name}(tensors := $parts, ...) if $later else $first",
+            f"torch.{name}(tensors := $parts, ...)",
         )
     ],
     severity="info",
@@ -92,6 +93,9 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 
 
 def _grown(site: Site) -> Iterator[Finding]:
+    if "grown" not in site.match.caught:
+        yield from _given_back(site)
+        return
     loop, grown = site.loop(), site.part("grown")
     later = site.match.caught.get("later")
     if isinstance(later, ast.expr) and not carried.goes_on(later, grown, loop):
@@ -253,6 +257,26 @@ def _handed_back(site: Site) -> Iterator[Finding]:
     for one in site.callers(site.function):
         caller = site.at(one.function, one.call)
         if longer.grows_there(site.function, one.function, one.call, name, position) and _goes_on(site, caller):
+            why = site.related(one.function, one.call, "called on each iteration with what it gave before")
+            message = f"`{name}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
+            yield site.finding(message, related=(why,))
+            return
+
+
+def _given_back(site: Site) -> Iterator[Finding]:
+    """`return torch.cat([x, new])` of a parameter, where a loop calls that by `x = longer(x, new)`."""
+    if not isinstance(site.flow.parents.get(site.call), ast.Return) or site.loop() is not None:
+        return
+    if site.role == "test" or site.in_forward:
+        return
+    parts = [part.id for part in _parts(site) if isinstance(part, ast.Name)]
+    given = [name for name in parts if name in site.function.positions and not site.flow.stores.get(name)]
+    if len({*parts}) < 2 or not given or site.rare or any(site.value(part).on_cpu for part in _parts(site)):
+        return
+    for one in site.callers(site.function):
+        caller = site.at(one.function, one.call)
+        name = next((it for it in given if longer.grows_there(site.function, one.function, one.call, it, -1)), None)
+        if name is not None and _goes_on(site, caller):
             why = site.related(one.function, one.call, "called on each iteration with what it gave before")
             message = f"`{name}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
             yield site.finding(message, related=(why,))

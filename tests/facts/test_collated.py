@@ -126,3 +126,43 @@ def test_fields_of_objects_that_a_collate_function_makes(field: str, expected: s
     assert module is not None
     here = [node for node in module.body.flow.nodes if isinstance(node, ast.Name) and node.id == "here"][-1]
     assert expected == project.value(module.body, here).kind
+
+
+PLACED = """
+import torch
+def collate(samples):
+    x = {made}
+    return {{"x": x, "n": len(samples)}}
+loader = torch.utils.data.DataLoader(data, collate_fn=collate{options})
+for batch in loader:
+    x = batch["x"]
+    here = x
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "options", "expected"),
+    [
+        ("torch.stack(samples)", "", ("cpu", True)),
+        ("torch.rand(len(samples))", "", ("cpu", True)),
+        ("torch.tensor([float(one) for one in samples])  # on the device later", "", ("cpu", True)),
+        ("torch.stack(samples).to(torch.float32)", "", ("cpu", True)),
+        ("torch.stack(samples).to(device)", "", ("", False)),
+        ("torch.stack(samples).to(self.device)", "", ("", False)),
+        ("torch.rand(len(samples), device=device)", "", ("", False)),
+        ("torch.stack(samples).cuda()", "", ("accelerator", False)),
+        # What is pinned is on the host.
+        ("torch.stack(samples).to(device)", ", pin_memory=True", ("cpu", True)),
+    ],
+)
+def test_where_a_collate_function_puts_tensors(made: str, options: str, expected: tuple[str, bool]) -> None:
+    project = Project({"example.py": lambda: PLACED.format(made=made, options=options).encode()})
+    module = project.module("example.py")
+    assert module is not None
+    here = next(
+        made
+        for made in module.body.flow.nodes
+        if isinstance(made, ast.Assign) and made.value is not None and ast.unparse(made.targets[0]) == "here"
+    )
+    value = project.value(module.body, here.value)
+    assert ("tensor", *expected) == (value.kind, value.device, value.from_loader)  # type: ignore[union-attr]

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ..system.regex import regex
 from . import batches, left_on_host, names
 from .argparse_defaults import argparse_defaults
 from .arguments import Arguments
@@ -19,6 +20,8 @@ from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value
 
 _OPTIONS = frozenset(("num_workers", "pin_memory"))
 """What a loader is told of its work."""
+_PLACES = regex(rb"\.to\(\s*[\w.]*device|\.cuda\(|\bdevice\s*=\s*[\w.]*device\b")
+"""How a collate function says where its tensors are: `labels.to(device)`, `torch.rand(n, device=self.device)`."""
 
 
 def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loader:
@@ -40,7 +43,7 @@ def _copies(node: ast.Call, other: ast.expr) -> bool:
 
 
 def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
-    """A loader whose collate function tells what a batch has beside tensors: `return images, lengths` of a list of numbers."""
+    """A loader whose collate function tells what a batch has beside tensors, `return images, lengths` of a list of numbers, or puts its tensors somewhere."""
     given = args.keywords.get("collate_fn", UNKNOWN)
     owner = given.class_ if given.kind == "instance" else None
     collate = values.world.method(owner, "__call__") if owner is not None else given.function
@@ -52,6 +55,10 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     element = loader.element
     if element is None or element.kind != "batch":
         return loader
+    if not loader.pinned and collate is not None and (_on_device(made) or collate.says(_PLACES)):
+        device: Device = "accelerator" if _on_device(made) else ""
+        element = replace(element, device=device, from_loader=False)
+        loader = replace(loader, element=element)
     if batch is not None:
         told, left = _plain_fields(values, batch), left_on_host.left_fields(batch)
         return replace(loader, element=replace(element, entries=told or None, left=tuple(left)))
