@@ -165,4 +165,4 @@ def test_where_a_collate_function_puts_tensors(made: str, options: str, expected
         if isinstance(made, ast.Assign) and made.value is not None and ast.unparse(made.targets[0]) == "here"
     )
     value = project.value(module.body, here.value)
-    assert ("tensor", *expected) == (value.kind, value.device, value.from_loader)  # type: ignore[union-attr]
+    assert ("tensor", *expected) == (value.kind, value.device, value.from_loader)
