@@ -10,6 +10,7 @@ from .nodes import argument_of, elements, indices, measured, names_in, number, s
 from .place import Place
 from .sending import OF_ELEMENTS
 from .syntax import same
+from .uses import assigned
 from .values import PROVEN, UNKNOWN, Value, replace
 
 _APART = {"unbind": "input", "split": "tensor", "chunk": "input"}
@@ -137,8 +138,27 @@ def _by_index(place: Place, loop: ast.For, bound: ast.expr) -> list[str]:
     if any(_is_beside(node.slice, index) or _is_named(node.slice, others) for node in parts):
         return []  # `x[i - 1]`: a turn needs the one before
     found = {ast.unparse(node): node.value for node in parts if _is_at(node.slice, index)}
-    rows = [written for written, tensor in found.items() if is_device_tensor(place, tensor)]
+    if any(place.value(holder).kind == "module" for holder in found.values()):
+        return []  # `self.heads[i](x[i])`: each row has a layer of its own
+    rows = [
+        written
+        for written, tensor in found.items()
+        if is_device_tensor(place, tensor) or _is_taken_apart(place, tensor)
+    ]
     return [*rows, *_called(loop, rows)]
+
+
+def _is_taken_apart(place: Place, parts: ast.expr) -> bool:
+    """Whether a name holds the rows of a tensor along some dimension: `parts = maps.split(1, 1)`, `parts = maps.unbind(1)`."""
+    made = assigned(place.function, parts) if isinstance(parts, ast.Name) else None
+    method = last(made.func) if isinstance(made, ast.Call) else ""
+    if not isinstance(made, ast.Call) or method not in ("split", "unbind"):
+        return False
+    is_function = place.resolve(made.func) == f"torch.{method}"
+    whole = argument_of(made, _APART[method], 0) if is_function else getattr(made.func, "value", None)
+    if whole is None or (method == "split" and not _is_each(made, whole, int(is_function))):
+        return False
+    return _may_be_on_device(place.value(whole))
 
 
 def _is_at(part: ast.expr, index: str) -> bool:
