@@ -37,7 +37,11 @@ def _is_gathered(place: Place, held: ast.Attribute) -> bool:
 
 
 def is_size(place: Place, data: ast.expr) -> bool:
-    """`list(x.shape[-2:])`, `x.size()[2:]`, `[x.shape[-2:] for x in levels]`: sizes of a tensor, all or some, or of several."""
+    """`list(x.shape[-2:])`, `[x.shape[-2:] for x in levels]`, `[2 / size for size in x.shape]`: sizes of a tensor, or of several, and numbers made of each."""
+    if isinstance(data, ast.ListComp) and len(data.generators) == 1:
+        made, sizes = place.value(data.elt), place.value(data.generators[0].iter)
+        if made.kind == "number" and not made.other_kinds and _is_of_extents(sizes):
+            return True
     if isinstance(data, ast.Call) and place.resolve(data.func) in ("list", "tuple") and len(data.args) == 1:
         data = data.args[0]
     value = place.value(data)
