@@ -255,6 +255,7 @@ def test_conditions_that_hold_once_in_many_steps(meaning: Meaning, condition: st
         ("if self.opt.upsample_steps > 0:\n    here", ""),
         ("if num_steps >= 1:\n    here", ""),
         ("if log_steps > 0:\n    here", "throttled"),
+        ("num_steps += 1\nif num_steps > 0:\n    here", "throttled"),
         ("if not (use_amp or step % 10 == 0):\n    here", ""),
         ("if not (use_amp or step % 10 != 0):\n    here", "throttled"),
         ("if not (step % 10 == 0 and use_amp):\n    here", ""),

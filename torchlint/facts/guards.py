@@ -275,8 +275,18 @@ class _Reading:
         test = self._with_remainder(test)
         rare = self._since_last(test, true) or self._is_nth(test, true) or self._is_reached(test, true)
         rare = rare or (true and self._is_last_of_all(test))
-        rare = rare or (true and _is_seldom_drawn(test))
+        rare = rare or (true and (_is_seldom_drawn(test) or self._has_counted(test)))
         return _compare(test, true, self.value_of) or ("throttled" if rare else "")
+
+    def _has_counted(self, test: ast.Compare) -> bool:
+        """`if num_steps > 0:` of what the function counts up: it stands behind the loop that does."""
+        match test:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Gt() | ast.GtE()], comparators=[ast.Constant()]):
+                stores = self.flow.stores.get(name, ())
+                return _words_of(test.left) & _THROTTLES == {"steps"} and any(
+                    isinstance(self.flow.parents.get(store), ast.AugAssign) for store in stores
+                )
+        return False
 
     def _is_on_by_default(self, test: ast.expr) -> bool:
         """`if args.log:` of `add_argument("--no-log", dest="log", action="store_false")`: it holds unless somebody says so.
