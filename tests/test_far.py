@@ -236,3 +236,41 @@ def test_numbers_of_a_tensor_in_a_helper_of_another_file_that_an_evaluation_loop
     assert [("metrics.py", 5, "TL105")] == found(
         {"metrics.py": METRICS, "evaluation.py": EVALUATION}, {"TL105"}, tmp_path
     )
+
+
+SET_UP = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.head(x)
+
+def set_up(device):
+    return device, Net().to(device)
+
+def nll(target, scores, mask):
+    criterion = torch.nn.NLLLoss(reduction="none")
+    loss = criterion(scores.view(-1, scores.size(-1)), target.view(-1)).view(target.size())
+    return loss, torch.sum(loss * mask) / torch.sum(mask)
+"""
+DEAD = """\
+import numpy as np
+from set_up import nll, set_up
+device, model = set_up("cuda")
+for batch in loader:
+    print(np.exp(mean.cpu().data.numpy()))
+    if {condition}:
+        scores = model(X, S, lengths, mask)
+        loss, mean = nll(S, scores, mask)
+        print(loss)
+"""
+
+
+@pytest.mark.parametrize(("condition", "lines"), [("False", []), ("args.again", [7])])
+def test_a_call_that_never_runs_records_no_graph(condition: str, lines: list[int], tmp_path: Path) -> None:
+    files = {"set_up.py": SET_UP, "dead.py": DEAD.format(condition=condition)}
+    assert [("dead.py", line, "TL503") for line in lines] == found(files, {"TL503"}, tmp_path)

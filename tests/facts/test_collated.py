@@ -166,3 +166,22 @@ def test_where_a_collate_function_puts_tensors(made: str, options: str, expected
     )
     value = project.value(module.body, here.value)
     assert ("tensor", *expected) == (value.kind, value.device, value.from_loader)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [("", "accelerator"), (", move_to_device=True", "accelerator"), (", move_to_device=False", "cpu")],
+)
+def test_where_fabric_leaves_the_batches_of_a_loader(options: str, expected: str) -> None:
+    text = (
+        "import lightning, torch\nfabric = lightning.Fabric()\n"
+        f"loader = fabric.setup_dataloaders(torch.utils.data.DataLoader(data){options})\n"
+        "for batch in loader:\n    here = batch\n"
+    )
+    project = Project({"example.py": lambda: text.encode()})
+    module = project.module("example.py")
+    assert module is not None
+    made = next(
+        one for one in module.body.flow.nodes if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "here"
+    )
+    assert expected == project.value(module.body, made.value).device

@@ -23,6 +23,7 @@ _SETS_UP = regex(r"^_*(?:init|initiali[sz]e|reset)_(?:\w+_)?(?:weights?|param(?:
 _PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
 _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
 _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
+_DRAWS = regex(r"_*(?:visuali[sz]e|plot)(?:_|$)")
 _OF_SAMPLES = regex(r"(?:^|/)data(?:sets?)?/(?:[^/]+/)*transforms?(?:/|\.py$)")
 """Where modules lie that a dataset applies to its samples, on the host: `data/transforms/crop.py`."""
 _OF_PICTURES = regex(
@@ -53,8 +54,8 @@ def severity(place: Place) -> Literal["warning", "info"] | None:
 
 
 def of_pictures(place: Place) -> bool:
-    """Whether the file is called for pictures that it draws: what waits there is on the way to a file or a window."""
-    return _OF_PICTURES.search(place.function.module.path) is not None
+    """Whether the file, or the function, is called for pictures that it draws: what waits there is on the way to a file or a window."""
+    return _OF_PICTURES.search(place.function.module.path) is not None or draws(place.function)
 
 
 def repeated(place: Place) -> bool:
@@ -116,7 +117,8 @@ def _runs_in_forward(
     if known is not None and known[0] >= depth:
         return known[1]
     seen[function] = depth, False
-    found = not keeps_results(function) and _is_called_in_forward(place, function, depth, seen, asked)
+    seldom = keeps_results(function) or draws(function)
+    found = not seldom and _is_called_in_forward(place, function, depth, seen, asked)
     seen[function] = depth, found
     return found
 
@@ -259,6 +261,11 @@ def _lies_among_losses(place: Place, function: Function) -> bool:
 def shows(function: Function) -> bool:
     """Whether a function checks, draws or prepares something, by its name, and so may be slow."""
     return _CHECKS.search(function.name) is not None
+
+
+def draws(function: Function) -> bool:
+    """Whether a function makes a picture, by its name: `visualize_matches`, `plot_losses`. What waits there is on the way to it."""
+    return _DRAWS.match(function.name) is not None
 
 
 def on_most_iterations(place: Place, loop: Loop) -> bool:

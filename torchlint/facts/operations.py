@@ -269,11 +269,12 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
     """A method of what prepares models and loaders (Accelerate, Fabric)."""
     if attr in ("prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"):
         if attr == "setup_dataloaders":
-            # Whatever it is given is a loader, and what it gives moves its batches.
+            # Whatever it is given is a loader, and what it gives moves its batches unless it is told not to.
             given: list[Value] = [v if v.kind == "loader" else Loader(LIKELY) for v in args.positional]
         else:
             given = list(args.positional)
-        made = tuple(prepared(v) for v in given)
+        stay = args.keywords.get("move_to_device", UNKNOWN).const is False
+        made = tuple(given if stay else map(prepared, given))
         return made[0] if len(made) == 1 else Tuple(items=made)
     if attr in ("gather", "gather_for_metrics", "reduce", "all_reduce", "all_gather"):
         gathered = args.first if args.first.kind == "tensor" else LIKELY_TENSOR

@@ -390,7 +390,7 @@ class _Run:
                 assure(finding, rule, site.module.text)
                 # Which versions a place is reached under takes longer to tell than what most rules ask first.
                 fits = site.torch is not None and rule.torch.intersects(site.torch)
-                if fits and not never_runs(site.flow, site.target) and site.confirmed:
+                if fits and not _never_runs(site, finding) and site.confirmed:
                     yield self._where_used(site, self._with_fix(site, finding))
         except Exception as error:  # noqa: BLE001 - a rule's fault costs what it finds at one place, never the run
             self._fault(rule.code, error, site.target, site.module)
@@ -416,7 +416,8 @@ class _Run:
             except Exception as error:  # noqa: BLE001 - it costs the fix, not the finding
                 fix = None
                 self._fault(f"The fix of {finding.code}", error, site.target, site.module)
-        return finding if fix is finding.fix and finding.told is None else replace(finding, fix=fix, told=None)
+        is_plain = fix is finding.fix and finding.told is None and finding.shown is None
+        return finding if is_plain else replace(finding, fix=fix, told=None, shown=None)
 
     def _where_used(self, site: Site, finding: Finding) -> Finding:
         """The finding, told as mild and with the reason where no run of the program gets to its place."""
@@ -469,6 +470,13 @@ class _Run:
             yield replace(finding, severity=severity)
         else:
             yield finding
+
+
+def _never_runs(site: Site, finding: Finding) -> bool:
+    """Whether what a finding tells of never runs: the rule's place, or the node that it is shown at."""
+    shown = finding.shown
+    places = {site.target, shown} if isinstance(shown, ast.AST) and shown in site.flow.parents else {site.target}
+    return any(never_runs(site.flow, place) for place in places)
 
 
 def _said(rule: Rule, site: Site) -> Iterator[Finding]:

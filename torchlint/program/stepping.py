@@ -11,6 +11,7 @@ from ..facts import alternatives, guards, input_gradients, names, runs, short_fu
 from ..facts.alternatives import Said
 from ..facts.first_time import keeps_results, writes_checkpoint
 from ..facts.flow import Flow, Loop, contains
+from ..facts.frequency import draws
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_not
 from ..facts.roles import role_of
@@ -208,7 +209,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         targets = [
             one
             for one in (*targets, *fired)
-            if not (keeps_results(one) or writes_checkpoint(one) or one.name in EVALUATION_STEPS)
+            if not (keeps_results(one) or writes_checkpoint(one) or draws(one) or one.name in EVALUATION_STEPS)
         ]
         targets = [one for target in targets for one in running(project, target)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()

@@ -673,6 +673,7 @@ class Site:
             (statement.lineno, header if seen is not None else max(header, line)),
             provable,
             told,
+            target,
         )
 
     def placeable(self, node: ast.AST) -> ast.AST:

@@ -89,6 +89,8 @@ class Finding:
     """Whether the events that its rule names could show in a traced run at all: `gc.collect()` gives none."""
     told: object = field(default=None, compare=False, repr=False)
     """What the rule tells its fixer beyond the place (`facts/told.py`); None when the fixer has been asked."""
+    shown: object = field(default=None, compare=False, repr=False)
+    """The node of `ast` that it is shown at; None when it was seen that this runs."""
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str, int, int]:
