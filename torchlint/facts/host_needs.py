@@ -280,13 +280,18 @@ def _is_action(place: Place, node: ast.expr) -> bool:
 
 
 def _is_given_back(place: Place) -> bool:
-    """Whether the statement returns what it makes, or assigns it to a name that one returns."""
+    """Whether the statement returns what it makes, or assigns it to a name that one returns, by itself or as another one: `action = best`."""
     statement = place.statement
-    return isinstance(statement, ast.Return) or any(
-        isinstance(place.flow.statement(load), ast.Return)
-        for name in assigned_in(statement)
-        for load in place.flow.loads.get(name, ())
+    made = [*assigned_in(statement)]
+    users = [place.flow.statement(load) for name in made for load in place.flow.loads.get(name, ())]
+    again = (
+        name
+        for one in users
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name)
+        for name in assigned_in(one)
     )
+    users += [place.flow.statement(load) for name in again for load in place.flow.loads.get(name, ())]
+    return isinstance(statement, ast.Return) or any(isinstance(one, ast.Return) for one in users)
 
 
 def _is_needed_by_callers(place: Place, depth: int) -> bool:
