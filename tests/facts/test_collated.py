@@ -147,6 +147,7 @@ for batch in loader:
         ("torch.rand(len(samples))", "", ("cpu", True)),
         ("torch.tensor([float(one) for one in samples])  # on the device later", "", ("cpu", True)),
         ("torch.stack(samples).to(torch.float32)", "", ("cpu", True)),
+        ("torch.stack(samples)  # .to(device)", "", ("cpu", True)),
         ("torch.stack(samples).to(device)", "", ("", False)),
         ("torch.stack(samples).to(self.device)", "", ("", False)),
         ("torch.rand(len(samples), device=device)", "", ("", False)),

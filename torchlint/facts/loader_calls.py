@@ -20,8 +20,8 @@ from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value
 
 _OPTIONS = frozenset(("num_workers", "pin_memory"))
 """What a loader is told of its work."""
-_PLACES = regex(rb"\.to\(\s*[\w.]*device|\.cuda\(|\bdevice\s*=\s*[\w.]*device\b")
-"""How a collate function says where its tensors are: `labels.to(device)`, `torch.rand(n, device=self.device)`."""
+_PLACES = regex(rb"device|\.cuda\(")
+"""What a function holds that says where its tensors are."""
 
 
 def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loader:
@@ -55,7 +55,7 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     element = loader.element
     if element is None or element.kind != "batch":
         return loader
-    if not loader.pinned and collate is not None and (_on_device(made) or collate.says(_PLACES)):
+    if not loader.pinned and collate is not None and (_on_device(made) or _places(collate)):
         device: Device = "accelerator" if _on_device(made) else ""
         element = replace(element, device=device, from_loader=False)
         loader = replace(loader, element=element)
@@ -64,6 +64,17 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
         return replace(loader, element=replace(element, entries=told or None, left=tuple(left)))
     parts = tuple(one if is_host_data(one) else UNKNOWN for one in made.items or ())
     return replace(loader, element=replace(element, parts=parts)) if made.kind == "tuple" and any(parts) else loader
+
+
+def _places(collate: Function) -> bool:
+    """Whether a collate function says where its tensors are: `labels.to(device)`, `torch.rand(n, device=self.device)`."""
+    return collate.says(_PLACES) and any(map(_names_device, collate.flow.calls))
+
+
+def _names_device(call: ast.Call) -> bool:
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    given = [*(call.args[:1] if method == "to" else ()), *(one.value for one in call.keywords if one.arg == "device")]
+    return method == "cuda" or any("device" in names.last(one) for one in given)
 
 
 def _objects(made: Value) -> Iterator[Class | None]:

@@ -339,7 +339,9 @@ class Noting(Project):
         return self._own_words[path]  # type: ignore[no-any-return]
 
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None:
-        find = self._finds.setdefault(name, find)  # the first one knows by which words it is quicker
+        if name.startswith("holds "):
+            find = self._finds.setdefault(name, find)  # the first one knows by which words it is quicker
+        self._finds[name] = find
         found = self._fact(path, name, find)
         if self._notes:
             if (path, name) not in self._fact_atoms:
