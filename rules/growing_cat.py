@@ -245,38 +245,31 @@ def _handed_back(site: Site) -> Iterator[Finding]:
     if name not in site.function.positions or len(site.flow.stores[name]) > 1:
         return
     joined = [chain(part) for part in _parts(site)]
-    if [name] not in joined or all(part == [name] for part in joined):
-        return
-    if any(site.value(part).on_cpu for part in _parts(site)):
-        return
-    if site.rare or site.role == "test" or site.in_forward:
-        return
     position = longer.given_back_at(site.function, name)
-    if position is None:
-        return
-    for one in site.callers(site.function):
-        caller = site.at(one.function, one.call)
-        if longer.grows_there(site.function, one.function, one.call, name, position) and _goes_on(site, caller):
-            why = site.related(one.function, one.call, "called on each iteration with what it gave before")
-            message = f"`{name}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
-            yield site.finding(message, related=(why,))
-            return
+    if [name] in joined and any(part != [name] for part in joined) and position is not None:
+        yield from _grown_by_callers(site, [name], position)
 
 
 def _given_back(site: Site) -> Iterator[Finding]:
     """`return torch.cat([x, new])` of a parameter, where a loop calls that by `x = longer(x, new)`."""
     if not isinstance(site.flow.parents.get(site.call), ast.Return) or site.loop() is not None:
         return
-    if site.role == "test" or site.in_forward:
-        return
     parts = [part.id for part in _parts(site) if isinstance(part, ast.Name)]
     given = [name for name in parts if name in site.function.positions and not site.flow.stores.get(name)]
-    if len({*parts}) < 2 or not given or site.rare or any(site.value(part).on_cpu for part in _parts(site)):
+    if len({*parts}) > 1:
+        yield from _grown_by_callers(site, given, -1)
+
+
+def _grown_by_callers(site: Site, given: list[str], position: int) -> Iterator[Finding]:
+    """One of some parameters that a function gives back longer, at a place in a tuple (-1: by itself), if a loop gives it that again."""
+    if not given or any(site.value(part).on_cpu for part in _parts(site)):
+        return
+    if site.rare or site.role == "test" or site.in_forward:
         return
     for one in site.callers(site.function):
-        caller = site.at(one.function, one.call)
-        name = next((it for it in given if longer.grows_there(site.function, one.function, one.call, it, -1)), None)
-        if name is not None and _goes_on(site, caller):
+        again = (it for it in given if longer.grows_there(site.function, one.function, one.call, it, position))
+        name = next(again, None)
+        if name is not None and _goes_on(site, site.at(one.function, one.call)):
             why = site.related(one.function, one.call, "called on each iteration with what it gave before")
             message = f"`{name}` grows by `{site.short()}`: each iteration copies all of it, and has a new shape."
             yield site.finding(message, related=(why,))

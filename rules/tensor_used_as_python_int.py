@@ -146,8 +146,9 @@ def _needed(site: Site) -> Iterator[ast.expr]:
     elif site.name.removesuffix("()") in _COMPARING:
         yield from _compared(site)
     elif "$number" in site.pattern:
-        is_other = site.name.strip(".()") in _RANKED and site.name.startswith(".") and site.receiver.kind != "tensor"
-        yield from () if is_other else (site.part("number"),)
+        ranks_rows = site.name.startswith(".") and site.name.strip(".()") in _RANKED
+        if not ranks_rows or site.receiver.kind == "tensor":  # others have a method of that name, too
+            yield site.part("number")
     elif "$data" in site.pattern:
         yield from _converted(site.part("data"))
     elif site.name.removesuffix("()").rpartition(".")[2].removesuffix("_") in _BOUNDED:

@@ -283,7 +283,7 @@ class _Reading:
         match test:
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Gt() | ast.GtE()], comparators=[ast.Constant()]):
                 stores = self.flow.stores.get(name, ())
-                return _words_of(test.left) & _THROTTLES == {"steps"} and any(
+                return _counts_steps(test.left) and any(
                     isinstance(self.flow.parents.get(store), ast.AugAssign) for store in stores
                 )
         return False
@@ -739,7 +739,7 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return ""
     # `if args.log_level > 1`, `if verbose >= 2`; `if upsample_steps > 0` asks for steps of something else
     if isinstance(op, ast.Gt | ast.GtE) and true and isinstance(right, ast.Constant) and _throttle_word(left):
-        return "" if _words_of(left) & _THROTTLES == {"steps"} else "throttled"
+        return "" if _counts_steps(left) else "throttled"
     # `if since_log > log_steps`: a name for a delta; `if step > warmup_steps` holds from there on
     if isinstance(op, ast.Gt | ast.GtE) and true and _throttle_word(right) and not _throttle_word(left):
         return "" if _is_beginning(right) else "throttled"
@@ -748,8 +748,12 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
 
 def _is_beginning(bound: ast.expr) -> bool:
     """Whether the name of a bound tells where something begins, in steps: `warmup_steps`, `discriminator_start_steps`."""
-    words = _words_of(bound)
-    return not words.isdisjoint(_BEGINNINGS) and words & _THROTTLES == {"steps"}
+    return not _words_of(bound).isdisjoint(_BEGINNINGS) and _counts_steps(bound)
+
+
+def _counts_steps(node: ast.expr) -> bool:
+    """Whether a name tells of a number of steps, and of nothing that is done now and then: `upsample_steps`, not `log_steps`."""
+    return _words_of(node) & _THROTTLES == {"steps"}
 
 
 def _is_elsewhere(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:

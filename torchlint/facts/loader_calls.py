@@ -55,8 +55,8 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     element = loader.element
     if element is None or element.kind != "batch":
         return loader
-    if not loader.pinned and collate is not None and (_on_device(made) or _places(collate)):
-        device: Device = "accelerator" if _on_device(made) else ""
+    device: Device = "accelerator" if _on_device(made) else ""
+    if not loader.pinned and collate is not None and (device or _places(collate)):
         element = replace(element, device=device, from_loader=False)
         loader = replace(loader, element=element)
     if batch is not None:

@@ -112,7 +112,7 @@ class Incremental(Database):
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = Answer(key)
-            self._about.setdefault(key[1] if len(key) > 1 else None, []).append(key)
+            self._note_subject(key)
         return node
 
     @property
@@ -136,6 +136,9 @@ class Incremental(Database):
         if node.value is not _OPEN and node.verified != self.revision:
             self._take(node)
         return value
+
+    def _note_subject(self, key: Key) -> None:
+        self._about.setdefault(key[1] if len(key) > 1 else None, []).append(key)
 
     def _take(self, node: Answer) -> None:
         node.settle(self.revision)
@@ -354,7 +357,7 @@ class Incremental(Database):
                 nodes.pop(key).work = None
         self._readers, self._makes, self._about = {}, {}, {}
         for key in self._nodes:
-            self._about.setdefault(key[1] if len(key) > 1 else None, []).append(key)
+            self._note_subject(key)
         for node in _all((*self._nodes.values(), *self._linked.values())):
             assert isinstance(node, Answer)
             self.index(node, node)
