@@ -10,8 +10,8 @@ from torchlint.rule.rewrite import Place, arguments, line_after, line_before, op
 def fix(site: Site, finding: Finding) -> Fix | None:
     """Collect in a list, and join once behind the loop."""
     statement, loop = site.statement, site.loop()
-    if loop is None:
-        return None  # what grows from call to call
+    if loop is None or "grown" not in site.match.caught:
+        return None  # what grows from call to call, or is gathered in a list
     assert isinstance(statement, ast.Assign)
     target, tensors = site.part("grown"), site.part("parts")
     if not isinstance(target, ast.Name) or not isinstance(tensors, ast.List | ast.Tuple) or len(tensors.elts) != 2:

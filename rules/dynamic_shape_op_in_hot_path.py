@@ -176,7 +176,7 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     if site.role in ("test", "benchmark"):
         return
     held = site.value(node.value)
-    there = held.is_tensor and held.device == "accelerator" and not held.other_kinds
+    there = held.is_tensor and held.device == "accelerator" and held.other_kinds <= {"none"}  # which has no index
     if held.on_cpu or not site.accelerator or site.rare:
         return
     yield from _by_mask_of_host(site, node, parts)

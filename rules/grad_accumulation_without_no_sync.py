@@ -253,8 +253,17 @@ def _own_guards(site: Site, call: ast.Call, loop: Loop | None) -> Iterator[Guard
     return (
         guard
         for guard in site.flow.guards(call, loop)
-        if guard.test not in both and (guard.true or guards.begins_again(guard, site.flow, site.value))
+        if guard.test not in both
+        and (guard.true or _leaves_out_most(guard.test) or guards.begins_again(guard, site.flow, site.value))
     )
+
+
+def _leaves_out_most(test: ast.expr) -> bool:
+    """`if steps % k > 0: continue`, `if steps % k: continue`"""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Gt() | ast.NotEq()], comparators=[ast.Constant(value=0)]):
+            test = left
+    return isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod)
 
 
 def _may_follow(site: Site, call: ast.Call) -> bool:

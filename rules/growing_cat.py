@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import carried, longer, syntax
+from torchlint.facts import carried, frequency, longer, syntax
 from torchlint.facts.flow import Loop, contains
 from torchlint.facts.guards import RARE
 from torchlint.facts.nodes import number
@@ -11,6 +11,8 @@ from torchlint.rule import Finding, Site, chain, rule
 from torchlint.rule.lazy import regex
 
 _JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
+_ALL_JOINS = (*_JOINS, "stack")
+"""What joins the elements of a list, too."""
 _TOKENS = regex(
     r"(?:^|_)(?:id|ids|idx|ix|indices|tok|tokens?|tokenized|words?|sequences?|seqs?|ys|masks?|output_so_far)(?:_|$)"
 )
@@ -27,9 +29,9 @@ _TOKENS = regex(
             f"$grown = ($here := torch.{name}(tensors := $parts, ...)).detach()",
             f"$grown = $first if $test else torch.{name}(tensors := $parts, ...)",
             f"$grown = torch.{name}(tensors := $parts, ...) if $later else $first",
-            f"torch.{name}(tensors := $parts, ...)",
         )
-    ],
+    ]
+    + [f"torch.{name}(tensors := $parts, ...)" for name in _ALL_JOINS],
     severity="info",
     fix="suggestion",
     impact="medium",
@@ -44,6 +46,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     an entry of a dictionary that the loop keeps (`kept["loss"] = torch.cat([kept["loss"], new])`, for each key in a loop of its own as well),
     and `self.x = torch.cat([self.x, new])` in the forward of a module or in what one calls (`cache.append(k, v)`), or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
     A parameter that a function makes longer and gives back counts where a loop calls it by `x = longer(x)`.
+    So does all that a list has gathered, where the loop that adds to it joins it on each iteration: `kept.append(h)`, then `torch.cat(kept)` or `torch.stack(kept)`.
     By default it is told where the loop trains a model or runs one, outside of a module's forward, and for what is kept
     from call to call; what such a loop collects on the host counts, too. With `--preview` it is told in all loops, those of a forward over its own parts among them, and
     for token ids and their masks, too.
@@ -95,6 +98,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
 def _grown(site: Site) -> Iterator[Finding]:
     if "grown" not in site.match.caught:
         yield from _given_back(site)
+        yield from _joined_anew(site)
         return
     loop, grown = site.loop(), site.part("grown")
     later = site.match.caught.get("later")
@@ -127,6 +131,33 @@ def _grown(site: Site) -> Iterator[Finding]:
     if kept and not _is_rare(site):
         costs = "all of it on the host" if on_host else "all of it, and has a new shape"
         yield site.finding(f"`{whole}` grows by `{site.short()}`: each iteration copies {costs}.")
+
+
+def _joined_anew(site: Site) -> Iterator[Finding]:
+    """`torch.cat(kept)` in the loop that adds to `kept`, on each of its iterations."""
+    given, loop = site.part("parts"), site.loop()
+    if not isinstance(given, ast.Name) or loop is None or site.flow.comprehension(site.call) is not None:
+        return
+    if carried.short(site, loop) or site.role == "test" or not carried.gathers(site, loop, given.id):
+        return
+    if _is_rare(site) or not frequency.on_most_iterations(site, loop) or _is_last(site, loop):
+        return
+    element, reader = site.value(given).element, site.flow.parents.get(site.call)
+    if isinstance(reader, ast.Call) and site.value(reader.func).kind in ("module", "unknown"):
+        return  # next to a model that reads all of it, the copy is little
+    if element is not None and element.kind == "tensor" and not element.on_cpu:
+        yield site.finding(f"`{site.short()}` copies on each iteration all that `{given.id}` has gathered before.")
+
+
+def _is_last(site: Site, loop: Loop) -> bool:
+    """Whether the block that a place stands in ends the loop: `if done: x = torch.cat(kept); break`."""
+    for child, parent in site.flow.around(site.target):
+        if child is loop or parent is loop:
+            return False
+        block = site.flow.block(child) if isinstance(child, ast.stmt) else None
+        if block is not None and isinstance(block.statements[-1], ast.Break | ast.Return | ast.Raise):
+            return True
+    return False
 
 
 def _is_rare(site: Site) -> bool:
@@ -164,6 +195,10 @@ def _runs_a_model(site: Site) -> bool:
 
 def _is_small(site: Site) -> bool:
     """Whether what is joined is a few bytes for each iteration: token ids, masks, other integers."""
+    given = site.part("parts")
+    gathered = site.value(given).element if isinstance(given, ast.Name) else None
+    if gathered is not None and (gathered.integer or _is_token(given)):
+        return True
     return any(site.value(part).integer or _is_token(part) for part in _parts(site))
 
 
@@ -254,6 +289,8 @@ def _given_back(site: Site) -> Iterator[Finding]:
     """`return torch.cat([x, new])` of a parameter, where a loop calls that by `x = longer(x, new)`."""
     if not isinstance(site.flow.parents.get(site.call), ast.Return) or site.loop() is not None:
         return
+    if site.name == "torch.stack()":
+        return  # of which none gets longer
     parts = [part.id for part in _parts(site) if isinstance(part, ast.Name)]
     given = [name for name in parts if name in site.function.positions and not site.flow.stores.get(name)]
     if len({*parts}) > 1:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from torchlint.facts import frequency, logging_calls, names, sort_keys
+from torchlint.facts import frequency, host_needs, logging_calls, names, sort_keys
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Binding, Iterated, Part
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
@@ -126,6 +126,8 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     if found is None or not site.accelerator:
         return
     if logging_calls.is_logged(site, found) or reads.scalar_reads(site, site.statement):
+        return
+    if host_needs.chooses_action(site):
         return
     level = frequency.severity(site)
     if level is None and (site.rare or site.role in ("test", "benchmark") or not frequency.in_forward(site)):

@@ -86,6 +86,7 @@ def project(tmp_path: Path) -> Path:
         ("guides/INSTALL.md", "pip install torch==1.9.1\n"),
         ("README.md", "pip install torch torchvision\nTested with PyTorch 1.9.1.\n"),
         ("README.md", "- PyTorch Lightning 1.9\n- PyTorch 1.81\n"),
+        ("README.md", "Tested with CUDA 10.2 and a nightly PyTorch, on Ubuntu 18.04\nPyTorch, tested by us\n"),
         (
             "README.md",
             "- PyTorch 1.9 (tested)\n- PyTorch 1.9, or so\n- PyTorch 1.9 and newer\n- PyTorch 1.9 made it faster\n",
@@ -381,6 +382,10 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ("```\nPyTorch 0.4 & Python 3.6\nNumpy\n```\n", (0, 5)),
         ("Requirement: PyTorch 0.4.1, spaCy 2.0.16.\n", (0, 5)),
         ("Environments: Python3, Pytorch 1.6.0, Numpy 1.18.1, numba\n", (1, 7)),
+        ("2. Tested on Pytorch version 1.13.1 with Google Colab\n", (1, 14)),
+        ("- [PyTorch](https://pytorch.org/) tested on 1.4.0, 1.5.0\n", (1, 6)),
+        ("* `torch`: tested on v1.10.1+cu111\n", (1, 11)),
+        ("The code has been tested with Python 3.6, CUDA 10.0 and PyTorch `1.0` on Ubuntu 18.04.\n", (1, 1)),
         ("pytorch==1.5.0<br />\nnumpy==1.18.5<br />\n", (1, 6)),
         ("    pip install \\\n        torch==1.7.0\n", (1, 8)),
         ("    conda install -y torchvision=0.16.1 numpy -c pytorch\n", (2, 2)),

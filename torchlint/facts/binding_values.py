@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..system.regex import regex
 from . import batches, module_calls, moves, names, narrowing, operations
 from .bindings import (
     Announced,
@@ -51,6 +52,8 @@ from .values import (
     sequence,
 )
 
+_COUNTED = regex(r"(?:^|_)(?:iter|iteration|epoch|global_step)s?$")
+"""What is called as what a run counts, and may be handed over beside a batch: `batch, train_iter = data`."""
 KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 
@@ -109,6 +112,8 @@ def _part(values: Evaluator, binding: Part) -> Value:
     each = element(values, value, None)
     if value.kind == "batch" and each.kind == "tensor" and binding.name in values.bindings.mappings:
         return batches.batch_held(each)
+    if value.kind in ("batch", "tuple") and each.kind == "tensor" and _COUNTED.search(binding.name or ""):
+        return replace(each, other_kinds=each.other_kinds | {"number"})
     if value.kind == "tensor" and isinstance(whole, Assigned) and _is_moved(whole.node):
         # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.
         return replace(each, other_kinds=each.other_kinds | {"tuple"})

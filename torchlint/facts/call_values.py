@@ -18,6 +18,7 @@ from . import (
     operations,
     operator_results,
     picture_calls,
+    syntax,
 )
 from . import torch_table as table
 from .arguments import Arguments
@@ -414,6 +415,8 @@ def _made(values: Evaluator, klass: Class, node: ast.Call, args: Arguments) -> V
 
 def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.Call, args: Arguments) -> Value:
     attr = function.attr
+    if syntax.is_super(function.value) and (own := _as_base(values, attr)) is not None:
+        return module_calls.module_method(own, attr, node, args) or UNKNOWN
     kind = base.kind
     if attr in ("split", "rsplit") and args.first.kind == "str":
         return sequence(STR)  # whatever it seemed to be: tensors are split by numbers
@@ -476,6 +479,17 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         if methods and (value := join_all(map(values.world.returns, methods))):
             return value
     return _unknown_method(values, base, attr, callee, node, args)
+
+
+def _as_base(values: Evaluator, attr: str) -> ModuleValue | None:
+    """The module of which `super().to(device)` is a method of nn.Module; None where a base in the project has one of its own."""
+    method = values.function
+    klass = method.cls
+    if klass is None or attr not in (*moves.MOVES, *module_calls.GIVE_MODULE) or not values.world.is_module(klass):
+        return None
+    own = values.parameter(method.own_name) if method.own_name else UNKNOWN
+    inherits = any(attr in base.methods for base in values.world.ancestry(klass) if base is not klass)
+    return own if isinstance(own, ModuleValue) and not inherits else None
 
 
 def _with_left(values: Evaluator, owner: ast.expr, moved: Batch) -> Batch:

@@ -72,6 +72,25 @@ def stays(place: Place, loop: Loop, holder: list[str], whole: str) -> bool:
     )
 
 
+def gathers(place: Place, loop: Loop, name: str) -> bool:
+    """Whether a loop adds to a list on its iterations, and does nothing else with it but read it: `kept.append(h)`."""
+    flow = place.flow
+    stores = flow.stores.get(name, ())
+    if not stores or name in flow.globals or any(contains(loop, store) for store in stores):
+        return False
+    uses = [flow.parents[load] for load in flow.loads.get(name, ()) if contains(loop, load)]
+    if any(not isinstance(getattr(use, "ctx", ast.Load()), ast.Load) for use in uses):
+        return False  # `kept[0] = h`, `del kept[:-3]`
+    methods = {use: use.value for use in uses if isinstance(use, ast.Attribute)}
+    added = [
+        methods[call.func]
+        for call in flow.calls_named("append")
+        if call.func in methods and [*flow.loops(call)][:1] == [loop] and flow.comprehension(call) is None
+    ]
+    alone = bool(added) and all(use.attr == "append" for use in methods)
+    return alone and place.value(added[0]).kind == "list"
+
+
 def short(place: Place, loop: Loop) -> bool:
     """Whether the loop has a few iterations only."""
     iterable = getattr(loop, "iter", None)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 
-from . import batches, names, operations
+from . import batches, common_names, names, operations
 from .bindings import Binding, Iterated, Joined, Part, Stored
 from .evaluator import Evaluator
 from .flow import contains
 from .loader_calls import handed_on, sample_of
 from .module import Class, Function, has_slice, key_of
-from .nodes import given_to, indices, is_constant, none_test
+from .nodes import given_to, indices, is_constant, none_test, string
 from .single_values import run_backward
 from .syntax import own_attribute
 from .values import (
     ARRAY_OR_NUMBER,
+    DEVICE,
     EXTENT,
     LIKELY,
     NDARRAY,
@@ -204,7 +205,9 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
         return STR
     if kind == "instance" and not isinstance(node.slice, ast.Slice):
         return sample_of(values, base)
-    return moved_part(values, base, node.slice)
+    found = moved_part(values, base, node.slice)
+    named = string(node.slice) if kind == "unknown" and not found else None
+    return DEVICE if named is not None and common_names.DEVICE_NAME.search(named) else found
 
 
 def _ends(values: Evaluator, index: ast.expr) -> tuple[str, str] | None:

@@ -18,12 +18,14 @@ from .nodes import elements, names_in, none_test
 from .place import Place
 from .wherever import wherever
 
-_SETS_UP = regex(r"^_*(?:init|initiali[sz]e|reset)_(?:\w+_)?(?:weights?|param(?:eter)?s?|buffers?)$")
-"""What methods are called that fill what a module is made of, which is done once: `reset_parameters`, `_init_weights`."""
+_SETS_UP = regex(r"^_*(?:(?:init|initiali[sz]e|reset)_(?:\w+_)?(?:weights?|param(?:eter)?s?|buffers?)$|setup_)")
+"""What methods are called that fill what a module is made of, which is done once: `reset_parameters`, `_init_weights`, `setup_caches`."""
 _PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
 _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))
 _CHECKS = regex(r"(?:^|_)(?:ref|reference|naive|test|check|plot|show|visuali[sz]e|draw|debug|init)(?:_|$)")
 _DRAWS = regex(r"_*(?:visuali[sz]e|plot)(?:_|$)")
+_SEARCHES_LINE = regex(r"(?i)wolfe|line_?search|cubic_interp|polyinterp")
+"""What functions are called that look for the length of a step, and decide by each value that they measure: `_strong_wolfe`."""
 _OF_SAMPLES = regex(r"(?:^|/)data(?:sets?)?/(?:[^/]+/)*transforms?(?:/|\.py$)")
 """Where modules lie that a dataset applies to its samples, on the host: `data/transforms/crop.py`."""
 _OF_PICTURES = regex(
@@ -32,20 +34,24 @@ _OF_PICTURES = regex(
 """What a file is called that draws pictures, which is done on demand."""
 _FOR_EXPORT = regex(r"(?:^|[a-z\d_])O(?:nnx|NNX)(?![a-z])")
 """What modules are called that are there to be exported, and run once for that, while they are traced: `SamOnnxModel`."""
-_OF_LOSSES = regex(r"(?:^|/)(?:[a-z\d]+_)*loss(?:es)?(?:_[a-z\d]+)*(?:\.py$|/)")
-"""Where losses lie: `losses/dice.py`, `utils/loss_tal.py`."""
+_OF_LOSSES = regex(
+    r"(?:^|/)(?:[a-z\d]+_)*loss(?:es)?(?!_(?:landscapes?|surfaces?|curves?|plots?|history)\b)(?:_[a-z\d]+)*(?:\.py$|/)"
+)
+"""Where losses lie: `losses/dice.py`, `utils/loss_tal.py`; not `loss_landscape/`, which draws one."""
 _TRACERS = frozenset(
     ("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance", "is_tensor")
 )
 
 
 def severity(place: Place) -> Literal["warning", "info"] | None:
-    """`warning` in step loops, `info` in evaluation and generation loops and in what these call, None elsewhere, in tests and where pictures are drawn.
+    """`warning` in step loops, `info` in evaluation and generation loops and in what these call, None elsewhere, in tests, line searches and where pictures are drawn.
 
     What a step does once beside a generation (the end of a rollout) counts to neither.
     """
     if place.role == "test" or "script_if_tracing" in place.function.decorator_names:
         return None  # numbers are tensors there while a model is traced for export, which is done once
+    if _SEARCHES_LINE.search(place.function.name) is not None:
+        return None
     if place.hot is not None:
         return None if place.beside_generation else "warning"
     if of_pictures(place):
@@ -117,8 +123,7 @@ def _runs_in_forward(
     if known is not None and known[0] >= depth:
         return known[1]
     seen[function] = depth, False
-    seldom = keeps_results(function) or draws(function)
-    found = not seldom and _is_called_in_forward(place, function, depth, seen, asked)
+    found = not is_aside(function) and _is_called_in_forward(place, function, depth, seen, asked)
     seen[function] = depth, found
     return found
 
@@ -126,11 +131,7 @@ def _runs_in_forward(
 def _is_called_in_forward(
     place: Place, function: Function, depth: int, seen: dict[Function, tuple[int, bool]], asked: tuple[Said, ...]
 ) -> bool:
-    if _is_forward(place, function):
-        return True
-    if function.is_method and _SETS_UP.search(function.name) is not None:
-        return False  # a forward may do so once, and calls by their names lead there from everywhere
-    if _is_part(place, function):
+    if _is_forward(place, function) or _is_part(place, function):
         return True
     start = place.at(function, function.node.body[0])
     if depth > 0 and any(_is_run(read, start, depth - 1, seen) for read in _reads(place, function)):
@@ -266,6 +267,16 @@ def shows(function: Function) -> bool:
 def draws(function: Function) -> bool:
     """Whether a function makes a picture, by its name: `visualize_matches`, `plot_losses`. What waits there is on the way to it."""
     return _DRAWS.match(function.name) is not None
+
+
+def is_aside(function: Function) -> bool:
+    """Whether a function is no part of what runs again and again, whoever calls it: it keeps its results, makes a picture, or fills what its object is made of."""
+    return keeps_results(function) or draws(function) or _sets_up(function)
+
+
+def _sets_up(function: Function) -> bool:
+    """By its name. A forward may do so once, and calls by their names lead there from everywhere."""
+    return function.is_method and _SETS_UP.search(function.name) is not None
 
 
 def on_most_iterations(place: Place, loop: Loop) -> bool:

@@ -12,7 +12,7 @@ from . import environment, names, syntax, versions
 from .argparse_defaults import argparse_defaults
 from .common_names import OPTIONS_NAME
 from .flow import Flow, Guard, Loop
-from .module import Function
+from .module import Class, Function
 from .nodes import in_any_order, is_constant, measured, none_test, sized, string, turned
 from .values import Value
 
@@ -291,13 +291,14 @@ class _Reading:
     def _is_on_by_default(self, test: ast.expr) -> bool:
         """`if args.log:` of `add_argument("--no-log", dest="log", action="store_false")`: it holds unless somebody says so.
 
-        So does `if self.config.VERBOSE:`, where a class says `self.VERBOSE = True` and nothing else.
+        So does `if self.config.VERBOSE:`, where a class says `self.VERBOSE = True` and nothing else, and `if self._cfg.log:` in a
+        class whose body says `config = dict(log=True)`.
         """
         if not isinstance(test, ast.Attribute):
             return False
-        if (
-            OPTIONS_NAME.search(names.last(test.value))
-            and argparse_defaults(self.flow.function.module).get(test.attr) is True
+        if OPTIONS_NAME.search(names.last(test.value)) and (
+            argparse_defaults(self.flow.function.module).get(test.attr) is True
+            or _is_on_in_body(self.flow.function.cls, test.attr)
         ):
             return True
         return test.attr.lower() not in _LASTS and self.value_of(test).const is True
@@ -749,6 +750,20 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
 def _is_beginning(bound: ast.expr) -> bool:
     """Whether the name of a bound tells where something begins, in steps: `warmup_steps`, `discriminator_start_steps`."""
     return not _words_of(bound).isdisjoint(_BEGINNINGS) and _counts_steps(bound)
+
+
+def _is_on_in_body(klass: Class | None, name: str) -> bool:
+    """Whether the options that the body of a class writes out have one of that name, which is on: `config = dict(log=True)`."""
+    if klass is None:
+        return False
+    given: list[ast.expr] = []
+    for option, statement in klass.assigned.items():
+        written = statement.value if OPTIONS_NAME.search(option) else None
+        if isinstance(written, ast.Call) and names.last(written.func) == "dict":
+            given += [keyword.value for keyword in written.keywords if keyword.arg == name]
+        elif isinstance(written, ast.Dict):
+            given += [value for key, value in zip(written.keys, written.values, strict=True) if string(key) == name]
+    return bool(given) and all(is_constant(one, True) for one in given)
 
 
 def _counts_steps(node: ast.expr) -> bool:

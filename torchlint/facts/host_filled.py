@@ -75,6 +75,8 @@ _CHANGES = frozenset(f"{name}_" for name in "abs add clamp clip cos div exp log 
 _LEAVES = frozenset(("to", "cuda", "xpu", "type_as", "shape", "device", "dtype", "ndim", "size", "dim", "numel"))
 """What of a tensor is on the device already, or reads no element of it."""
 
+_OF_TOKENS = regex(r"(?:^|_)(?:pad|eos|bos|sos|unk|mask|cls|sep)(?:_?token)?_?(?:id|idx|index)$|^ignore_(?:index|id)$")
+"""What the number of a special token is called."""
 _SENT_THERE = regex(rb"\.(?:loc|scale|low|high|rate|concentration[01]?)\s*=[^=]")
 """Who draws on the device of a distribution made of numbers sends its parameters there: `self.normal.loc = self.normal.loc.cuda()`."""
 
@@ -500,6 +502,8 @@ def _is_scalar(place: Place, node: ast.expr, steps: int) -> bool:
         default = argparse_defaults(place.function.module).get(node.attr)
         if isinstance(default, int | float) and not isinstance(default, bool):
             return True  # `args.classes`
+    if isinstance(node, ast.Attribute) and (node.attr.isupper() or _OF_TOKENS.search(node.attr)):
+        return not place.value(node)  # `tokenizer.pad_token_id`, `vocab.EOS`
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         return not place.value(node) and _is_scalar(place, node.value, steps)  # `self.ratios[0]`
     klass, attribute = place.function.cls, syntax.own_attribute(place.function, node)

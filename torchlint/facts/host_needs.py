@@ -57,6 +57,8 @@ _STEP = ("step",)
 _MOST_CALLERS = 8
 _DEEP = 2
 _ACTION = regex(r"(?:^|_)actions?$")
+_ACTS = regex(r"^_*(?:act(?:_[a-z_]+)?|(?:select|get|choose|pick|sample|take|compute|predict)_(?:[a-z]+_)*actions?)$")
+"""What functions are called that choose an action, for whoever plays: `select_action`, `_act_epsilon_greedy`."""
 
 
 def host_needs(place: Place, node: ast.expr, depth: int = _DEEP) -> bool:
@@ -256,6 +258,11 @@ def for_environment(place: Place, node: ast.expr) -> bool:
     return _is_given_to_environment(place, node) or _is_action(place, node)
 
 
+def chooses_action(place: Place) -> bool:
+    """Whether a function that chooses an action by its name gives the value to who plays: `def select_action(obs): ...; return action`."""
+    return _ACTS.match(place.function.name) is not None and _is_given_back(place)
+
+
 def _is_given_to_environment(place: Place, node: ast.expr | None = None) -> bool:
     """Whether a step of an environment takes the value, here or in a function of the file that it is given to."""
     if _steps_environment(place) and place.consumed_by(_STEP, node):
@@ -273,6 +280,8 @@ def _stepping(taker: Place) -> tuple[str, ...]:
 
 def _is_action(place: Place, node: ast.expr) -> bool:
     """Whether a function returns the value to who gives it to an environment: `action = agent.act(x)`, `env.step(action)`."""
+    if chooses_action(place):
+        return True
     if not _is_given_back(place):
         return False
     callers = itertools.islice(place.callers(place.function), _MOST_CALLERS)

@@ -48,11 +48,15 @@ _TRANSFORMER, _, _CAUSAL_MASK = table.CAUSAL_MASK.rpartition(".")
 _MAKES_MODEL = regex(r"(?:get|build|create|make|load|init|setup|construct|define|instantiate)_")
 
 
+GIVE_MODULE = frozenset("train eval half float double bfloat16 requires_grad_ apply to_empty type".split())
+"""Methods of every nn.Module that give the module itself."""
+
+
 def module_method(base: ModuleValue, attr: str, node: ast.Call, args: Arguments) -> Value | None:
     """What the methods that every nn.Module has give; None for others."""
     if attr in MOVES:
         return move(base, attr, args)
-    if attr in ("train", "eval", "half", "float", "double", "bfloat16", "requires_grad_", "apply", "to_empty", "type"):
+    if attr in GIVE_MODULE:
         return base
     if attr == "parameters":
         return sequence(Tensor(parameter=True, device=base.device))

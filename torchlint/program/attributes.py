@@ -47,11 +47,18 @@ class Kin(Code, mixins.Code, Protocol):
     def writes(self, path: str, text: str) -> bool: ...
 
 
+_MAKES_EMPTY = frozenset(("empty", "zeros", "ones", "tensor", "Tensor", "FloatTensor", "LongTensor"))
+
+
 def stored(code: Code, klass: Class, name: str) -> Value:
     """What the methods of a class, or of its bases, assign to `self.name`."""
     values = [code.value(method, target) for method, target in code.attribute_stores(klass, name)]
+    registering = code.registering(klass, name)
+    if values and registering:
+        values.append(_registered(code, klass, registering))
     if values:
         known = [v for v in values if v.kind not in ("unknown", "none")]
+        known = [v for v in known if not _is_placeholder(v)] or known
         # A number beside an entry of a checkpoint, which may be anything, is a number.
         known = [v for v in known if not v.may_be_anything] or known
         if not known:
@@ -63,7 +70,6 @@ def stored(code: Code, klass: Class, name: str) -> Value:
         elif all(map(_is_empty_dict, values)):
             value = replace(value, element=_filled(code, klass, name))
         return value if len(known) == len(values) else replace(value, other_kinds=frozenset(("none",)))
-    registering = code.registering(klass, name)
     if registering:
         return _registered(code, klass, registering)
     statement = klass.assigned.get(name)
@@ -95,6 +101,17 @@ def stored_by_heirs(code: Kin, klass: Class, name: str, value: Value) -> Value:
     heirs = code.subclasses(klass) if may_hold or mixins.joining(code, klass) else []
     known = [held for heir in heirs if (held := code.inherited(heir, name)) and held.kind != "none"]
     return join_all([*([value] if is_none else []), *known]) if known else value
+
+
+def _is_placeholder(value: Value) -> bool:
+    """Whether a tensor was made without elements, to be filled later, wherever that is: `torch.empty(0)`, `torch.tensor([])`."""
+    call = value.made_by if value.kind == "tensor" else None
+    if not isinstance(call, ast.Call) or len(call.args) > 1 or names.last(call.func) not in _MAKES_EMPTY:
+        return False
+    given = call.args[0] if call.args else None
+    if isinstance(given, ast.Constant):
+        return given.value == 0
+    return isinstance(given, ast.List | ast.Tuple) and not given.elts
 
 
 def _registered(code: Code, klass: Class, calls: Sequence[tuple[Function, ast.Call]]) -> Value:

@@ -86,6 +86,12 @@ _TESTED = regex(
     re.IGNORECASE,
 )
 """A version that a service tests: `pip install torch==1.6`, `conda install pytorch=1.6`, `torch-version: [1.11.0, 2.0.0]`."""
+_TRIED = regex(
+    r"(?i:\btested\b[^\n]*?\b(?:py)?torch\b(?: version)?[ `*:=v]*(?P<behind>\d{1,9}\.\d{1,9}[^\n]*)"
+    r"|\b(?:py)?torch\b[^\n]*?\btested (?:on|with|up to|over|in)\b[ `*:=v]*(?P<there>\d{1,9}\.\d{1,9}[^\n]*))"
+)
+"""What a page says its code was tested with: `tested on PyTorch 1.13.1`, `[PyTorch](https://pytorch.org/) tested on 1.4.0, 1.5.0`."""
+_TRIED_TOO = regex(r"[`*]*(\d{1,9}\.\d{1,9})(?:\.\d{1,9})?(?:\+\w+)?[`*]*(?:\s*(?:,|and|or|/|&)\s*v?(?=[`*]*\d))?")
 _MARKUP = regex(r"[*`]|<br\s*/?>|\]\([^\s()]*(?:\([^\s()]*)?\)|[\[\]]")
 _ITEM = regex(r"\s*(?:(?:[-*+]|\d+[.)])\s+(?:install\s)?|(?P<heading>(?:requirement|environment)s?:))", re.IGNORECASE)
 _FENCE = regex(r"\s*(?:```|~~~)")
@@ -506,12 +512,14 @@ def _commands(line: str) -> Iterator[tuple[str, str]]:
 
 def _told(text: str) -> Iterator[str]:
     """The newest torch that a README, a page on installing or both tell their readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`,
-    or an item of what is needed, `* PyTorch 1.5.1`, `* PyTorch before 0.4`; or the one behind `pip install torchvision==0.8.2`.
+    or an item of what is needed, `* PyTorch 1.5.1`, `* PyTorch before 0.4`; or the one behind `pip install torchvision==0.8.2`; else
+    what they say the code was tested with.
     And the oldest that is enough for any part, by `PyTorch >= 1.10` or `PyTorch 1.7+`.
 
     They may have an older one than the newest. Beside `PyTorch >= 1.10` or `PyTorch 1.7+` what is installed is an example, unless it is older than that:
     then a part of the project alone needs the newer one.
     """
+    tried = _tried(text.splitlines())
     text = _BADGE.sub(_badge, text.replace("\\\n", " "))
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
     commands = [given for line in lines for _, given in _commands(line)]
@@ -520,6 +528,7 @@ def _told(text: str) -> Iterator[str]:
     if all(_is_older(found, match[1] or match[2]) for match in least):
         found += _listed(text)
         found = found or list(map(behind_vision, _first_of(_VISION, commands)))
+        found = found or (list(tried) if not any(_ANY_TORCH.search(f"{given} ") for given in commands) else [])
         older = (match[1] for line in lines if (match := _BEFORE.match(_item(line))))
         yield from _either(
             [*(f"<={version}" for version in filter(None, found)), *(f"<{version}" for version in older)]
@@ -591,6 +600,16 @@ def _listed(text: str) -> Iterator[str]:
             versions = [version for version in one.group(3, 4) if version is not None]
             if said and one[1].lower() in ("torch", "pytorch") and all(map(_RELEASE.fullmatch, versions)):
                 yield max(versions, key=_minor)
+
+
+def _tried(lines: Iterable[str]) -> Iterator[str]:
+    """The versions of torch that lines say the code was tested with."""
+    for said in filter(None, map(_TRIED.search, lines)):
+        rest = said["behind"] or said["there"]
+        at = 0
+        while (version := _TRIED_TOO.match(rest, at)) is not None and (not at or rest[at - 1] in " ,/&v"):
+            yield version[1]
+            at = version.end()
 
 
 def _is_older(installed: list[str], least: str | None) -> bool:

@@ -11,7 +11,7 @@ from ..facts import alternatives, guards, input_gradients, names, runs, short_fu
 from ..facts.alternatives import Said
 from ..facts.first_time import keeps_results, writes_checkpoint
 from ..facts.flow import Flow, Loop, contains
-from ..facts.frequency import draws
+from ..facts.frequency import is_aside
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_not
 from ..facts.roles import role_of
@@ -209,7 +209,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         targets = [
             one
             for one in (*targets, *fired)
-            if not (keeps_results(one) or writes_checkpoint(one) or draws(one) or one.name in EVALUATION_STEPS)
+            if not (writes_checkpoint(one) or is_aside(one) or one.name in EVALUATION_STEPS)
         ]
         targets = [one for target in targets for one in running(project, target)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()
@@ -335,7 +335,7 @@ def _look_at(project: Project, function: Function, found: dict[Place, Function],
     stepping = [(call, parts, _step_loops(project, function, call)) for call, parts in _stepping(project, function)]
     inner = list(_by_calls(project, function)) if any("step" in parts and not on for _, parts, on in stepping) else []
     left_over = _left_over(stepping, inner) | _once_for_all(project, function, stepping, inner)
-    stepping += _around_trained(project, function, stepping)
+    stepping += [*_around_trained(project, function, stepping), *_on_each_batch(project, function, stepping)]
     for call, parts, loops in stepping:
         if call in left_over:
             continue
@@ -421,6 +421,26 @@ def _around_trained(project: Project, function: Function, stepping: Sequence[Ste
         for call, parts, loops in stepping
         if loops and loops[0] in over
     ]
+
+
+def _on_each_batch(project: Project, function: Function, stepping: Sequence[Stepping]) -> list[Stepping]:
+    """The steps that are taken several times on a batch, `for x, y in loader: for _ in range(replays): ...`, each as one of the loop over batches."""
+    return [
+        (call, parts, loops[1:])
+        for call, parts, loops in stepping
+        if len(loops) > 1
+        and _counts_up(loops[0])
+        and isinstance(loops[1], ast.For)
+        and brings_batches(project, function, loops[1].iter)
+    ]
+
+
+def _counts_up(loop: Loop) -> bool:
+    """`for _ in range(n)`"""
+    match loop:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[_])):
+            return True
+    return False
 
 
 def _steps_element(project: Project, function: Function, loop: Loop, call: ast.Call) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from ..facts import aliases, alternatives, guards, names, runs
 from ..facts.alternatives import Said
 from ..facts.common_names import MODEL_NAME
-from ..facts.first_time import keeps_results
 from ..facts.flow import Comprehension, Loop
+from ..facts.frequency import is_aside
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function
 from ..facts.nodes import names_in, receiver_of
@@ -234,7 +234,7 @@ class WarmLoops:
 
     @question("above", (None, ()))
     def _find_above(self, function: Function, asked: tuple[Said, ...]) -> tuple[Caller | None, Sequence[Function]]:
-        if isinstance(function.node, ast.Module) or function.name == "forward" or keeps_results(function):
+        if isinstance(function.node, ast.Module) or function.name == "forward" or is_aside(function):
             return None, ()
         if runs_on_batches(self.project, function):
             return (function, function.node), ()
