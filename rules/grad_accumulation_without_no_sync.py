@@ -17,6 +17,8 @@ _WRAPPERS = frozenset(
         "torch.distributed.fsdp.FullyShardedDataParallel",
         "torch.distributed.fsdp.fully_shard",
         "torch.distributed._composable.fsdp.fully_shard",
+        "mmcv.parallel.MMDistributedDataParallel",
+        "mmengine.model.MMDistributedDataParallel",
     )
 )
 _WRAPS = regex(rb"DistributedDataParallel|FullyShardedDataParallel|fully_shard|\bDDP\b|\bFSDP\b")

@@ -10,14 +10,27 @@ from torchlint.facts.module import Function
 from torchlint.facts.nodes import keyword_of, root_of, string
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 
+_COPIES = regex(
+    r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|(?:^|_)(?:2|to)(?:np|numpy|cpu)$|^(?:t|torch|tensor)2(?:n|np|numpy)$"
+)
+"""What functions are called that copy a tensor to the host: `to_np`, `tensor2np`."""
 _USES = 16
 """Of a name that is read more often, nobody is asked what each of its readers is."""
 
 
 @rule(
     "TL103",
-    shape=["$x.cpu(...)", "$x.to(...)", "$x.numpy(...)", "$x.tolist(...)", "$x.type(...)", "$holder[$i] = $stored"],
+    shape=[
+        "$x.cpu(...)",
+        "$x.to(...)",
+        "$x.numpy(...)",
+        "$x.tolist(...)",
+        "$x.type(...)",
+        "$holder[$i] = $stored",
+        "$copies(...)",
+    ],
     scope="hot",
     impact="medium",
     severity="info",
@@ -36,7 +49,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     and what one over a loader calculates and keeps in a list of its own (`features.append(output.cpu().numpy())`), but no
     pictures or sounds, and nothing that is written to a file behind the loop;
     what such a loop reduces behind the copy, not in front (`correct += predicted.eq(y).cpu().sum()`), by itself or by a function of the project; and what is written
-    into a tensor of the host (`losses[i] = criterion(output, y)`). With `--preview` it finds them in evaluation and generation loops, too,
+    into a tensor of the host (`losses[i] = criterion(output, y)`). On training steps, also what is given to a function that does nothing else,
+    `to_numpy(x)` of `def to_numpy(t): return t.detach().cpu().numpy()`. With `--preview` it finds them in evaluation and generation loops, too,
     where the copy is often what the program is for, and, as TL106 does for single values, in the `forward` of modules and in
     what they call. It is a warning where the value goes back to the device, and an `info` otherwise.
 
@@ -82,6 +96,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     """
     if isinstance(site.target, ast.Assign):
         yield from _into_host(site, site.part("holder"), site.part("stored"))
+        return
+    if site.name == "call":
+        yield from _by_helper(site)
         return
     if site.function is site.module.body and site.name == ".cpu()":
         yield from _of_lambda(site)
@@ -135,6 +152,39 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if back:
         message += ", though the value goes back to the device"
     yield site.finding(message, severity="warning" if back and level == "warning" else "info", related=site.why_hot())
+
+
+def _by_helper(site: Site) -> Iterator[Finding]:
+    """What a training step gives to a function that copies it to the host: `to_numpy(x)`."""
+    call = site.call
+    if len(call.args) != 1 or call.keywords or site.hot is None or not _COPIES.search(names.last(call.func)):
+        return
+    if frequency.severity(site) is None or not reads.is_on_device(site, call.args[0]):
+        return
+    copy = _helper(site)
+    if copy is None or logging_calls.is_logged(site, call) or host_needs.host_needs(site, call):
+        return
+    message = f"`{site.short()}` copies to the host and waits for the device {frequency.how_often(site)}"
+    yield site.finding(message, severity="info", related=(site.related(*copy, "copied here"), *site.why_hot()))
+
+
+def _helper(site: Site) -> tuple[Function, ast.Call] | None:
+    """The copy in the function that a call runs, if that does nothing else with what it is given; lambdas of the file itself are told of where they stand."""
+    value = site.value(site.call.func)
+    if isinstance(value.made_by, ast.Lambda) and value.made_in not in (None, site.module):
+        assert value.made_in is not None
+        found = reads.copy_in(value.made_by.body, [one.arg for one in value.made_by.args.args])
+        return (value.made_in.body, found) if found is not None else None
+    for target in site.project.targets(site.function, site.call) if value.kind == "function" else ():
+        found = reads.copies_given(target)
+        if found is not None and not _is_told(site.at(target, found)):
+            return target, found
+    return None
+
+
+def _is_told(place: Site) -> bool:
+    """Whether a copy is told of where it stands, since all callers give it tensors of the device."""
+    return reads.host_copy(place, place.call, LIKELY) is not None and not frequency.behind_type_test(place)
 
 
 def _says_host(call: ast.Call) -> bool:

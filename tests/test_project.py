@@ -156,6 +156,32 @@ def test_file_in_a_folder_that_the_script_puts_on_its_path(text: str, dotted: st
 
 
 @pytest.mark.parametrize(
+    ("text", "dotted", "expected"),
+    [
+        ("", "data", None),
+        ("sys.path.insert(0, join(ROOT, 'other'))", "data", None),
+        ("def f():\n    sys.path.append('core')", "data", None),
+        ("sys.path.insert(0, '/core')", "data", None),
+        ("add_path('core')", "data", None),
+        ("sys.path.insert(0, join(ROOT, 'core'))", "os", None),
+        ("sys.path.insert(0, join(ROOT, 'core'))\nsys.path.insert(0, join(ROOT, 'more'))", "data", None),
+        ("sys.path.insert(0, join(ROOT, 'core'))", "data", "core/data.py"),
+        ("sys.path.insert(0, join(ROOT, 'core'))", "parts.layer", "core/parts/layer.py"),
+        ("sys.path.append('../core')", "parts", "core/parts/__init__.py"),
+        ("from paths import add_pypath  # sys.path\nadd_pypath(join(cfg.root, 'core'))", "data", "core/data.py"),
+        ("sys.path.append('core')", "beside", "main/beside.py"),
+    ],
+)
+def test_file_in_a_folder_that_another_file_puts_on_the_path(text: str, dotted: str, expected: str | None) -> None:
+    files = ("core/data.py", "core/os.py", "core/beside.py", "core/parts/__init__.py", "core/parts/layer.py")
+    others = {"more/data.py": "", "main/beside.py": "", "main/config.py": f"import sys\n{text}\n"}
+    project = project_of({**dict.fromkeys(files, ""), **others, "main/train.py": f"import config\nimport {dotted}\n"})
+
+    assert expected == project.find(dotted, module(project, "main/train.py"))
+    assert expected is None or project.importers(expected) == ["main/train.py"]
+
+
+@pytest.mark.parametrize(
     ("path", "others", "expected"),
     [
         ("train.py", [], "train"),

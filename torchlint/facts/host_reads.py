@@ -17,7 +17,7 @@ from .flow import contains
 from .frequency import in_forward, severity
 from .met_on_host import is_met_on_host
 from .module import Function, Module
-from .nodes import FLAGS, given_to, is_constant, keyword_of, receiver_of
+from .nodes import FLAGS, given_to, is_constant, keyword_of, receiver_of, steps
 from .place import Place
 from .results import Origins
 from .sending import sent_later
@@ -47,6 +47,9 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
     if found is None or not _near_accelerator(place) or _gets_numbers(place, found):
         return None
     return found if not hot_calls.is_host_by_them(place, found) and not is_met_on_host(place, found) else None
+
+
+_COPYING = frozenset(("cpu", "numpy", "tolist"))
 
 
 def is_on_device(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -> bool:
@@ -557,6 +560,24 @@ def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
     return place.once(
         ("told_copies", statement), lambda: first_of_lines(place, statement, host_copies(place, statement))
     )
+
+
+def copies_given(function: Function) -> ast.Call | None:
+    """The copy to the host that a function of one parameter gives back of it: `return t.detach().cpu().numpy()`, of a tensor alone, too."""
+    given = [one.arg for one in function.parameters if one.arg != function.own_name]
+    if function.is_replaced:
+        return None
+    returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None)
+    return next(filter(None, (copy_in(value, given) for value in returned)), None)
+
+
+def copy_in(node: ast.expr, given: list[str]) -> ast.Call | None:
+    """The copy to the host in a chain of methods of the first parameter: `t.detach().cpu().numpy()`."""
+    parts = list(steps(node))
+    copies = (one for one in reversed(parts) if isinstance(one, ast.Call) and names.last(one.func) in _COPYING)
+    copy = next(copies, None)
+    root = parts[-1]
+    return copy if isinstance(root, ast.Name) and given[:1] == [root.id] else None
 
 
 def is_read_beside(place: Place, call: ast.Call) -> bool:

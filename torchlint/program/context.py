@@ -85,8 +85,8 @@ _OF_HOST = ((_CPU, b""), (_STAYS, b"store_"))
 """What a file holds whose device may be the CPU whatever is given: `x = "cpu"`, `x = torch.device("cpu")`, switches that stay; with a word that is in it."""
 _CALLED = regex(rb"(?<![\w.\x80-\xff])([\w\x80-\xff]+)\(")
 """What is called by its bare name: `put(x)`, not `self.put(x)`."""
-_FUNCTION = regex(rb"(?m)^(?:async )?def (\w+)(.*\n?(?:[ \t#)].*\n?|\r?\n)*)")
-"""A function at the top of a file: its name, and the rest of it."""
+_FUNCTION = regex(rb"(?m)^(?:(?:async )?def|class) (\w+)(.*\n?(?:[ \t#)].*\n?|\r?\n)*)")
+"""A function, or a class, at the top of a file: its name, and the rest of it."""
 _MOVE = regex(rb"\.(cuda|to)\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)")
 _GIVEN = regex(rb"(?m)^(\w+)[ \t]*(?::[^=\n]+)?=(?!=)(.*)")
 _SENDS = regex(rb"to(?<!\wto)[ \t]*\([\s\\]*(?:#|(\w+)[\s\\]*[,)#])")
@@ -375,7 +375,7 @@ class Context:
         return not self.project.importers(module.path)
 
     def _movers(self, path: str | None, module: Module) -> Collection[str]:
-        """The functions at the top of another file than that one that move something to an accelerator."""
+        """The functions and classes at the top of another file than that one that move something to an accelerator."""
         if path is None or path == module.path:
             return ()
         return self.project.fact(path, "moves tensors in", _moves_tensors_in) or ()
@@ -554,7 +554,7 @@ def _indent(line: bytes) -> int:
 
 @fact_of_files("moves tensors in")
 def _moves_tensors_in(source: Source) -> list[str]:
-    """The functions at the top of a file that move something to an accelerator: `x.cuda()`, `x.to(device)`."""
+    """The functions and classes at the top of a file that move something to an accelerator: `x.cuda()`, `x.to(device)`."""
     if not source.holds(ACCELERATOR):
         return []
     return sorted({one[1].decode() for one in _FUNCTION.finditer(source.data) if _moves(one[2])})

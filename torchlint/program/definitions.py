@@ -16,7 +16,9 @@ from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import packages_of
+from ..text.source import Source
 from .files import OUTSIDE
+from .finders import fact_of_files
 from .texts import MAX_SITES, Texts
 
 # Methods that are called in other ways than by name, or whose names are too common to find callers by.
@@ -27,6 +29,9 @@ _OF_EACH_MODULE = frozenset(
     requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
 SEARCH_PATH = regex(rb"sys\.path")
+_PUTS = regex(rb"(?m)^(?:sys\.path\.(?:append|insert)|add_(?:py|sys_)?path)\(([^\n]*)")
+_FOLDER = regex(rb"[\"'](?:\.{1,2}/)*([A-Za-z_]\w*(?:/[A-Za-z_]\w*)*)/?[\"'][\s)]*$")
+"""The last text of a call, where it is the name of a folder: `join(root, "common"))`."""
 MOST_HEIRS = 100
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
@@ -365,6 +370,22 @@ class Definitions(Texts):
 
     # Imports
 
+    def find(self, dotted: str, near: Module) -> str | None:
+        found = super().find(dotted, near)
+        return found if found is not None else self._find_elsewhere(dotted, self.home(near.path).rpartition("/")[0])
+
+    def _find_elsewhere(self, dotted: str, folder: str) -> str | None:
+        """The file that a module of a folder finds below another one which any file of the project puts on `sys.path`: `config.py`, which all import."""
+        if dotted.partition(".")[0] in OUTSIDE:
+            return None
+        found = {self._find(f"{below}.{dotted}", folder) for below in self.folders_on_path()} - {None}
+        return found.pop() if len(found) == 1 else None
+
+    @question("folders on path", ())
+    def folders_on_path(self) -> tuple[str, ...]:
+        """The folders that files of the project put on `sys.path`, as dotted names."""
+        return tuple(sorted({folder for told in self.said("puts on path", _folders_put).values() for folder in told}))
+
     @question("imports", [])
     def imports_of(self, module: Module) -> list[Module]:
         """The project's files that a module imports, or imports from."""
@@ -424,7 +445,10 @@ class Definitions(Texts):
         folder = self.home(path).rpartition("/")[0]
 
         def names(name: str) -> bool:
-            return file in (self._find(name, folder), self._find(name, folder, path))
+            found = self._find(name, folder)
+            return file in (found, self._find(name, folder, path)) or (
+                found is None and self._find_elsewhere(name, folder) == file
+            )
 
         if folder == beside or names(module):
             return True
@@ -441,6 +465,15 @@ class Definitions(Texts):
     def names_search_path(self, path: str) -> bool:
         """Whether a file names `sys.path`, and may so have others found that lie in folders which it puts there."""
         return self.holds(path, SEARCH_PATH)
+
+
+@fact_of_files("puts on path")
+def _folders_put(source: Source) -> list[str]:
+    """The folders that a file puts on `sys.path`, by the last names that it writes: `sys.path.insert(0, join(root, "common"))`."""
+    if not source.holds(SEARCH_PATH):
+        return []
+    calls = (_FOLDER.search(call[1]) for call in _PUTS.finditer(source.data))
+    return sorted({call[1].decode().replace("/", ".") for call in calls if call is not None})
 
 
 def origins(module: Module) -> set[str]:
