@@ -155,9 +155,14 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
 
 
 def _by_helper(site: Site) -> Iterator[Finding]:
-    """What a training step gives to a function that copies it to the host: `to_numpy(x)`."""
+    """What a training step, with `--preview` an evaluation too, gives to a function that copies it to the host: `to_numpy(x)`."""
     call = site.call
-    if len(call.args) != 1 or call.keywords or site.hot is None or not _COPIES.search(names.last(call.func)):
+    if (
+        len(call.args) != 1
+        or call.keywords
+        or not (site.hot or site.settings.preview)
+        or not _COPIES.search(names.last(call.func))
+    ):
         return
     if frequency.severity(site) is None or not reads.is_on_device(site, call.args[0]):
         return

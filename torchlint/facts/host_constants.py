@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import names, syntax
+from .bindings import Assigned
+from .first_time import keeps_results
 from .flow import Loop
 from .module import Class, Function
 from .nodes import argument_of, indices
@@ -85,6 +87,14 @@ def kept_array(place: Place, node: ast.expr, *, array: bool = False) -> bool:
         return not place.project.any_holds(written, word=part.attr.encode()) and _lasts(place, klass)
     given = _given_for(place, part)
     return any(isinstance(one, ast.Attribute) and kept_array(caller, one, array=array) for caller, one in given)
+
+
+def kept_by(place: Place, node: ast.expr) -> Function | None:
+    """The function that gives data as it has kept it for the same numbers: `window` behind `window = get_window(n)`, of a function with `@lru_cache`."""
+    binding = place.function.bindings.reach.get(node) if isinstance(node, ast.Name) else None
+    made = binding.node if isinstance(binding, Assigned) else node
+    found = place.project.targets(place.function, made) if isinstance(made, ast.Call) else []
+    return found[0] if found and all(map(keeps_results, found)) else None
 
 
 def always_kept_array(place: Place, node: ast.expr) -> bool:
