@@ -117,7 +117,7 @@ def _needs(place: Place, node: ast.expr, depth: int) -> bool:
         return True
     if _is_action(place, node) or _is_told_environment(place) or _is_drawn_by(place) or _is_given_to_buffer(place):
         return True
-    if _is_for_taker(place, node, gathered) or _is_sampled_from(place):
+    if _is_for_taker(place, node, gathered) or _is_sampled_from(place) or _weighs_actions(place):
         return True
     handed = place.once(("handed to the host", place.flow, gathered), lambda: _handed(place, gathered))
     if handed and place.consumed_by((), node, handed) and _may_take(place, node, frozenset(), handed):
@@ -332,6 +332,16 @@ def _is_sampled_from(place: Place) -> bool:
         if isinstance(statement, ast.Assign) and not made.isdisjoint(names_in(statement.value)):
             made |= assigned_in(statement)
     return all(any(not made.isdisjoint(names_in(one)) for one in calls) for calls in (drawn, reads))
+
+
+def _weighs_actions(place: Place) -> bool:
+    """Whether an action is drawn by the value on the host: `action = np.random.choice(n, p=probs)` behind `probs = policy(x).cpu().numpy()`."""
+    made = assigned_in(place.statement)
+    weights = (
+        keyword_of(call, "p", "weights") for name in ("choice", "choices") for call in place.flow.calls_named(name)
+    )
+    drawn = [one for one in weights if isinstance(one, ast.Name) and one.id in made]
+    return any(_ACTION.search(name) for one in drawn for name in assigned_in(place.flow.statement(one)))
 
 
 def _returned_numbers(function: Function) -> list[ast.Call]:
