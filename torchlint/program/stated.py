@@ -91,6 +91,8 @@ _TRIED = regex(
     r"|\b(?:py)?torch\b[^\n]*?\btested (?:on|with|up to|over|in)\b[ `*:=v]*(?P<there>\d{1,9}\.\d{1,9}[^\n]*))"
 )
 """What a page says its code was tested with: `tested on PyTorch 1.13.1`, `[PyTorch](https://pytorch.org/) tested on 1.4.0, 1.5.0`."""
+_LONGEST = 1000
+"""A line of so many letters is no sentence."""
 _TRIED_TOO = regex(r"[`*]*(\d{1,9}\.\d{1,9})(?:\.\d{1,9})?(?:\+\w+)?[`*]*(?:\s*(?:,|and|or|/|&)\s*v?(?=[`*]*\d))?")
 _MARKUP = regex(r"[*`]|<br\s*/?>|\]\([^\s()]*(?:\([^\s()]*)?\)|[\[\]]")
 _ITEM = regex(r"\s*(?:(?:[-*+]|\d+[.)])\s+(?:install\s)?|(?P<heading>(?:requirement|environment)s?:))", re.IGNORECASE)
@@ -604,7 +606,8 @@ def _listed(text: str) -> Iterator[str]:
 
 def _tried(lines: Iterable[str]) -> Iterator[str]:
     """The versions of torch that lines say the code was tested with."""
-    for said in filter(None, map(_TRIED.search, lines)):
+    short = (line for line in lines if len(line) < _LONGEST and "torch" in line.lower())
+    for said in filter(None, map(_TRIED.search, short)):
         rest = said["behind"] or said["there"]
         at = 0
         while (version := _TRIED_TOO.match(rest, at)) is not None and (not at or rest[at - 1] in " ,/&v"):
