@@ -17,7 +17,7 @@ from torchlint.facts.copied_indices import (
 )
 from torchlint.facts.first_time import missed_for
 from torchlint.facts.given_alike import given_alike
-from torchlint.facts.host_constants import kept_array, kept_by
+from torchlint.facts.host_constants import kept_array, kept_by, kept_numbers
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.loop_data import collected_in, is_gathered, is_of_rows_read_back, only_grows, stays_same
@@ -71,10 +71,10 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     or what it calls, fills with numbers in loops of its own (`lengths.append(len(row))`), is reported there, and so is one that it fills
     row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`), and so are numbers that a function or method calculates of what
     a module was made with (`torch.tensor(self.slopes(), device=x.device)`).
-    Of data that nothing is known of, and of arrays, seven cases are reported: the ids of a text that is written out (`torch.tensor(tokenizer.encode("<think>"), device=device)`), what a program would keep, but asks for by a part of its key
+    Of data that nothing is known of, and of arrays, eight cases are reported: the ids of a text that is written out (`torch.tensor(tokenizer.encode("<think>"), device=device)`), what a program would keep, but asks for by a part of its key
     (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of
     the loop to the next, what a function makes of nothing but parameters that a loop gives it so (`torch.tensor(banned).cuda()` of `logits = ban(logits, banned)`), an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
-    or a parameter that is given `self.betas`), what a function with `@lru_cache` has kept for the same numbers, and what goes element by element into a tensor that the loop does not read
+    or a parameter that is given `self.betas`), a list of numbers that it keeps so, what a function with `@lru_cache` has kept for the same numbers, and what goes element by element into a tensor that the loop does not read
     (`rewards[step] = torch.tensor(reward).to(device)`), where one copy after the loop does.
 
     ## Why is this slow?
@@ -200,6 +200,8 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{whole}`{of} stays the same in a loop that calls this, and is copied to the device each time"
     if kept_array(site, data, array=site.name == "torch.from_numpy()"):
         return f"`{site.short(data)}` is an array that an object keeps, and is copied to the device each time"
+    if kept_numbers(site, data):
+        return f"`{site.short(data)}` is a list that an object keeps, and is copied to the device each time"
     if (keeper := kept_by(site, data)) is not None:
         return f"`{site.short(data)}` is what `{keeper.name}` has kept, and is copied to the device each time"
     if only_grows(site, data):

@@ -182,6 +182,28 @@ def test_file_in_a_folder_that_another_file_puts_on_the_path(text: str, dotted: 
 
 
 @pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ("from plain import Plain as M", ["Plain"]),
+        ("from gan import Gan as M\n    from plain import Plain as M", ["Gan", "Plain"]),
+        ("if kind: from gan import Gan as M\n    else: from plain import Plain as M", ["Gan", "Plain"]),
+        ("if kind: from gan import Gan as M\n    else: from elsewhere import Plain as M", []),
+        ("if kind: from gan import make as M\n    else: from plain import Plain as M", ["Plain"]),
+    ],
+)
+def test_a_name_that_branches_import_differently_is_one_of_several_classes(imports: str, expected: list[str]) -> None:
+    files = {
+        "gan.py": "class Gan: pass\ndef make(): pass\n",
+        "plain.py": "class Plain: pass\n",
+        "made.py": f"def make(kind):\n    {imports}\n    return M(kind)\n",
+    }
+    project = project_of(files)
+    made = project.returns(module(project, "made.py").top_functions["make"])
+
+    assert expected == [one.name for one in made.any_class]
+
+
+@pytest.mark.parametrize(
     ("path", "others", "expected"),
     [
         ("train.py", [], "train"),

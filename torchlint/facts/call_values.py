@@ -111,6 +111,10 @@ def call(values: Evaluator, node: ast.Call) -> Value:
 def _called(values: Evaluator, node: ast.Call) -> Value:
     function = node.func
     name = values.dotted(function)
+    if name is not None and isinstance(function, ast.Name) and values.is_of_branches(function.id):
+        chosen = values.expr(function)
+        if chosen.kind == "class" and chosen.classes:
+            return _of_value(values, chosen, node, values.arguments(node), function)
     if name is not None:
         value = _by_name(values, name, node, values.arguments(node).beside(_given_before(values, function)))
         return value if value or value.proven else _of_imported(values, function, node)

@@ -248,7 +248,7 @@ class Evaluator:
         if name == self.rest:
             return self.world.positional_rest(function)
         found = names.imported(function, name)
-        return self.named(self.canonical(found)) if found is not None else self.around(name)
+        return self._imported(self.canonical(found), name) if found is not None else self.around(name)
 
     def around(self, name: str) -> Value:
         """A name of the functions around this one, or of the module."""
@@ -271,6 +271,24 @@ class Evaluator:
             return ClassValue(class_=module.top_classes[name])
         starred = self.world.resolve(function, ast.Name(name))
         return self.named(starred) if starred else self._by_star(name)
+
+    def is_of_branches(self, name: str) -> bool:
+        """Whether several imports of the function bind a name, each to something else."""
+        return name in self.function.module.twice_imported and any(
+            name in one.other_imports for one in self.function.scopes
+        )
+
+    def _imported(self, origin: str, name: str) -> Value:
+        """What an import binds a name to; one of several classes where branches of the function import different ones by it."""
+        value = self.named(origin)
+        if not self.is_of_branches(name):
+            return value
+        scope = next(one for one in self.function.scopes if name in one.imports)
+        more = scope.other_imports.get(name, ())
+        others = [self.named(self.canonical(one)) for one in more]
+        if others and all(one.kind == "class" and one.class_ is not None for one in (value, *others)):
+            return join_all([value, *others])
+        return value
 
     def _set_later(self, scope: Function, name: str) -> Value:
         """What functions give a name of the module that is None until then: `_device` behind `global _device`."""

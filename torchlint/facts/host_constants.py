@@ -18,6 +18,7 @@ from .place import Place
 _VIEWS = frozenset(
     "float long half double view reshape unsqueeze squeeze expand repeat t transpose permute contiguous clone".split()
 )
+_CHANGING = frozenset("append extend insert pop remove clear sort reverse".split())
 _TURNED = frozenset(("T", "mT", "data"))
 _MOVED_ALONG = frozenset(("torch.nn.Parameter", "torch.nn.Buffer"))
 
@@ -87,6 +88,34 @@ def kept_array(place: Place, node: ast.expr, *, array: bool = False) -> bool:
         return not place.project.any_holds(written, word=part.attr.encode()) and _lasts(place, klass)
     given = _given_for(place, part)
     return any(isinstance(one, ast.Attribute) and kept_array(caller, one, array=array) for caller, one in given)
+
+
+def kept_numbers(place: Place, node: ast.expr) -> bool:
+    """Whether data is a list of numbers that an object keeps as its constructor made it, by itself or for one that it makes: `self.steps`."""
+    if not isinstance(node, ast.Attribute) or place.function.name == "__init__":
+        return False
+    value, klass = place.value(node), _holder(place, node)
+    each = value.element if value.kind == "list" and value.proven else None
+    if klass is None or each is None or each.kind != "number" or _is_added_to(klass, node.attr):
+        return False
+    return _lasts(place, klass) or any(kept_numbers(*given) for given in _given_to_keep(place, klass, node.attr))
+
+
+def _is_added_to(klass: Class, attribute: str) -> bool:
+    """Whether a method, other than the constructor, adds to a list or takes of it: `self.seen.append(x)`."""
+    uses = ((method, method.flow.parents[use]) for method, use in syntax.own_uses(klass, attribute))
+    return any(
+        method.name != "__init__" and isinstance(use, ast.Attribute) and use.attr in _CHANGING for method, use in uses
+    )
+
+
+def _given_to_keep(place: Place, klass: Class, attribute: str) -> Iterator[tuple[Place, ast.expr]]:
+    """What the makers of an object give it that it keeps as it is, and where: `self.steps = steps`."""
+    for init, store in place.project.attribute_stores(klass, attribute):
+        made = init.flow.parents.get(store)
+        given = made.value if isinstance(made, ast.Assign) else None
+        if isinstance(given, ast.Name):
+            yield from ((caller, one) for caller, one in _given_for(place.at(init, given), given) if one is not None)
 
 
 def kept_by(place: Place, node: ast.expr) -> Function | None:

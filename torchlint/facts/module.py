@@ -60,7 +60,7 @@ _KEEP = frozenset(("staticmethod", "classmethod", "no_grad", "inference_mode"))
 class Function:
     """A function, a method, or the body of a module (its node is then the `ast.Module`)."""
 
-    __slots__ = ("__dict__", "cls", "imports", "module", "name", "node", "parent", "qualname")
+    __slots__ = ("__dict__", "cls", "imports", "module", "name", "node", "other_imports", "parent", "qualname")
 
     def __init__(
         self, module: Module, node: FunctionNode | ast.Module, qualname: str, parent: Function | None, cls: Class | None
@@ -73,6 +73,8 @@ class Function:
         self.cls = cls
         self.imports: dict[str, str] = {}
         """Names bound by imports in this function itself; the module's own are `module.body.imports`."""
+        self.other_imports: dict[str, list[str]] = {}
+        """What earlier imports of the function bind such a name to: `if kind == "gan": from gan import GAN as M`."""
 
     def __repr__(self) -> str:
         return f"<{self.module.path}:{self.qualname}>"
@@ -542,9 +544,10 @@ class Module:
                     if alias.name == "*":
                         self.stars.append(origin)
                     else:
-                        function.imports[alias.asname or alias.name] = (
-                            f"{origin}.{alias.name}" if origin else alias.name
-                        )
+                        local, name = alias.asname or alias.name, f"{origin}.{alias.name}" if origin else alias.name
+                        if function.imports.get(local, name) != name:
+                            function.other_imports.setdefault(local, []).append(function.imports[local])
+                        function.imports[local] = name
             else:
                 while _is_chain(statement):  # a thousand `elif` lie a thousand deep
                     self._statements(statement.body, function, cls, prefix)
@@ -579,11 +582,22 @@ class Module:
         return frozenset(name for function in self.functions for name in function.imports)
 
     @cached_property
+    def twice_imported(self) -> frozenset[str]:
+        """The names that imports of one function bind to several things."""
+        return frozenset(name for function in self.functions for name in function.other_imports)
+
+    @cached_property
     def aliases(self) -> dict[str, list[str]]:
         """What the imports of the module and its functions call things, by the last part of their own names."""
         found: dict[str, list[str]] = {}
         origins = {alias: origin for function in self.functions for alias, origin in function.imports.items()}
-        for alias, origin in origins.items():
+        others = [
+            (alias, origin)
+            for function in self.functions
+            for alias, more in function.other_imports.items()
+            for origin in more
+        ]
+        for alias, origin in dict.fromkeys((*origins.items(), *others)):
             found.setdefault(origin.rpartition(".")[2], []).append(alias)
         return found
 

@@ -478,7 +478,8 @@ def _folders_put(source: Source) -> list[str]:
 
 def origins(module: Module) -> set[str]:
     """What a module and its functions import: dotted names of modules and of their members."""
-    return {origin for function in module.functions for origin in function.imports.values()}.union(module.stars)
+    others = {one for function in module.functions for more in function.other_imports.values() for one in more}
+    return {origin for function in module.functions for origin in function.imports.values()} | others | {*module.stars}
 
 
 def _wraps(module: Module, name: str) -> bool:
