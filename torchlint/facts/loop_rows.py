@@ -66,6 +66,43 @@ def fills_by_number(place: Place, loop: ast.For) -> bool:
     return is_device_tensor(place, out) and is_device_tensor(place, tensors[0])
 
 
+def fills_by_places(place: Place, loop: ast.For) -> bool:
+    """Whether all that each turn does is to fill one place of a tensor by places of others: `for i, k in enumerate(modes): out[..., i] = f(x[..., k])`.
+
+    A turn may be left out by a test of the places. An index that is a list does that for all.
+    """
+    match loop:
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]),
+            iter=ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]),
+            body=[*tests, ast.Assign(targets=[ast.Subscript(value=ast.Name(id=filled) as out) as written], value=made)],
+        ):
+            turns = {first, second}
+        case _:
+            return False
+    if not all(_leaves_out(one) for one in tests) or filled in names_in(made) or not _at_place(written, turns):
+        return False
+    parts = [node for node in ast.walk(made) if isinstance(node, ast.Subscript)]
+    used = [one for one in parts if not turns.isdisjoint(names_in(one.slice))]
+    inside = {name.id for one in used for name in ast.walk(one.slice) if isinstance(name, ast.Name)}
+    loose = sum(isinstance(node, ast.Name) and node.id in turns for node in ast.walk(made)) != len(used)
+    if not used or loose or not inside <= turns or not all(_at_place(one, turns) for one in used):
+        return False
+    calculated = made in used or (isinstance(made, ast.Call) and all(one in used for one in made.args))
+    return calculated and is_device_tensor(place, out) and any(is_device_tensor(place, one.value) for one in used)
+
+
+def _leaves_out(statement: ast.stmt) -> bool:
+    """`if k >= n: continue`"""
+    return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[0], ast.Continue)
+
+
+def _at_place(part: ast.Subscript, turns: set[str]) -> bool:
+    """`x[:, :, i]`: one place along one dimension, and all of the others."""
+    places = [one for one in indices(part.slice) if not (isinstance(one, ast.Slice) and not names_in(one))]
+    return len(places) == 1 and isinstance(places[0], ast.Name) and places[0].id in turns
+
+
 def _leaves(place: Place, node: ast.expr) -> list[ast.expr] | None:
     """The names and numbers that an expression calculates with, element by element; None where it does more."""
     if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
