@@ -99,7 +99,7 @@ def _leaves_out(statement: ast.stmt) -> bool:
 
 def _at_place(part: ast.Subscript, turns: set[str]) -> bool:
     """`x[:, :, i]`: one place along one dimension, and all of the others."""
-    places = [one for one in indices(part.slice) if not (isinstance(one, ast.Slice) and not names_in(one))]
+    places = [one for one in indices(part.slice) if names_in(one)]
     return len(places) == 1 and isinstance(places[0], ast.Name) and places[0].id in turns
 
 
