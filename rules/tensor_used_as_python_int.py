@@ -142,7 +142,9 @@ def _needed(site: Site) -> Iterator[ast.expr]:
     target = site.target
     if isinstance(target, ast.Subscript):
         yield from _bounds(target.slice)
-        if _is_index_of_list(site, target):
+        if isinstance(target.slice, ast.Tuple):
+            yield from _places_of_array(site, target.value, target.slice.elts)
+        elif _is_index_of_list(site, target):
             yield target.slice
         yield from _picking(site, target)
     elif site.name.removesuffix("()") in _COMPARING:
@@ -239,11 +241,18 @@ def _bounds(index: ast.expr) -> Iterator[ast.expr]:
 
 def _is_index_of_list(site: Site, part: ast.Subscript) -> bool:
     """`names[t]` of a list, tuple, string or array, and of layers in a list: nothing of these selects on the device."""
-    if isinstance(part.slice, ast.Constant | ast.Slice | ast.Tuple) or not _tensor(site, part.slice):
+    if isinstance(part.slice, ast.Constant | ast.Slice) or not _tensor(site, part.slice):
         return False
     holder = site.value(part.value)
     of_layers = holder.kind == "module" and holder.class_name in ("torch.nn.ModuleList", "torch.nn.Sequential")
     return not holder.other_kinds and (of_layers or (holder.kind in _ON_HOST and holder.proven))
+
+
+def _places_of_array(site: Site, array: ast.expr, places: list[ast.expr]) -> Iterator[ast.expr]:
+    """`counts[label, guess]` of an array of NumPy, which takes the number of each."""
+    value = site.value(array)
+    if value.kind == "ndarray" and value.proven and not value.other_kinds:
+        yield from (one for one in places if not isinstance(one, ast.Constant | ast.Slice) and _tensor(site, one))
 
 
 def _picking(site: Site, part: ast.Subscript) -> Iterator[ast.expr]:
