@@ -18,7 +18,9 @@ from .nodes import elements, names_in, none_test
 from .place import Place
 from .wherever import wherever
 
-_SETS_UP = regex(r"^_*(?:(?:init|initiali[sz]e|reset)_(?:\w+_)?(?:weights?|param(?:eter)?s?|buffers?)$|setup_)")
+_SETS_UP = regex(
+    r"^_*(?:(?:init|initiali[sz]e|reset)_(?:\w+_)?(?:weights?|param(?:eter)?s?|buffers?)$|setup_(?!batch|data|input))"
+)
 """What methods are called that fill what a module is made of, which is done once: `reset_parameters`, `_init_weights`, `setup_caches`."""
 _PROCESSOR = regex(r"Att(?:n|ention)\w*Processor")
 _QUERY_KEY_VALUE = (frozenset(("query", "key", "value")), frozenset("qkv"))

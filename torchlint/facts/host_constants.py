@@ -90,15 +90,20 @@ def kept_array(place: Place, node: ast.expr, *, array: bool = False) -> bool:
     return any(isinstance(one, ast.Attribute) and kept_array(caller, one, array=array) for caller, one in given)
 
 
-def kept_numbers(place: Place, node: ast.expr) -> bool:
-    """Whether data is a list of numbers that an object keeps as its constructor made it, by itself or for one that it makes: `self.steps`."""
-    if not isinstance(node, ast.Attribute) or place.function.name == "__init__":
+def kept_numbers(place: Place, node: ast.expr, objects: int = 3) -> bool:
+    """Whether data is a list of numbers that an object keeps as its constructor made it, by itself or for one that it makes: `self.steps`.
+
+    So many `objects` may give it to one another.
+    """
+    if not isinstance(node, ast.Attribute) or place.function.name == "__init__" or not objects:
         return False
     value, klass = place.value(node), _holder(place, node)
     each = value.element if value.kind == "list" and value.proven else None
     if klass is None or each is None or each.kind != "number" or _is_added_to(klass, node.attr):
         return False
-    return _lasts(place, klass) or any(kept_numbers(*given) for given in _given_to_keep(place, klass, node.attr))
+    if _lasts(place, klass):
+        return True
+    return any(kept_numbers(*given, objects - 1) for given in _given_to_keep(place, klass, node.attr))
 
 
 def _is_added_to(klass: Class, attribute: str) -> bool:

@@ -47,7 +47,8 @@ class Kin(Code, mixins.Code, Protocol):
     def writes(self, path: str, text: str) -> bool: ...
 
 
-_MAKES_EMPTY = frozenset(("empty", "zeros", "ones", "tensor", "Tensor", "FloatTensor", "LongTensor"))
+_SIZED = frozenset(("empty", "zeros", "ones", "Tensor", "FloatTensor", "LongTensor"))
+"""What is given the size of a tensor, or as `tensor` a list of its elements."""
 
 
 def stored(code: Code, klass: Class, name: str) -> Value:
@@ -106,12 +107,12 @@ def stored_by_heirs(code: Kin, klass: Class, name: str, value: Value) -> Value:
 def _is_placeholder(value: Value) -> bool:
     """Whether a tensor was made without elements, to be filled later, wherever that is: `torch.empty(0)`, `torch.tensor([])`."""
     call = value.made_by if value.kind == "tensor" else None
-    if not isinstance(call, ast.Call) or len(call.args) > 1 or names.last(call.func) not in _MAKES_EMPTY:
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or names.last(call.func) not in (*_SIZED, "tensor"):
         return False
-    given = call.args[0] if call.args else None
+    given = call.args[0]
     if isinstance(given, ast.Constant):
-        return given.value == 0
-    return isinstance(given, ast.List | ast.Tuple) and not given.elts
+        return given.value == 0 and names.last(call.func) in _SIZED
+    return isinstance(given, ast.List) and not given.elts
 
 
 def _registered(code: Code, klass: Class, calls: Sequence[tuple[Function, ast.Call]]) -> Value:
