@@ -16,6 +16,8 @@ _COPIES = regex(
     r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|(?:^|_)(?:2|to)(?:np|numpy|cpu)$|^(?:t|torch|tensor)2(?:n|np|numpy)$"
 )
 """What functions are called that copy a tensor to the host: `to_np`, `tensor2np`."""
+_MAKES_ROOM = regex(r"(?i)offload|cpu_cache|low_?v?(?:ram|mem)|save_mem")
+"""What options are called that keep on the host what the device has no room for."""
 _USES = 16
 """Of a name that is read more often, nobody is asked what each of its readers is."""
 
@@ -201,9 +203,9 @@ def _says_host(call: ast.Call) -> bool:
 
 
 def _is_offload(site: Site) -> bool:
-    """Whether the copy makes room on the device: in `embed_offload(...)`, behind `if offload_inference:`."""
+    """Whether the copy makes room on the device: in `embed_offload(...)`, behind `if offload_inference:`, `if self.cpu_cache:`."""
     tests = [name for guard in site.flow.guards(site.call) if guard.true for name in chain(guard.test) or ()]
-    return any("offload" in name.lower() for name in (site.function.name, *tests))
+    return any(map(_MAKES_ROOM.search, (site.function.name, *tests)))
 
 
 def _of_lambda(site: Site) -> Iterator[Finding]:

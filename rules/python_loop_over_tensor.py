@@ -44,7 +44,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, which picks them one by one, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`): in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`): in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -126,7 +126,7 @@ def _gathered(site: Site) -> Iterator[Finding]:
     if not isinstance(by, ast.Name) or not isinstance(picked, ast.Subscript):
         return
     places = indices(picked.slice)
-    alone = [one for one in places if isinstance(one, ast.Name) and one.id == by.id]
+    alone = [one for one in places if _is_place(site, one, by.id)]
     rest = [one for one in places if one not in alone]
     if len(alone) != 1 or not all(isinstance(one, ast.Slice) and not names_in(one) for one in rest):
         return
@@ -138,6 +138,13 @@ def _gathered(site: Site) -> Iterator[Finding]:
     if often:
         text = f"`{site.short(made)}` launches a kernel for each row by itself {often}: one index picks them all"
         yield site.finding(text, related=site.why_hot())
+
+
+def _is_place(site: Site, index: ast.expr, turn: str) -> bool:
+    """`i` of the turn, or `index[i]` of a tensor of places, which is read for that."""
+    if isinstance(index, ast.Subscript) and isinstance(index.slice, ast.Name):
+        return index.slice.id == turn and loop_rows.is_device_tensor(site, index.value)
+    return isinstance(index, ast.Name) and index.id == turn
 
 
 def _are_places(site: Site, given: ast.expr) -> bool:

@@ -198,6 +198,30 @@ def test_a_row_of_a_mask() -> None:
     assert "y = x[row]" not in found("all = x > 0\nrow = all[0].sum(1)\ny = x[row]\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("if sizes[i]==0:", "if sizes[i]==0:"),
+        ("if best<=now[i]:", "if best<=now[i]:"),
+        ("FP_num=torch.sum(x)\nif FP_num > eps:", "if FP_num > eps:"),
+        ("kept=((x==0)&(y>1))\ny = x[kept]", "y = x[kept]"),
+        ("if node.tokens[-1] == end:", "if node.tokens[-1] == end:"),
+        ("if torch.isnan(loss) or stop:", "if torch.isnan(loss) or stop:"),
+        ("t = rows[i, :]\nword = words[t[i]]", "word = words[t[i]]"),
+        ("n = max(lengths)", "n = max(lengths)"),
+        ("for i, n in enumerate(x): counts[self.last, n] += 1", "for i, n in enumerate(x): counts[self.last, n] += 1"),
+    ],
+)
+def test_however_it_is_written(text: str, line: str) -> None:
+    assert line in found(f"{text}\n    pass\n")
+
+
+def test_what_is_no_number_of_a_tensor() -> None:
+    assert [] == found("t = rows.copy()\nword = words[t]\n")
+    assert [] == found("n = max(lengths, key=len)\nm = net.max(lengths)\n")
+    assert [] == found("for i in range(n):\n    y = 1\ncounts[last, i] += 1\n")
+
+
 def test_a_file_without_torch() -> None:
     assert [] == found("y = x[x > 0]\n", before="import numpy\n")
 

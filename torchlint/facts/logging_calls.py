@@ -94,8 +94,9 @@ def _is_copied(place: Place, call: ast.Call) -> bool:
 
 
 def _is_read(value: Value) -> bool:
-    """Whether a value is a tensor of the device, and there each time: for certain, or what is made of a model's output."""
-    known = value.kind == "tensor" and (value.proven or value.grad) and "none" not in value.other_kinds
+    """Whether a value is a tensor of the device, and one each time: for certain, or what is made of a model's output."""
+    known = value.kind == "tensor" and (value.proven or (value.grad and "number" not in value.other_kinds))
+    known = known and "none" not in value.other_kinds
     return known and not value.on_cpu and not value.from_loader
 
 

@@ -45,12 +45,14 @@ _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INS
 """`x[:t]`, `x[i, : lengths[i]]`"""
 _ASKING = (b"if", b"while", b"assert", b"and", b"or")
 _CASTS = (b"int", b"float", b"bool")
-_BEHIND = rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?%s([a-z_]\w*(?:\[[^\[\]\n]*\]){0,3})[ :,)]"
+_BEHIND = rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?%s([A-Za-z_]\w*(?:(?:\.\w{1,60}){0,4}\[[^\[\]\n]*\]){0,3})[ :,)=!<>]"
 _TAKEN = [
-    regex(_BEHIND % (word, word, rb"(?:-?[\d.]+ [<>]=? )?"))
+    regex(_BEHIND % (word, word, rb"(?:-?[\d.]+ ?[<>]=? ?)?"))
     for word in (*_ASKING, *_CASTS, b"range", b"randperm", b"max", b"min")
-] + [regex(_BEHIND % (word, word, rb"[a-z_]\w* [<>=!]=? ")) for word in _ASKING]
+] + [regex(_BEHIND % (word, word, rb"[A-Za-z_]\w* ?[<>=!]=? ?")) for word in _ASKING]
 """`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`, `if i < t`; each begins with a word, by which a search is quick"""
+_WHOLE = regex(rb"(?<![\w.])(?:max|min)\(([a-z_]\w{0,60})\)")
+"""`max(lengths)`, which goes through all of them"""
 _CAST = [regex(rb"%s\((?<!\w%s\()([a-z_]\w{0,60})\)" % (word, word)) for word in _CASTS]
 """`int(n)`"""
 _COMPARED_NAME = [
@@ -65,7 +67,7 @@ _BUFFERS = [
 ]
 """`int(self.queue_ptr)`, `if not self.ready:`"""
 _REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
-_REDUCED = regex(rb"\.(?:sum|max|min|mean|norm|any|all)\(")
+_REDUCED = regex(rb"\.(?:sum|max|min|mean|norm|any|all|isnan|isinf|isfinite)\(")
 _TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert)[ (]|(?<![\w.])(?:max|min|range)\(")
 """`if kept.sum() == 0:`, `a if (x > 0).sum() else b`, `max(kept.sum(), 1)`: what stands in front of a reduction on its line"""
 _ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
@@ -77,10 +79,10 @@ _OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z
 """`for row, target in zip(rows, targets):`"""
 _EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
 """`for token in tokens if`: the condition of a comprehension"""
-_NAME = regex(rb"[a-z_]\w*(\[)?")
+_NAME = regex(rb"[A-Za-z_]\w*(\[)?")
 _ATTRIBUTES = regex(rb"[A-Za-z_]\w*(?![\w.])")
 """The names of a sum, of dotted ones the last."""
-_ASSIGNED = regex(rb" = ([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
+_ASSIGNED = regex(rb"(?<![=!<>+*/%&|^:-]) ?=(?!=) ?([^\n]*(?:(?<=\()\r?\n[^\n]*)?)")
 """What is assigned: the rest of the line, with the next one where a call begins at its end."""
 _TARGET = regex(rb"[ \t]*((?:[\w.]+, )*[\w.]+)(?: ?: [^=\n]+)?")
 _BOUND_NAMES = regex(rb"(\w+)(?:, |$)")
@@ -131,9 +133,12 @@ def _lines(source: Source) -> frozenset[int]:
     for start, part in parts:
         found += [start + at for at in part.compared]
         found += [start + at for at, name in (*part.indices, *part.keyed, *part.of_rows) if text.may_be_mask(name)]
+        found += [start + at for at, name in part.of_rows if text.has_element(name)]
+        found += [start + at for at, name in part.beside if name in text.targets]
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
         found += [start + at for at in (*part.tested, *part.to_host, *part.over, *part.options)]
-        found += [start + at for at, value in part.taken if text.has_element(value)]
+        found += [start + at for at, value in part.taken if text.has_element(value) or value in text.targets]
+        found += [start + at for at in part.whole]
         found += [start + at for at, name in (*part.compared_names, *part.cast) if name in text.targets]
         found += [start + at for at in part.typed]
         found += [start + at for at, name in part.attributes if name in text.buffers]
@@ -149,7 +154,8 @@ class _Part:
         self._data = data
         self.compared = [match.start() for found in (_COMPARED, _BY_METHOD, _BY_LIST) for match in found.finditer(data)]
         self.indices = [(match.start(1), match[1]) for match in _INDEX.finditer(data)]
-        self.indices += [(match.start(1), match[1]) for some in (_FIRST, _LAST) for match in some.finditer(data)]
+        self.beside = [(match.start(1), match[1]) for some in (_FIRST, _LAST) for match in some.finditer(data)]
+        self.indices += self.beside
         self.indices += [(match.start(1), match[1]) for match in _RESHAPED.finditer(data)]
         self.over = [match.start() for found in (_OVER, _OVER_PAIRS) for match in found.finditer(data)]
         self.over += [_opened(data, match.start()) for match in _EACH.finditer(data)]
@@ -157,6 +163,7 @@ class _Part:
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
         self.taken = [(match.start(1), match[1]) for taken in _TAKEN for match in taken.finditer(data)]
+        self.whole = [match.start() for match in _WHOLE.finditer(data)]
         self.compared_names = [(match.start(1), match[1]) for one in _COMPARED_NAME for match in one.finditer(data)]
         self.cast = [(match.start(1), match[1]) for cast in _CAST for match in cast.finditer(data)]
         self.attributes = [(match.start(1), match[1]) for some in _BUFFERS for match in some.finditer(data)]
