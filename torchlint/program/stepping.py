@@ -425,10 +425,14 @@ def _around_trained(project: Project, function: Function, stepping: Sequence[Ste
 
 def _on_each_batch(project: Project, function: Function, stepping: Sequence[Stepping]) -> list[Stepping]:
     """The steps that are taken several times on a batch, `for x, y in loader: for _ in range(replays): ...`, each as one of the loop over batches."""
+    stepped = {
+        loops[0] for _, parts, loops in stepping if loops and "step" in parts
+    }  # else gradients of x may be asked
     return [
         (call, parts, loops[1:])
         for call, parts, loops in stepping
         if len(loops) > 1
+        and loops[0] in stepped
         and _counts_up(loops[0])
         and isinstance(loops[1], ast.For)
         and brings_batches(project, function, loops[1].iter)
