@@ -150,6 +150,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         if attr in layers.INTEGERS and base.class_name.startswith("torch.nn."):
             return INTEGER
         if attr in ("weight", "bias", "data"):
+            if base.class_ is not None and any(attr in one.stores for one in values.world.ancestry(base.class_)):
+                return UNKNOWN  # what its own code sets may be an option: `self.bias = bias`
             known = attr != "bias" or base.class_name  # a layer's `bias` may say whether it has one
             return Tensor(PROVEN if known else LIKELY, parameter=True, device=base.device)
         if attr in ("module", "_orig_mod"):
