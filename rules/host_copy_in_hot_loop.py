@@ -162,8 +162,8 @@ def _by_helper(site: Site) -> Iterator[Finding]:
     if (
         len(call.args) != 1
         or call.keywords
-        or not (site.hot or site.settings.preview)
         or not _COPIES.search(names.last(call.func))
+        or not (site.hot or site.settings.preview)
     ):
         return
     if frequency.severity(site) is None or not reads.is_on_device(site, call.args[0]):

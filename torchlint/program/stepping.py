@@ -425,9 +425,8 @@ def _around_trained(project: Project, function: Function, stepping: Sequence[Ste
 
 def _on_each_batch(project: Project, function: Function, stepping: Sequence[Stepping]) -> list[Stepping]:
     """The steps that are taken several times on a batch, `for x, y in loader: for _ in range(replays): ...`, each as one of the loop over batches."""
-    stepped = {
-        loops[0] for _, parts, loops in stepping if loops and "step" in parts
-    }  # else gradients of x may be asked
+    # Where nothing steps, gradients of a batch may be asked for.
+    stepped = {loops[0] for _, parts, loops in stepping if loops and "step" in parts}
     return [
         (call, parts, loops[1:])
         for call, parts, loops in stepping
