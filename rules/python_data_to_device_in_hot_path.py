@@ -343,6 +343,8 @@ def _moved(site: Site) -> bool:
     """Whether the tensor is made for the accelerator, or moved there in the same expression."""
     given = site.argument("device")
     if given is not None:
+        if site.name in _LEGACY:
+            return False  # which take no device but the host
         value = site.value(given)
         if value.kind == "device" and value.by_default_host and not (site.hot or site.warm):
             return False
