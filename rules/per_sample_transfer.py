@@ -153,11 +153,13 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
     rows = samples.rows_of(site, row)
     if rows is None:
         return
-    # What a model gives and has a shape is a tensor.
-    certainty = LIKELY if samples.is_counted_by_shape(site, rows) else PROVEN
+    if isinstance(rows, ast.Attribute) and rows.attr == "data":
+        rows = rows.value
+    value = site.value(rows)
+    # What a model gives and has a shape is a tensor, and so is what was sent to the device by itself.
+    certainty = LIKELY if samples.is_counted_by_shape(site, rows) or samples.is_sent(site, rows) else PROVEN
     if reads.device_tensor(site, rows, certainty) is None:
         return
-    value = site.value(rows)
     if not value.on_cpu and not value.other_kinds:
         yield site.finding(
             f"`{site.short()}` copies one row at a time; `{site.short(rows)}.cpu()` before the loop copies all at once",

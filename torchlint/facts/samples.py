@@ -293,6 +293,12 @@ def is_counted_by_shape(place: Place, rows: ast.expr) -> bool:
     return same(sized(assigned(place.function, counted) if isinstance(counted, ast.Name) else counted), rows)
 
 
+def is_sent(place: Place, rows: ast.expr) -> bool:
+    """Whether a name is what was sent to a device by itself, as no list is: `target = target.cuda()`."""
+    made = assigned(place.function, rows) if isinstance(rows, ast.Name) else None
+    return isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in ("cuda", "to")
+
+
 def _is_numbered(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
     """`x[i]` or `x[i, best, :3]` of `for i in range(n)`, where nothing in the loop makes `x`, writes to it or moves `i`."""
     if not isinstance(loop.iter, ast.Call) or next(place.flow.guards(row, loop), None) is not None:

@@ -352,13 +352,12 @@ class Project(Definitions):
         return join_all([*parts, *self._given_by_own(function, name)] or [UNKNOWN])
 
     def _given_by_own(self, function: Function, name: str) -> Iterator[Value]:
-        """What methods of a module hand on to its `forward`, as they have it: `self.forward(x)`; a trial on the host tells of no place."""
+        """What methods of a module hand on to its `forward`, as they have it: `self.forward(x)`, `self(x)`; a trial on the host tells of no place."""
         klass = function.cls if function.name == "forward" else None
         for method in klass.methods.values() if klass is not None else ():
-            for call in method.flow.calls_named("forward"):
-                if syntax.own_attribute(method, call.func) != "forward":
-                    continue
-                value = self._passed(CallSite(method, call), function, name)
+            runs = [method.own_name], [method.own_name, "forward"]
+            for call in (one for chain in runs for one in method.flow.calls_named(chain[-1])):
+                value = self._passed(CallSite(method, call), function, name) if names.chain(call.func) in runs else None
                 if value is not None:
                     yield value if value.from_loader else value.anywhere()
 
