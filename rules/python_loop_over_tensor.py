@@ -44,7 +44,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`): in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`): in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -96,7 +96,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
         return
     rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
     by_number = not rows and loop_rows.fills_by_number(site, loop) and not runs.counts_few(site.function, loop)
-    if by_number or (not rows and loop_rows.fills_by_places(site, loop)):
+    if by_number or (not rows and loop_rows.fills_by_places(site, loop)) or loop_rows.fills_by_lengths(site, loop):
         yield from _told(site, loop)
         return
     if (

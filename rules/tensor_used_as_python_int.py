@@ -9,7 +9,7 @@ from torchlint.facts.bindings import Binding, Iterated, Part
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.facts.nodes import elements, indices
 from torchlint.facts.uses import assigned
-from torchlint.facts.values import UNKNOWN
+from torchlint.facts.values import LIKELY, UNKNOWN
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -305,9 +305,19 @@ def _is_read(site: Site, node: ast.expr) -> bool:
         return True
     if "$data" in site.pattern and node is site.part("data"):
         return False  # a tensor is taken as it is, and a number says how long to be
+    if _is_bound_by_row(site, node):
+        return reads.device_tensor(site, node, LIKELY) is not None
     if _tensor(site, node):
         return reads.device_tensor(site, node) is not None
     return site.settings.preview and _is_likely_fill(site, node)
+
+
+def _is_bound_by_row(site: Site, node: ast.expr) -> bool:
+    """Whether the bound of a slice is a row of what most callers send to the device, as no list is: `x[i, lengths[i] :]`."""
+    if not isinstance(site.flow.parents.get(node), ast.Slice) or not isinstance(node, ast.Subscript):
+        return False
+    value = site.value(node.value)
+    return value.kind == "tensor" and value.device == "accelerator" and value.other_kinds <= {"unknown"}
 
 
 def _is_likely_fill(site: Site, node: ast.expr) -> bool:

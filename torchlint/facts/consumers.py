@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import names
 from .nodes import assigned_in
+from .syntax import never_together
 
 if TYPE_CHECKING:
     from .flow import Flow
@@ -26,6 +27,8 @@ class Consumers:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._fed: dict[tuple[frozenset[str], frozenset[ast.AST]], dict[str, int]] = {}
+        self._reads: dict[tuple[frozenset[str], frozenset[ast.AST]], dict[str, list[ast.expr | _Bind]]] = {}
+        """Where each name is read for such a call: itself, or the assignment that reads it."""
         self._given: dict[_Through, dict[str, ast.expr | None]] = {}
         self._parts: dict[tuple[frozenset[str], frozenset[ast.AST]], set[ast.expr]] = {}
         """What loops and comprehensions go through and hand to such a call, one by one."""
@@ -46,12 +49,17 @@ class Consumers:
             return False
         fed = self._feeding(words, handed)
         first = self._first_read(node)
-        return any(fed.get(name, -1) >= first for name in bound)
+        reads = self._reads[words, handed]
+        return any(fed.get(name, -1) >= first and self._comes_to(node, first, reads[name]) for name in bound)
 
     def _first_read(self, node: ast.AST) -> int:
         """The first line that may read what is bound at a node: what stands above, in no loop around both, reads another value."""
         loops = self.flow.loops(node)
         return loops[-1].lineno if loops else node.lineno  # type: ignore[attr-defined]
+
+    def _comes_to(self, node: ast.AST, first: int, reads: list[ast.expr | _Bind]) -> bool:
+        """Whether what is bound at a node may be read at one of some places."""
+        return any(one.lineno >= first and not never_together(self.flow, node, one) for one in reads)
 
     def _feeding(self, words: frozenset[str], handed: frozenset[ast.AST]) -> dict[str, int]:
         """The names whose value such a call takes, and the last line that each is read for it."""
@@ -65,6 +73,7 @@ class Consumers:
         parents = self.flow.parents
         taken: set[ast.AST] = set()
         found: dict[str, int] = {}
+        reads = self._reads.setdefault((words, handed), {})
         into: dict[_Bind, set[str]] = {}  # what each assignment reads
         around: dict[ast.AST, list[_Bind]] = {}  # the assignments around a node, up to its statement
         for node in self.flow.nodes:
@@ -79,33 +88,36 @@ class Consumers:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 if node in taken:
                     found[node.id] = max(found.get(node.id, 0), node.lineno)
+                    reads.setdefault(node.id, []).append(node)
                     part = self._part(node)
                     if part is not None and part not in self._parts[words, handed]:
                         self._parts[words, handed].add(part)
                         for inner in ast.walk(part):
                             if isinstance(inner, ast.Name):
                                 found[inner.id] = max(found.get(inner.id, 0), node.lineno)
+                                reads.setdefault(inner.id, []).append(node)
                 for bind in binds:
                     into.setdefault(bind, set()).add(node.id)
         if not found:
             return found
-        # The assignments to each name, those with the earliest first reader last: they are taken as the lines go up.
+        # The assignments to each name, each with the first line that may read it.
         readers: dict[str, list[tuple[int, _Bind]]] = {}
         for bind in into:
             for name in assigned_in(bind):
                 readers.setdefault(name, []).append((self._first_read(bind), bind))
-        for binds_of in readers.values():
-            binds_of.sort(key=lambda one: -one[0])
         todo = list(found)
         while todo:
             name = todo.pop()
-            pending = readers.get(name, [])
-            while pending and pending[-1][0] <= found[name]:
-                _, bind = pending.pop()
+            left: list[tuple[int, _Bind]] = []
+            for first, bind in readers.get(name, ()):
+                if first > found[name] or not self._comes_to(bind, first, reads[name]):
+                    left.append((first, bind))
+                    continue
                 for read in into[bind]:
-                    if found.get(read, -1) < bind.lineno:
-                        found[read] = bind.lineno
-                        todo.append(read)
+                    reads.setdefault(read, []).append(bind)
+                    found[read] = max(found.get(read, -1), bind.lineno)
+                    todo.append(read)
+            readers[name] = left
         return found
 
     def _part(self, name: ast.Name) -> ast.expr | None:

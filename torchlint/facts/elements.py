@@ -10,7 +10,7 @@ from .evaluator import Evaluator
 from .flow import contains
 from .loader_calls import handed_on, sample_of
 from .module import Class, Function, has_slice, key_of
-from .nodes import given_to, indices, is_constant, none_test, string
+from .nodes import ends_of_text, given_to, indices, is_constant, none_test, string
 from .single_values import run_backward
 from .syntax import own_attribute
 from .values import (
@@ -187,7 +187,8 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     if kind == "tuple":
         return base if isinstance(node.slice, ast.Slice) else element(values, base, None)
     if base.kind == "dict":
-        ends = _ends(values, node.slice) if base.entries and index not in base.entries else None
+        gaps = base.entries and index not in base.entries
+        ends = ends_of_text(node.slice, lambda part: values.expr(part).const) if gaps else None
         if ends is not None and ((fitting := _fitting(base, ends)) or base.element is None):
             return fitting
         return batches.entry(base, index)
@@ -208,19 +209,6 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     found = moved_part(values, base, node.slice)
     named = string(node.slice) if kind == "unknown" and not found else None
     return DEVICE if named is not None and common_names.DEVICE_NAME.search(named) else found
-
-
-def _ends(values: Evaluator, index: ast.expr) -> tuple[str, str] | None:
-    """What a text with gaps begins and ends with: `f"{phase}_loader"`, `"loader_" + phase`; None for another index."""
-    parts: list[object]
-    if isinstance(index, ast.JoinedStr):
-        parts = [part.value if isinstance(part, ast.Constant) else "" for part in index.values]
-    elif isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add) and values.expr(index).const is None:
-        parts = [values.expr(side).const for side in (index.left, index.right)]
-    else:
-        return None
-    first, last = (str(part) if isinstance(part, str) else "" for part in (parts[:1] + parts[-1:]))
-    return (first, last) if first or last else None
 
 
 def _fitting(base: Value, ends: tuple[str, str]) -> Value:

@@ -452,6 +452,11 @@ class Evaluator:
         """Whether the file works on graphs of PyTorch Geometric."""
         return b"torch_geometric" in self.function.module.source.data
 
+    @functools.cached_property
+    def on_instances(self) -> bool:
+        """Whether the file works on instances of detectron2."""
+        return b"detectron2" in self.function.module.source.data
+
     @property
     def on_packed(self) -> bool:
         """Whether the file works on packed sequences."""

@@ -55,10 +55,11 @@ _THROTTLES = frozenset(
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
 _BEGINNINGS = frozenset("start starts starting begin warm warmup random burn burnin delay after".split())
 _SAMPLES = frozenset(("sample", "sampling"))
-_KINDS_OF_SAMPLING = frozenset(
-    "per do mode use with negative neg importance random noise weighted hard scheduled over under sub re".split()
+_SHOWN_SAMPLES = frozenset(
+    """image images img imgs picture pictures audio audios video videos text texts generate generated every each now epoch iter
+    iteration time test val make write should output outputs""".split()
 )
-"""Words beside these that say how samples are drawn, or of what something is: not when some are shown."""
+"""Words beside these that say that some are shown: others say how samples are drawn, or of what something is (`center_sample`, `do_sample`)."""
 _LOGS = frozenset(("log", "logs"))
 _OF_LOGARITHMS = frozenset(
     """prob probs probability probabilities space scale scaled transform transformed input inputs target targets likelihood
@@ -913,7 +914,7 @@ def _throttle_word(node: ast.expr) -> bool:
     if not _TRACKERS.isdisjoint(words) and words <= _TRACKERS | _TOLD:
         return False  # `report_to_wandb`: where to, not how often
     hits = words & _THROTTLES
-    if hits <= _SAMPLES and not words.isdisjoint(_KINDS_OF_SAMPLING):
+    if hits <= _SAMPLES and words.isdisjoint(_SHOWN_SAMPLES):
         return False  # `per_sample_mode`, `do_sample`
     if hits <= _BACKUPS and not words <= _BACKUPS | _OF_BACKUPS:
         return False

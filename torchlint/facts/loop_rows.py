@@ -92,6 +92,45 @@ def fills_by_places(place: Place, loop: ast.For) -> bool:
     return calculated and is_device_tensor(place, out) and any(is_device_tensor(place, one.value) for one in used)
 
 
+def fills_by_lengths(place: Place, loop: ast.For) -> bool:
+    """Whether all that each turn does is to put a number into its row of a tensor, up to a length of its own or from there: `for i, n in enumerate(lengths): mask[i, :n] = 1`.
+
+    One comparison of the lengths with `torch.arange(...)` does that for all rows.
+    """
+    counted = place.resolve(loop.iter.func) if isinstance(loop.iter, ast.Call) and len(loop.iter.args) == 1 else None
+    match loop.target:
+        case ast.Name(id=index) if counted == "range":
+            turns = {index}
+        case ast.Tuple(elts=[ast.Name(id=index), ast.Name(id=length)]) if counted == "enumerate":
+            turns = {index, length}
+        case _:
+            return False
+    filled = [_filled_by_length(statement, index, turns) for statement in loop.body]
+    return all(one is not None and is_device_tensor(place, one) for one in filled)
+
+
+def _filled_by_length(statement: ast.stmt, index: str, turns: set[str]) -> ast.expr | None:
+    """The `mask` of `mask[i, :n] = 1`, `mask[i][lengths[i] :] = 0`; None of others."""
+    match statement:
+        case ast.Assign(targets=[ast.Subscript() as out], value=ast.Constant() | ast.UnaryOp(operand=ast.Constant())):
+            pass
+        case _:
+            return None
+    parts: list[ast.expr] = []
+    holder: ast.expr = out
+    while isinstance(holder, ast.Subscript):
+        parts[:0] = indices(holder.slice)
+        holder = holder.value
+    told = [one for one in parts if names_in(one)]
+    if not isinstance(holder, ast.Name) or len(told) != 2 or not _is_turn(told[0], index) or holder.id in turns:
+        return None
+    span = told[1]
+    if not isinstance(span, ast.Slice) or span.step is not None or (span.lower is None) is (span.upper is None):
+        return None
+    found = names_in(span)
+    return holder if holder.id not in found and not turns.isdisjoint(found) else None
+
+
 def _leaves_out(statement: ast.stmt) -> bool:
     """`if k >= n: continue`"""
     return isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[0], ast.Continue)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from . import batches, common_names, layers, module_calls, narrowing, operations
+from . import batches, common_names, layers, module_calls, names, narrowing, operations
 from . import torch_table as table
 from .evaluator import Evaluator
 from .module import Class, Function, key_of
@@ -42,6 +42,10 @@ _OF_GRAPHS = frozenset(
     "x y pos batch ptr edge_index edge_attr edge_weight edge_type train_mask val_mask test_mask".split()
 )
 """The tensors that a graph of PyTorch Geometric holds."""
+_OF_INSTANCES = frozenset(("gt_classes", "pred_classes", "objectness_logits"))
+"""The tensors that `Instances` of detectron2 hold: https://detectron2.readthedocs.io/en/latest/tutorials/models.html"""
+_STRUCTURES = ("boxes", "masks")
+"""How the names of `Boxes`, `BitMasks` and the like of detectron2 end, whose `tensor` holds what they are made of."""
 _OF_DGL = frozenset(("ndata", "edata", "srcdata", "dstdata"))
 """The attributes of a graph of DGL under which its tensors are."""
 _BATCH_SIZES = replace(tensor("cpu", certainty=LIKELY), integer=True)
@@ -76,6 +80,9 @@ def attribute(values: Evaluator, node: ast.Attribute) -> Value:
 
 
 def attribute_of(values: Evaluator, base: Value, node: ast.Attribute) -> Value:
+    of_structure = node.attr == "tensor" and base.kind == "unknown" and values.on_instances
+    if of_structure and names.last(node.value).endswith(_STRUCTURES):
+        return tensor(base.device)
     if node.attr in _SAVED and base.kind == "unknown" and (saved := _saved(values, node)) is not None:
         return saved
     value = member(values, base, node.attr)
@@ -93,6 +100,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
             return join_all([member(values, one, attr) for one in base.choices])
         return values.named(values.canonical(f"{base.class_name}.{attr}"))
     if attr in _OF_GRAPHS and not base.proven and kind in ("unknown", "tensor") and values.on_graphs:
+        return tensor(base.device)
+    if attr in _OF_INSTANCES and not base.proven and kind in ("unknown", "tensor") and values.on_instances:
         return tensor(base.device)
     if attr == "batch_sizes" and kind in ("unknown", "tensor") and values.on_packed:
         return _BATCH_SIZES

@@ -59,6 +59,22 @@ def is_constant(node: ast.AST | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
 
 
+def ends_of_text(text: ast.expr, known: Callable[[ast.expr], object]) -> tuple[str, str] | None:
+    """What a text with gaps begins and ends with: `f"{phase}_loader"`, `"loader_" + phase`; None of others.
+
+    `known` gives the text that an expression is, where that is known.
+    """
+    parts: list[object]
+    if isinstance(text, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "" for part in text.values]
+    elif isinstance(text, ast.BinOp) and isinstance(text.op, ast.Add) and known(text) is None:
+        parts = [known(side) for side in (text.left, text.right)]
+    else:
+        return None
+    first, last = (str(part) if isinstance(part, str) else "" for part in (parts[:1] + parts[-1:]))
+    return (first, last) if first or last else None
+
+
 def string(node: ast.AST | None) -> str | None:
     """The text that an expression writes out; None for other expressions."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

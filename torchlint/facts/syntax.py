@@ -54,6 +54,12 @@ def exclusive(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
     return any(arms.get(id(parent), arm) != arm for parent, arm in _arms(flow, other))
 
 
+def never_together(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two places lie in different branches of what no loop runs again, so that a call of the function reaches one of them."""
+    arms = {id(parent): arm for parent, arm in _arms(flow, one) if not flow.loops(parent)}
+    return any(arms.get(id(parent), arm) != arm for parent, arm in _arms(flow, other))
+
+
 def has_twin(flow: Flow, call: ast.Call, keyword: str) -> bool:
     """Whether another branch gives the argument to the same function: this one is for a torch that does not know it."""
     assert isinstance(call.func, ast.Attribute | ast.Name)

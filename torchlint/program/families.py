@@ -16,7 +16,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import class_names, made_as_pattern, made_for
 from ..torch_api.operators import operator
-from . import handed, mixins, supers
+from . import by_text, handed, mixins, supers
 from .calling import CallSite, calls_named, passes_messages
 from .definitions import GENERIC, MOST_HEIRS
 from .objects import files_calling, made_as
@@ -66,6 +66,8 @@ def may_run(project: Project, function: Function, call: ast.Call) -> list[Functi
         if not found:
             run = (*_of_heirs(project, function, call, call.func), *mixins.run_by(project, function, call))
             found.update(dict.fromkeys(one for one in run if one.takes(call)))
+    if not found:
+        found.update(dict.fromkeys(by_text.run_by(project, function, call)))
     if not found:
         called = [method for method in of_named(project, "__call__", names.last(call.func)) if method.takes(call)]
         if called and project.may_be_own(function, call) and not project.value(function, call.func):

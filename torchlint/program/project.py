@@ -35,7 +35,7 @@ from ..facts.values import (
 )
 from ..query.question import question
 from ..settings.home import Home
-from . import applied, attributes, handed, hooks, mixins, objects, of_object, results, supers, wrappers
+from . import applied, attributes, by_text, handed, hooks, mixins, objects, of_object, results, supers, wrappers
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions, knows_heirs
 from .definitions import GENERIC, Definitions
@@ -205,7 +205,7 @@ class Project(Definitions):
         sites = self.runs_of(function, most) or self.call_sites(function, most)
         if sites != []:
             return sites or ()
-        others = handed.calls_as(self, function)
+        others = handed.calls_as(self, function) or by_text.calls(self, function)
         return others if len(others) <= most else ()
 
     def _joined(self, given: list[tuple[CallSite, Value]]) -> Value:

@@ -74,7 +74,9 @@ _AT_LEAST = regex(
 )
 _AT_MOST = regex(rf"\b(?:py)?torch\b[^\n;]{{0,80}}?\\?(?:<=|≤)\s*v?({_NUMBERS}{{1,3}}){_WHOLE}", re.IGNORECASE)
 _BEFORE = regex(
-    rf"(?:py)?torch(?: version)?\s*(?:\bbefore|\bbelow|\\?<(?!=))\s*v?({_NUMBERS}{{1,3}})\.?\s*(?:$|\()", re.IGNORECASE
+    rf"(?:{_NUMBERS}{{1,3}}\s*(?:<=?|=<|≤)\s*)?(?:py)?torch(?: version)?\s*(?:>=?\s*v?{_NUMBERS}{{1,3}}\s*,?\s*)?"
+    rf"(?:\bbefore|\bbelow|\\?<(?!=))\s*v?({_NUMBERS}{{1,3}})\.?\s*(?:$|\()",
+    re.IGNORECASE,
 )
 _BADGE = regex(r"\bimg\.shields\.io/badge/((?:py)?torch)[-_]((?!-)[^-\s\"'()]{1,99})-\w[^\s\"')>]*", re.IGNORECASE)
 """A picture with a version in its address: `https://img.shields.io/badge/pytorch-1.10%2B-red.svg`."""
@@ -514,7 +516,7 @@ def _commands(line: str) -> Iterator[tuple[str, str]]:
 
 def _told(text: str) -> Iterator[str]:
     """The newest torch that a README, a page on installing or both tell their readers to install: `conda install pytorch==1.11.0`, `PyTorch >= 1.9, <= 1.10.2`,
-    or an item of what is needed, `* PyTorch 1.5.1`, `* PyTorch before 0.4`; or the one behind `pip install torchvision==0.8.2`; else
+    or an item of what is needed, `* PyTorch 1.5.1`, `* PyTorch before 0.4`, `* 1.1 <= PyTorch < 1.5`; or the one behind `pip install torchvision==0.8.2`; else
     what they say the code was tested with.
     And the oldest that is enough for any part, by `PyTorch >= 1.10` or `PyTorch 1.7+`.
 
@@ -526,14 +528,18 @@ def _told(text: str) -> Iterator[str]:
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
     commands = [given for line in lines for _, given in _commands(line)]
     found = _first_of(_INSTALL, commands) + [match[1] for line in lines for match in _AT_MOST.finditer(line)]
-    least = [match for line in lines if (match := _AT_LEAST.search(line)) and not _AT_MOST.search(line)]
+    before = {line: match[1] for line in lines if (match := _BEFORE.match(_item(line)))}
+    least = [
+        match
+        for line in lines
+        if (match := _AT_LEAST.search(line)) and not _AT_MOST.search(line) and line not in before
+    ]
     if all(_is_older(found, match[1] or match[2]) for match in least):
         found += _listed(text)
         found = found or list(map(behind_vision, _first_of(_VISION, commands)))
         found = found or (list(tried) if not any(_ANY_TORCH.search(f"{given} ") for given in commands) else [])
-        older = (match[1] for line in lines if (match := _BEFORE.match(_item(line))))
         yield from _either(
-            [*(f"<={version}" for version in filter(None, found)), *(f"<{version}" for version in older)]
+            [*(f"<={version}" for version in filter(None, found)), *(f"<{version}" for version in before.values())]
         )
     enough = [match[1] or match[2] for match in least]
     if enough and all(enough) and not any(_is_older(found, one) for one in enough):

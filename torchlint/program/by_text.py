@@ -1,0 +1,85 @@
+"""What a call runs whose function is found by a text that the program makes as it runs.
+
+`getattr(self, f"loss_{name}")(x)`, `eval(name)(x, y)`, `globals()[name](x, y)`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from ..facts.module import Class, Function, Module
+from ..facts.nodes import ends_of_text, string
+from ..facts.uses import assigned
+from ..query.question import Asking, question
+from .calling import CallSite
+
+_FINDS = ("getattr", "eval", "globals")
+_LEAST = 2
+"""How many arguments, one of them by its name, tell which functions of a file may be meant."""
+
+
+class Code(Asking, Protocol):
+    """What is asked of the project."""
+
+    def ancestry(self, klass: Class) -> Iterator[Class]: ...
+
+
+def run_by(code: Code, function: Function, call: ast.Call) -> list[Function]:
+    """The methods of the same object, or the functions of the same file, that the text may name and that take what the call gives."""
+    looked = assigned(function, call.func) if isinstance(call.func, ast.Name) else call.func
+    match looked:
+        case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=owner), text, *_]):
+            klass = function.cls if owner == function.own_name else None
+            ends = ends_of_text(text, string)
+            if klass is None or ends is None:
+                return []
+            methods = (method for one in code.ancestry(klass) for method in one.methods.values())
+            nearest = {method.name: method for method in reversed([*methods]) if _fits(method.name, ends)}
+            return [*_taking(nearest.values(), call)]
+        case (
+            ast.Call(func=ast.Name(id="eval"), args=[ast.Name() | ast.Attribute() | ast.Subscript()], keywords=[])
+            | ast.Subscript(value=ast.Call(func=ast.Name(id="globals"), args=[], keywords=[]))
+        ) if len(call.args) >= _LEAST:
+            return [one for one in _taking(function.module.top_functions.values(), call) if _calls_alike(one, call)]
+    return []
+
+
+@question("calls by text", [])
+def calls(code: Code, function: Function) -> list[CallSite]:
+    """The calls of a method in its class and the classes that it inherits from, and those of a function in its file, that find it by a text."""
+    near = (
+        (method for klass in code.ancestry(function.cls) if _finds(klass.module) for method in klass.methods.values())
+        if function.cls is not None
+        else function.module.functions * _finds(function.module)
+    )
+    return [
+        CallSite(caller, call)
+        for caller in near
+        if caller is not function and any(caller.flow.calls_named(name) for name in _FINDS)
+        for call in caller.flow.calls
+        if function in run_by(code, caller, call)
+    ]
+
+
+def _finds(module: Module) -> bool:
+    """Whether a file finds anything by a text."""
+    return any(module.source.holds(f"{name}(".encode()) for name in _FINDS)
+
+
+def _fits(name: str, ends: tuple[str, str]) -> bool:
+    first, last = ends
+    return len(name) > len(first + last) and name.startswith(first) and name.endswith(last)
+
+
+def _taking(functions: Iterable[Function], call: ast.Call) -> Iterator[Function]:
+    """Those that take the arguments of a call by position, and need no others."""
+    return (one for one in functions if one.takes(call) and len(one.positions) - one.is_method >= len(call.args))
+
+
+def _calls_alike(function: Function, call: ast.Call) -> bool:
+    """Whether a parameter is called like what the call gives for it: `eval(name)(output, target)`, `def accuracy(output, labels)`."""
+    return any(
+        isinstance(given, ast.Name) and function.positions.get(given.id) == at for at, given in enumerate(call.args)
+    )
