@@ -5,12 +5,16 @@ import itertools
 from collections.abc import Iterator
 
 from torchlint.facts import syntax
+from torchlint.facts.names import last
 from torchlint.facts.nodes import keyword_of
 from torchlint.facts.operator_results import is_copied
 from torchlint.facts.sending import move_of, moved_next
 from torchlint.facts.told import Construction
 from torchlint.facts.values import Tensor, Value
 from torchlint.rule import Finding, Site, chain, rule
+
+_VIEWS = frozenset("expand_dims squeeze reshape ravel transpose swapaxes moveaxis rollaxis broadcast_to view".split())
+"""What NumPy gives a view of, or may."""
 
 
 @rule(
@@ -105,7 +109,13 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
         yield site.finding(f"`{site.short()}` counts number by number in Python; `torch.arange` does so at once")
     elif value.kind == "list" and _is_read_back(site):
         yield site.finding(f"`{site.short()}` is made to read one element back: the list has it")
-    elif isinstance(given, ast.Call) and value.kind == "ndarray" and _repeats(site) and not _converts(site, given):
+    elif (
+        isinstance(given, ast.Call)
+        and value.kind == "ndarray"
+        and _is_made(site, given)
+        and _repeats(site)
+        and not _converts(site, given)
+    ):
         yield site.finding(f"`{site.short()}` copies an array that nobody else holds", told=Construction("array"))
 
 
@@ -264,6 +274,17 @@ def _is_converted(site: Site, node: ast.expr) -> bool:
         and [name.id for name in made.args if isinstance(name, ast.Name)] == [target.id]
         and site.value(made.args[0]).kind == "number"
     )
+
+
+def _is_made(site: Site, given: ast.expr) -> bool:
+    """Whether an array comes from a call, and is no view of one that has a name: `np.expand_dims(obs, 0)`, `obs.reshape(-1)`."""
+    while isinstance(given, ast.Call) and last(given.func) in _VIEWS:
+        of_numpy = bool(given.args) and (site.resolve(given.func) or "").startswith("numpy.")
+        whole = given.args[0] if of_numpy else getattr(given.func, "value", None)
+        if not isinstance(whole, ast.Call):
+            return False
+        given = whole
+    return isinstance(given, ast.Call)
 
 
 def _converts(site: Site, made: ast.Call) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from torchlint.facts import frequency, host_needs, logging_calls, names, sort_keys
+from torchlint.facts import flat, frequency, host_needs, logging_calls, names, sort_keys
 from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Binding, Iterated, Part
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
@@ -73,7 +73,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
-    and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`; `x[scores.argmax()[None]]` stays on the device) and of what is on the device where they are on the host,
+    and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`, `x[i]` of `for i in scores.argsort()`; `x[scores.argmax()[None]]` stays on the device) and of what is on the device where they are on the host,
     in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`, `torch.Tensor([losses])`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as how many are wanted (`torch.topk(x, t)`, `x.kthvalue(t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`, `max(losses, key=losses.get)`); in step loops and in what they call, in evaluation and generation loops and in
@@ -268,9 +268,9 @@ def _picking(site: Site, part: ast.Subscript) -> Iterator[ast.expr]:
 def _is_single(site: Site, index: ast.expr) -> bool:
     """Whether an index is a tensor of one integer, without dimensions, and nothing else."""
     value = site.value(index)
-    if value.kind != "tensor" or not value.scalar or not value.integer:
+    if value.kind != "tensor" or not value.integer or value.boolean or value.other_kinds:
         return False
-    return not value.boolean and not value.other_kinds
+    return value.scalar or flat.is_element(site, index)
 
 
 def _is_elsewhere(site: Site, table: ast.expr, index: ast.expr) -> bool:

@@ -75,6 +75,10 @@ _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
 _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 """`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
+_ONE_BY_ONE = regex(rb"for ([a-z_]\w{0,60}) in ([a-z_][^\n]{0,80}):\s*\n")
+"""`for i in order:`, with what the loop goes through"""
+_FLAT = regex(rb"(?:argsort|randperm|unique|arange|linspace|flatten|ravel|bincount|masked_select|view|reshape)\(")
+"""What gives a tensor of one dimension, whose elements are integers without dimensions."""
 _OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z_]\w{0,60}\):")
 """`for row, target in zip(rows, targets):`"""
 _EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
@@ -134,6 +138,7 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at in part.compared]
         found += [start + at for at, name in (*part.indices, *part.keyed, *part.of_rows) if text.may_be_mask(name)]
         found += [start + at for at, name in part.of_rows if text.has_element(name)]
+        found += [start + at for at, name in part.indices if name in text.places]
         found += [start + at for at, name in part.beside if name in text.targets]
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
         found += [start + at for at in (*part.tested, *part.to_host, *part.over, *part.options)]
@@ -190,6 +195,10 @@ class _Part:
     @cached_property
     def targets(self) -> list[bytes]:
         return _TARGETS.findall(self._data)
+
+    @cached_property
+    def one_by_one(self) -> list[tuple[bytes, bytes]]:
+        return _ONE_BY_ONE.findall(self._data)
 
     @cached_property
     def assigned(self) -> list[tuple[bytes, bytes]]:
@@ -282,6 +291,19 @@ class _Text:
     @cached_property
     def targets(self) -> frozenset[bytes]:
         return frozenset(match[0] for part in self._parts for names in part.targets for match in _NAME.finditer(names))
+
+    @cached_property
+    def places(self) -> frozenset[bytes]:
+        """What loops take out of tensors of one dimension, one by one: `for i in order`, where `order = x.argsort()`; and its elements by name."""
+        if _FLAT.search(self.data) is None:
+            return frozenset()
+        over = [pair for part in self._parts for pair in part.one_by_one]
+        found = {name for name, whole in over if self._is_flat(whole)}
+        elements = ((name, _ROW.match(value)) for name, made in self._assignments.items() for value in made)
+        return frozenset((*found, *(name for name, row in elements if row is not None and self._is_flat(row[1]))))
+
+    def _is_flat(self, whole: bytes) -> bool:
+        return any(_FLAT.search(one) is not None for one in (whole, *self._assignments.get(whole, ())))
 
     @cached_property
     def _assignments(self) -> dict[bytes, list[bytes]]:
