@@ -487,13 +487,6 @@ class Class:
         return f"{self.module.name}.{self.qualname}"
 
 
-def _below(path: ast.expr) -> str:
-    """The folder that a path ends in as far as it is written, dotted; "" where a part of it can't be a name."""
-    texts = [text for node in ast.walk(path) if (text := string(node)) is not None]
-    parts = [part for text in texts for part in text.split("/") if part not in ("", ".", "..")]
-    return ".".join(parts) if not any("." in part for part in parts) else ""
-
-
 class Module:
     """A parsed file. Raises SourceError where the file does not parse."""
 
@@ -568,13 +561,6 @@ class Module:
     def imports(self) -> dict[str, str]:
         """What the module's own imports bind: local name to dotted name."""
         return self.body.imports
-
-    @cached_property
-    def search_path(self) -> tuple[str, ...]:
-        """The folders below others that the file's own statements put on `sys.path`, as dotted names: models for `join(ROOT, "models")`."""
-        calls = [one.value for one in self.tree.body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
-        puts = [call for call in calls if key_of(call.func) in ("sys.path.append", "sys.path.insert") and call.args]
-        return tuple(dict.fromkeys(filter(None, (_below(call.args[-1]) for call in puts))))
 
     @cached_property
     def import_names(self) -> frozenset[str]:

@@ -13,8 +13,8 @@ from ..facts.module import Class, Function, Module
 from ..facts.nodes import NEXT
 from ..facts.values import Value
 from ..query.question import question
-from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text import search_path
 from ..text.declared import packages_of
 from ..text.source import Source
 from .files import OUTSIDE
@@ -28,9 +28,6 @@ _OF_EACH_MODULE = frozenset(
     named_buffers named_children named_modules named_parameters parameters register_buffer register_parameter
     requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
-SEARCH_PATH = regex(rb"sys\.path")
-_PUTS = regex(rb"(?m)^(?:sys\.path\.(?:append|insert)|add_(?:py|sys_)?path)\(([^\n]*)")
-_FOLDER = regex(rb"[\"'](?:\.{1,2}/)*([A-Za-z_]\w*(?:/[A-Za-z_]\w*)*)/?[\"'][\s)]*$")
 """The last text of a call, where it is the name of a folder: `join(root, "common"))`."""
 MOST_HEIRS = 100
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
@@ -409,9 +406,9 @@ class Definitions(Texts):
         module, is_package = self._name(file)
         stem = module.rpartition(".")[2]
         own = self.home(file).rpartition("/")[0]
-        # A folder without `__init__.py` may be part of the name too.
+        # A folder without `__init__.py` may be part of the name too; one that is put on `sys.path` is none.
         parts = own.split("/") if is_package else [*own.split("/"), stem]
-        longer = [".".join(parts[start:]) for start in range(len(parts) - 1)]
+        longer = [".".join(parts[start:]) for start in range(len(parts) - (not self.folders_on_path()))]
         return [
             path
             for path in self.naming(as_bytes(stem))
@@ -464,16 +461,12 @@ class Definitions(Texts):
 
     def names_search_path(self, path: str) -> bool:
         """Whether a file names `sys.path`, and may so have others found that lie in folders which it puts there."""
-        return self.holds(path, SEARCH_PATH)
+        return self.holds(path, search_path.NAMES)
 
 
 @fact_of_files("puts on path")
 def _folders_put(source: Source) -> list[str]:
-    """The folders that a file puts on `sys.path`, by the last names that it writes: `sys.path.insert(0, join(root, "common"))`."""
-    if not source.holds(SEARCH_PATH):
-        return []
-    calls = (_FOLDER.search(call[1]) for call in _PUTS.finditer(source.data))
-    return sorted({call[1].decode().replace("/", ".") for call in calls if call is not None})
+    return search_path.folders(source)
 
 
 def origins(module: Module) -> set[str]:

@@ -17,6 +17,7 @@ from ..system.cached import cached_property
 from ..system.fault import FileError, fault
 from ..system.stack import with_room
 from ..system.stamp import contents, importable
+from ..text import search_path
 from ..text.finding import Finding
 from ..text.source import Source, SourceError
 from .by_file import Told
@@ -250,7 +251,7 @@ class Files:
         """The file that a file finds in a folder which it puts on `sys.path` itself."""
         if dotted.partition(".")[0] in OUTSIDE:
             return None
-        found = (self._find(f"{below}.{dotted}", folder) for below in near.search_path)
+        found = (self._find(f"{below}.{dotted}", folder) for below in search_path.folders(near.source))
         return next(filter(None, found), None)
 
     def _find(self, dotted: str, folder: str, but: str = "") -> str | None:

@@ -20,11 +20,11 @@ from ..settings.home import Home
 from ..system.cached import cached_property
 from ..system.fault import FileError
 from ..system.stamp import as_bytes, digest, encoded
+from ..text import search_path
 from ..text.called import How
 from ..text.declared import called_in, classes_in, functions_in, packages_of, renamed_in
 from ..text.source import Source
 from .by_file import FACT, TEXT, WORDS, ByFile, Told
-from .definitions import SEARCH_PATH
 from .finders import found_by_name
 from .project import Project
 from .texts import MAX_FILES, Sought, holding, words_of
@@ -51,7 +51,7 @@ OF_A_RUN = ("file", "once")
 """Kinds of answers that are worked out anew in each run."""
 _IMPORTS, _WORDS, _FACT = "imports", "words", "fact "
 """What tables of what files say by themselves are called; a fact with its name behind it."""
-_PUTS = holding(SEARCH_PATH, frozenset())[0]
+_PUTS = holding(search_path.NAMES, frozenset())[0]
 """The fact that a file names `sys.path`."""
 _MADE_OF = {
     "importers": (_IMPORTS, f"{_FACT}{_PUTS}"),
