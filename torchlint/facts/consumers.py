@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from . import names
 from .nodes import assigned_in
-from .syntax import never_together
 
 if TYPE_CHECKING:
     from .flow import Flow
@@ -59,7 +58,12 @@ class Consumers:
 
     def _comes_to(self, node: ast.AST, first: int, reads: list[ast.expr | _Bind]) -> bool:
         """Whether what is bound at a node may be read at one of some places."""
-        return any(one.lineno >= first and not never_together(self.flow, node, one) for one in reads)
+        arms = {id(parent): arm for parent, arm in self.flow.arms(node) if not self.flow.loops(parent)}
+        return any(one.lineno >= first and not self._is_behind_other(one, arms) for one in reads)
+
+    def _is_behind_other(self, read: ast.AST, arms: dict[int, str]) -> bool:
+        """Whether a place is in another branch than one whose branches these are, of what no loop runs again."""
+        return any(arms.get(id(parent), arm) != arm for parent, arm in self.flow.arms(read)) if arms else False
 
     def _feeding(self, words: frozenset[str], handed: frozenset[ast.AST]) -> dict[str, int]:
         """The names whose value such a call takes, and the last line that each is read for it."""

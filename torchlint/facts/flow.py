@@ -202,6 +202,18 @@ class Flow:
             yield node, parent
             node = parent
 
+    def arms(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+        """The conditions and `try` around a node, innermost first, each with the branch of it that the node is in."""
+        for child, parent in self.upwards(node):
+            if isinstance(parent, ast.If) and child is not parent.test:
+                yield parent, "body" if self.inside(parent, "body", child) else "orelse"
+            elif isinstance(parent, ast.IfExp) and child is not parent.test:
+                yield parent, "body" if child is parent.body else "orelse"
+            elif isinstance(parent, ast.Try) and child in parent.handlers:
+                yield parent, "handler"
+            elif isinstance(parent, ast.Try) and self.inside(parent, "body", child):
+                yield parent, "body"
+
     def argument_of(self, node: ast.AST) -> ast.AST | None:
         """What is around an expression; the call, where that is given it by name."""
         around = self.parents.get(node)

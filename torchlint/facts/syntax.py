@@ -50,14 +50,8 @@ def is_made_of_counted(resolve: Callable[[ast.expr], str | None], node: ast.expr
 
 def exclusive(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
     """Whether two places lie in different branches of one `if` or `try`, or conditional expression, so that a run reaches one of them."""
-    arms = {id(parent): arm for parent, arm in _arms(flow, one)}
-    return any(arms.get(id(parent), arm) != arm for parent, arm in _arms(flow, other))
-
-
-def never_together(flow: Flow, one: ast.AST, other: ast.AST) -> bool:
-    """Whether two places lie in different branches of what no loop runs again, so that a call of the function reaches one of them."""
-    arms = {id(parent): arm for parent, arm in _arms(flow, one) if not flow.loops(parent)}
-    return any(arms.get(id(parent), arm) != arm for parent, arm in _arms(flow, other))
+    arms = {id(parent): arm for parent, arm in flow.arms(one)}
+    return any(arms.get(id(parent), arm) != arm for parent, arm in flow.arms(other))
 
 
 def has_twin(flow: Flow, call: ast.Call, keyword: str) -> bool:
@@ -67,18 +61,6 @@ def has_twin(flow: Flow, call: ast.Call, keyword: str) -> bool:
         any(given.arg == keyword for given in other.keywords) and exclusive(flow, call, other)
         for other in flow.calls_named(names.last(call.func))
     )
-
-
-def _arms(flow: Flow, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    for child, parent in flow.upwards(node):
-        if isinstance(parent, ast.If) and child is not parent.test:
-            yield parent, "body" if flow.inside(parent, "body", child) else "orelse"
-        elif isinstance(parent, ast.IfExp) and child is not parent.test:
-            yield parent, "body" if child is parent.body else "orelse"
-        elif isinstance(parent, ast.Try) and child in parent.handlers:
-            yield parent, "handler"
-        elif isinstance(parent, ast.Try) and flow.inside(parent, "body", child):
-            yield parent, "body"
 
 
 def block(flow: Flow, statement: ast.stmt) -> list[ast.stmt]:
