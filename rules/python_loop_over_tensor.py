@@ -44,7 +44,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`): in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, or `torch.stack([start + i * step for i in range(n)])`, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`): in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -122,6 +122,14 @@ def _gathered(site: Site) -> Iterator[Finding]:
     made = site.call.args[0] if site.call.args else None
     if not isinstance(made, ast.ListComp | ast.GeneratorExp) or len(made.generators) != 1 or made.generators[0].ifs:
         return
+    if site.in_compiled or site.role == "test" or not site.accelerator:
+        return
+    if loop_rows.makes_by_number(site, made):
+        often = _often(site)
+        if often:
+            text = f"`{site.short(made)}` launches kernels for each number by itself {often}: one product with `torch.arange` makes them all"
+            yield site.finding(text, related=site.why_hot())
+        return
     by, picked = made.generators[0].target, made.elt
     if not isinstance(by, ast.Name) or not isinstance(picked, ast.Subscript):
         return
@@ -132,7 +140,7 @@ def _gathered(site: Site) -> Iterator[Finding]:
         return
     if not _are_places(site, made.generators[0].iter):
         return
-    if by.id in names_in(picked.value) or site.in_compiled or site.role == "test" or not site.accelerator:
+    if by.id in names_in(picked.value):
         return
     often = _often(site) if loop_rows.is_device_tensor(site, picked.value) else ""
     if often:

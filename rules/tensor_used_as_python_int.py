@@ -305,11 +305,22 @@ def _is_read(site: Site, node: ast.expr) -> bool:
         return True
     if "$data" in site.pattern and node is site.part("data"):
         return False  # a tensor is taken as it is, and a number says how long to be
+    if _is_moved_whole(site, node):
+        return True
     if _is_bound_by_row(site, node):
         return reads.device_tensor(site, node, LIKELY) is not None
     if _tensor(site, node):
         return reads.device_tensor(site, node) is not None
     return site.settings.preview and _is_likely_fill(site, node)
+
+
+def _is_moved_whole(site: Site, node: ast.expr) -> bool:
+    """Whether `max(lengths)` goes through what was sent to the device by itself, whatever that is, as no list is."""
+    if site.name not in ("max()", "min()") or site.call.args != [node]:
+        return False
+    value = site.value(node)
+    is_moved = value.kind in ("unknown", "tensor") and value.device == "accelerator"
+    return is_moved and value.other_kinds <= {"none", "unknown"}
 
 
 def _is_bound_by_row(site: Site, node: ast.expr) -> bool:

@@ -732,7 +732,7 @@ class Bindings:
             return
         attribute = function.attr
         if shows_tensor(attribute, node):
-            key = key_of(function.value)
+            key = key_of(function.value if attribute == "detach" else _unmoved(function.value))
             if key is not None and key != "self":
                 self._uses.add(("used", key))
         elif attribute == "size" and node.args:
@@ -869,6 +869,10 @@ def _owners(short: Function) -> Iterator[str]:
             yield loss.id
 
 
+_OF_SAME_KIND = frozenset("clone to cuda cpu float double half long int bool".split())
+"""Methods that give a tensor where they are a tensor's."""
+
+
 def shows_tensor(method: str, call: ast.Call) -> bool:
     """Whether nothing but a tensor has a method that is called so: `x.unsqueeze(0)`, `x.view(-1, 3)`."""
     if method in TENSOR_ONLY:
@@ -877,6 +881,13 @@ def shows_tensor(method: str, call: ast.Call) -> bool:
         return not (call.args or call.keywords)
     # An array is viewed as another dtype.
     return method == "view" and (len(call.args) > 2 or any(isinstance(number(one), int) for one in call.args))
+
+
+def _unmoved(node: ast.expr) -> ast.expr:
+    """The `x` of `x.clone()`, `x.to(device)`, `x.float()`, and of several of these."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OF_SAME_KIND:
+        node = node.func.value
+    return node
 
 
 def _only_narrowed(binding: Binding | None, split: Binding | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from ..system.regex import regex
 from . import (
     batches,
     calls,
@@ -74,6 +75,8 @@ _OF_MOVED = (table.TENSOR_ONLY | frozenset("view reshape squeeze flatten mean su
     "detach",
 }
 """Methods that show that what was moved to a device is a tensor: neither a module nor a batch of a library has them."""
+_SHAPES = regex(r"mask|keypoint|kp")
+"""Fields of a `BoxList` that hold objects of classes of its own."""
 _PYTHON_2 = {
     "itertools.izip": "zip",
     "itertools.imap": "map",
@@ -424,6 +427,8 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
     kind = base.kind
     if attr in ("split", "rsplit") and args.first.kind == "str":
         return sequence(STR)  # whatever it seemed to be: tensors are split by numbers
+    if attr == "get_field" and not base.proven and args.first.kind == "str" and values.on_box_lists:
+        return UNKNOWN if _SHAPES.search(str(args.first.const)) else tensor(base.device)
     if base.kind == "tensor":
         if not base.proven and "unknown" in base.other_kinds and shows_tensor(attr, node):
             # What has a method of tensors alone is one, on the paths that come here.

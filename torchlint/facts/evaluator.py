@@ -457,6 +457,11 @@ class Evaluator:
         """Whether the file works on instances of detectron2."""
         return b"detectron2" in self.function.module.source.data
 
+    @functools.cached_property
+    def on_box_lists(self) -> bool:
+        """Whether the file works on the lists of boxes of maskrcnn-benchmark."""
+        return b"maskrcnn_benchmark" in self.function.module.source.data
+
     @property
     def on_packed(self) -> bool:
         """Whether the file works on packed sequences."""

@@ -849,6 +849,10 @@ _COUNTER = regex(
 )
 
 
+_OF_PROCESS = regex(r"gpu|device|rank|process(?!ed)|worker", re.IGNORECASE)
+"""Part of the name of a number that tells one process, or device, from the others: `gpu_index`."""
+
+
 def _is_index(node: ast.expr, value_of: ValueOf) -> bool:
     return bool(_COUNTER.search(names.word(node))) and value_of(node).kind in ("number", "unknown")
 
@@ -860,7 +864,7 @@ def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
     ):
         node = node.left
     word = names.word(node.func if isinstance(node, ast.Call) and not node.args else node)
-    if word in _RANKS or not _COUNTER.search(word):
+    if word in _RANKS or _OF_PROCESS.search(word) or not _COUNTER.search(word):
         return False
     if value_of(node).kind not in ("number", "unknown"):
         return False

@@ -166,8 +166,10 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
 
 
 def _runs_model(place: Place, call: ast.Call) -> bool:
-    """Whether a call is one of a model's methods that runs modules: those are on the device, and so is what they give."""
+    """Whether a call is of a model, or of one of its methods that runs modules: those are on the device, and so is what they give."""
     assert isinstance(call.func, ast.Attribute)
+    if place.value(call.func).kind == "module":
+        return True
     return place.value(call.func.value).kind == "module" and any(map(place.runs_module, place.may_run(call)))
 
 

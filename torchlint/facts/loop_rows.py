@@ -15,6 +15,8 @@ from .values import PROVEN, UNKNOWN, Value, replace
 
 _APART = {"unbind": "input", "split": "tensor", "chunk": "input"}
 """What takes a tensor apart, with what its function calls the tensor."""
+_MANY = 8
+"""Fewer numbers than these are soon made one by one."""
 
 
 def rows(place: Place, loop: ast.For) -> list[str]:
@@ -90,6 +92,22 @@ def fills_by_places(place: Place, loop: ast.For) -> bool:
         return False
     calculated = made in used or (isinstance(made, ast.Call) and all(one in used for one in made.args))
     return calculated and is_device_tensor(place, out) and any(is_device_tensor(place, one.value) for one in used)
+
+
+def makes_by_number(place: Place, made: ast.ListComp | ast.GeneratorExp) -> bool:
+    """Whether a list is made of a tensor that is the same each time and of the number of each turn: `[start + i * step for i in range(n)]`."""
+    turn = made.generators[0]
+    match turn.iter:
+        case ast.Call(func=ast.Name(id="range"), args=[ast.expr() as count], keywords=[]):
+            few = number(count)
+        case _:
+            return False
+    leaves = _leaves(place, made.elt) if isinstance(made.elt, ast.BinOp) else None
+    if leaves is None or not isinstance(turn.target, ast.Name) or (few is not None and few < _MANY):
+        return False
+    tensors = [one for one in leaves if place.value(one).kind != "number"]
+    by_turn = any(isinstance(one, ast.Name) and one.id == turn.target.id for one in leaves)
+    return by_turn and bool(tensors) and all(is_device_tensor(place, one) for one in tensors)
 
 
 def fills_by_lengths(place: Place, loop: ast.For) -> bool:

@@ -234,6 +234,9 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
         is_tensor = values[0].proven or row.name != "torch.tensor" or is_copied(values[0])
         return values[0].device if is_tensor else "cpu"
     if row.device in ("factory", "data"):
+        out = args.keywords.get("out")
+        if out is not None:
+            return out.device if out.is_tensor else ""
         return "" if args.named else "cpu"  # `*sizes` brings no device, which is given by name
     # `torch.div(size, 2)`: what is calculated from Python's numbers lives in host memory. A comparison may be a tensor.
     numbers = (
