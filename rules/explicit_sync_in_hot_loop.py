@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.facts import clocks, frequency, names, serving, syntax
@@ -26,6 +27,8 @@ _OWN_STREAMS = frozenset(("cupy", "numba", "pycuda"))
 """Libraries whose kernels run on a stream of their own, or may."""
 _NEAR = 3
 """How many statements from a synchronization a `del` or a read counts as next to it."""
+
+_SEVERAL = regex(r"distributed|world_size|ddp", re.IGNORECASE)
 
 
 @rule(
@@ -314,7 +317,10 @@ def _times_each_step(site: Site) -> bool:
     if loop is not None and (not site.analysis.steps.is_step_loop(site.function, loop) or _is_profiled(site, loop)):
         return False
     guards = site.flow.guards(site.target, loop)
-    return all(frequency.ends_loop(guard) or _asks_for_gpu(site, guard.test) for guard in guards)
+    return all(
+        frequency.ends_loop(guard) or _asks_for_gpu(site, guard.test) or _asks_for_several(guard.test)
+        for guard in guards
+    )
 
 
 def _is_profiled(site: Site, loop: Loop) -> bool:
@@ -361,6 +367,12 @@ def _decorator(inner: Function) -> Function | None:
         return None
     given = (call.func.id for call in inner.flow.calls if isinstance(call.func, ast.Name))
     return around if any(name in around.positions and not inner.binds(name) for name in given) else None
+
+
+def _asks_for_several(test: ast.expr) -> bool:
+    """`if args.distributed:`, `if world_size > 1:`, which ask for no measurement."""
+    asked = test.left if isinstance(test, ast.Compare) else test
+    return _SEVERAL.search(names.word(asked)) is not None
 
 
 def _asks_for_gpu(site: Site, test: ast.expr) -> bool:
