@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from torchlint.facts import arguments, first_time, frequency, host_needs, names, samples, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.module import Class, Function
+from torchlint.facts.nodes import indices
 from torchlint.facts.values import LIKELY, PROVEN
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -39,7 +40,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     `torch.stack([torch.tensor(x).to(device) for x in xs])`, also in `__call__`; texts that a loop
     tokenises, moves and runs a model on one by one (`for text in texts: model(tokenizer(text, return_tensors="pt").input_ids.to(device))`, info); and loops over the
     samples of a batch inside that over the loader, or in what that calls (`for image, label in samples: image.to(device)`, info).
-    The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()`, and what a dataset so copies of what it
+    The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()`, comprehensions that take parts of one (`[x[a:b].cpu() for a, b in spans]`), and what a dataset so copies of what it
     calculates there for each sample (info).
 
     ## Why is this slow?
@@ -156,11 +157,12 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
     if isinstance(rows, ast.Attribute) and rows.attr == "data":
         rows = rows.value
     value = site.value(rows)
-    # What a model gives and has a shape is a tensor, and so is what was sent to the device by itself.
-    certainty = LIKELY if samples.is_counted_by_shape(site, rows) or samples.is_sent(site, rows) else PROVEN
-    if reads.device_tensor(site, rows, certainty) is None:
+    # What a model gives and has a shape is a tensor, and so is what was sent to the device by itself, or of which a slice is copied.
+    sliced = isinstance(row, ast.Subscript) and isinstance(indices(row.slice)[0], ast.Slice)
+    known = sliced or samples.is_counted_by_shape(site, rows) or samples.is_sent(site, rows)
+    if reads.device_tensor(site, rows, LIKELY if known else PROVEN) is None:
         return
-    if not value.on_cpu and not value.other_kinds:
+    if not value.on_cpu and (sliced or not value.other_kinds):
         yield site.finding(
             f"`{site.short()}` copies one row at a time; `{site.short(rows)}.cpu()` before the loop copies all at once",
             severity="info",

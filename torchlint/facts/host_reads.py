@@ -21,6 +21,7 @@ from .nodes import FLAGS, given_to, is_constant, keyword_of, receiver_of, steps
 from .place import Place
 from .results import Origins
 from .sending import sent_later
+from .sent_by_callers import is_sent_by_callers
 from .single_values import run_backward
 from .syntax import block
 from .values import LIKELY, PROVEN, Certainty, Value
@@ -45,6 +46,8 @@ def device_tensor(place: Place, node: ast.expr, certainty: Certainty = PROVEN) -
     """
     found = _on_device(place, node, certainty)
     if found is None or not _near_accelerator(place) or _gets_numbers(place, found):
+        return None
+    if not place.value(found).device and is_sent_by_callers(place, found):
         return None
     return found if not hot_calls.is_host_by_them(place, found) and not is_met_on_host(place, found) else None
 

@@ -6,7 +6,7 @@ import ast
 
 from ..system.regex import regex
 from .bindings import Assigned, Part
-from .flow import contains
+from .flow import Comprehension, contains
 from .moves import SENDING
 from .names import chain, last
 from .nodes import elements, indices, is_constant, keyword_of, made_first, names_in, root_of, sized, spreads, string
@@ -267,8 +267,10 @@ def _is_short(place: Place, loop: ast.For | ast.comprehension) -> bool:
 def rows_of(place: Place, row: ast.expr) -> ast.expr | None:
     """What a loop or a comprehension goes through whose row a value is, `x` of `for x in xs` or `xs[i]` of `for i in range(n)`; None of others."""
     comprehension, loop = place.flow.comprehension(row), place.loop((ast.For,))
+    if isinstance(row, ast.Subscript) and comprehension is not None:
+        return row.value if _takes_each(row, comprehension) else None
     if isinstance(row, ast.Subscript):
-        numbered = comprehension is None and isinstance(loop, ast.For) and _is_numbered(place, row, loop)
+        numbered = isinstance(loop, ast.For) and _is_numbered(place, row, loop)
         return row.value if numbered else None
     around = comprehension.generators[0] if comprehension is not None else loop
     if not isinstance(row, ast.Name) or not isinstance(around, ast.For | ast.comprehension):
@@ -283,6 +285,14 @@ def rows_of(place: Place, row: ast.expr) -> ast.expr | None:
     # Something else may be assigned to the name before it is read.
     stores = place.flow.stores.get(target.id, ())
     return None if any(target.lineno < store.lineno < row.lineno for store in stores) else rows
+
+
+def _takes_each(row: ast.Subscript, comprehension: Comprehension) -> bool:
+    """`x[start:end]` of `[x[start:end].cpu() for start, end in spans]`: each turn takes its part of the same tensor."""
+    turns = {name for one in comprehension.generators for name in names_in(one.target)}
+    if any(one.ifs for one in comprehension.generators) or root_of(row.value) is None:
+        return False
+    return not turns.isdisjoint(names_in(row.slice)) and turns.isdisjoint(names_in(row.value))
 
 
 def is_counted_by_shape(place: Place, rows: ast.expr) -> bool:

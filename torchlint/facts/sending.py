@@ -10,7 +10,7 @@ from .bindings import Assigned
 from .flow import Flow
 from .legacy_tensors import makes_on_device
 from .module import Function
-from .nodes import argument_of, is_constant, keyword_of, root_of
+from .nodes import argument_of, is_constant, keyword_of
 from .on_call import is_tensor_by_use
 from .place import Place
 from .syntax import called
@@ -41,15 +41,35 @@ def sent_later(flow: Flow, node: ast.expr) -> bool:
 
     `batch["done"].nonzero()` in front of `return to_device(batch, device)`.
     """
-    root = root_of(node, ast.Call, ast.Attribute, ast.Subscript)
-    name = root.id if root is not None else ""
-    loads = flow.loads.get(name, ())
     end = node.end_lineno or node.lineno
     around = flow.loops(node)
+    return any(
+        load.lineno > end and flow.loops(load) == around for root in roots(node) for load in _sent(flow, root.id)
+    )
+
+
+def roots(node: ast.expr) -> list[ast.Name]:
+    """The name that an expression takes a part of, or of what it calculates with: `a` and `b` of `(a[0] == b).sum()`."""
+    root = node
+    while isinstance(root, ast.Call | ast.Attribute | ast.Subscript):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    if isinstance(root, ast.Name):
+        return [root]
+    if isinstance(root, ast.UnaryOp):
+        return roots(root.operand)
+    if isinstance(root, ast.BinOp):
+        return [*roots(root.left), *roots(root.right)]
+    if isinstance(root, ast.Compare):
+        return [one for side in (root.left, *root.comparators) for one in roots(side)]
+    return []
+
+
+def _sent(flow: Flow, name: str) -> list[ast.Name]:
+    """Where a function sends what a name holds to the device."""
     known: dict[str, list[ast.Name]] = flow.__dict__.setdefault("sent", {})
     if name not in known:
-        known[name] = [load for load in loads if _is_sent(flow, load)]
-    return any(load.lineno > end and flow.loops(load) == around for load in known[name])
+        known[name] = [load for load in flow.loads.get(name, ()) if _is_sent(flow, load)]
+    return known[name]
 
 
 def _is_sent(flow: Flow, load: ast.Name) -> bool:
