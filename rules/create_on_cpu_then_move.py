@@ -20,6 +20,7 @@ from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
 from torchlint.facts.on_call import on_call, precedes_runs
 from torchlint.facts.place import Place
 from torchlint.facts.sending import goes_to_device, target_of
+from torchlint.facts.sent_by_callers import is_sent_by_callers
 from torchlint.facts.wherever import wherever
 from torchlint.rule import Finding, Site, rule
 
@@ -303,7 +304,9 @@ def _is_seldom(site: Site) -> bool:
 
 
 def _often(site: Site, target: ast.expr | None) -> str:
-    """When the place runs again and again; "" where it may be set-up."""
+    """When the place runs again and again; "" where it may be set-up, or where callers send what it is moved beside later."""
+    if isinstance(target, ast.Attribute) and is_sent_by_callers(site, target.value):
+        return ""
     if site.hot:
         return "" if site.beside_generation else "on every step"
     if site.in_forward:
