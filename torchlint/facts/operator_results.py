@@ -134,6 +134,8 @@ def mixed(*values: Value) -> Device:
 
 _JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "stack", "hstack", "vstack"))
 """What gives a tensor with dimensions, whatever it is given."""
+_OF_TWO = frozenset(("min", "max", "minimum", "maximum"))
+"""What picks of two tensors element by element, and keeps their dtype."""
 _OF_TENSORS = ("clone", "detach")
 _OF_DATA = ("torch.tensor", "torch.as_tensor")
 """What gives a tensor the type of the numbers that it is given."""
@@ -162,6 +164,9 @@ def operation(row: Operator | None, node: ast.Call, args: Arguments) -> Value:
         # Of several tensors, `torch.stack((a, b))`, each has to be of that dtype.
         first = values[0].element or (values[0].items or values)[0]
         integer, boolean = integer or first.integer, boolean or _is_boolean(first)
+    elif row.name.rpartition(".")[2] in _OF_TWO and len(values) == 2 and all(one.kind == "tensor" for one in values):
+        # The least of two masks is one.
+        integer, boolean = all(one.integer for one in values), all(map(_is_boolean, values))
     elif row.name in _OF_DATA and values and values[0].kind == "list":
         each = values[0].element
         boolean = each is not None and each.kind == "number" and each.boolean and not each.other_kinds

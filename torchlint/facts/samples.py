@@ -59,8 +59,17 @@ def is_field_of_each(place: Place, field: ast.expr) -> bool:
 
 
 def each_of(place: Place, node: ast.expr) -> ast.expr | None:
-    """`xs` of `[x.to(device) for x in xs]`, for `x`; None where it is no element of one comprehension's only loop."""
+    """`xs` of `[x.to(device) for x in xs]`, for `x`, and of `xs[i].to(device)` in a loop that counts up to its length; None of others.
+
+    A comprehension has no other loop.
+    """
     comprehension = place.flow.comprehension(node)
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("view", "float"):
+        node = node.func.value
+    if isinstance(node, ast.Subscript) and comprehension is None:
+        loop = place.loop((ast.For,))
+        numbered = isinstance(loop, ast.For) and _is_numbered_batch(place, node, loop)
+        return node.value if numbered else None
     if not isinstance(comprehension, _GATHERS) or len(comprehension.generators) != 1:
         return None
     target = comprehension.generators[0].target
@@ -301,6 +310,18 @@ def is_counted_by_shape(place: Place, rows: ast.expr) -> bool:
     counter = loop.iter if isinstance(loop, ast.For) else None
     counted = counter.args[0] if isinstance(counter, ast.Call) and len(counter.args) == 1 else None
     return same(sized(assigned(place.function, counted) if isinstance(counted, ast.Name) else counted), rows)
+
+
+def _is_numbered_batch(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
+    """`batch["x"][i]` in `for i in range(batch["image"].size(0))`, of what a loader gave."""
+    match loop:
+        case ast.For(target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[count], keywords=[])):
+            value, counted = place.value(row.value), place.value(count)
+            by_turn = isinstance(row.slice, ast.Name) and row.slice.id == index
+            return (
+                by_turn and value.from_loader and value.kind == "tensor" and counted.kind == "number" and counted.extent
+            )
+    return False
 
 
 def is_sent(place: Place, rows: ast.expr) -> bool:
