@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency, loop_rows, runs, syntax, turns
 from torchlint.facts.flow import Flow, contains
+from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import BODIES
 from torchlint.facts.names import last
 from torchlint.facts.nodes import indices, names_in, steps
@@ -198,9 +199,13 @@ def _is_mask(index: Value) -> bool:
 def _is_alike(site: Site, loop: ast.For) -> bool:
     """Whether torch alone computes with the rows, and with all elements of each: one operation over all rows does the same."""
     targets = names_in(loop.target)
-    for node in (node for statement in loop.body for node in ast.walk(statement)):
-        if isinstance(node, ast.If | ast.IfExp | ast.Lambda):
+    inside = [node for statement in loop.body for node in ast.walk(statement)]
+    bound = targets | {node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in inside:
+        if isinstance(node, ast.Lambda):
             return False
+        if isinstance(node, ast.If | ast.IfExp) and not bound.isdisjoint(names_in(node.test)):
+            return False  # what is the same in all turns chooses the same for all: `if self.weighted:`
         if isinstance(node, ast.Slice) and any(_is_of(bound, targets) for bound in (node.lower, node.upper)):
             return False  # `x[i, : lengths[i]]`: each row has a length of its own
         if isinstance(node, ast.Subscript) and _is_mask(site.value(node.slice)):
@@ -209,6 +214,7 @@ def _is_alike(site: Site, loop: ast.For) -> bool:
             name = site.resolve(node.func)
             parts = chain(node.func) or ["", getattr(node.func, "attr", "")]
             known = name in _BUILTINS or name.startswith("torch.") if name else _is_method(parts)
+            known = known or is_criterion(site.value(node.func))
             if (
                 not known
                 or parts[-1] in _RAGGED
