@@ -28,7 +28,7 @@ _OWN_STREAMS = frozenset(("cupy", "numba", "pycuda"))
 _NEAR = 3
 """How many statements from a synchronization a `del` or a read counts as next to it."""
 
-_SEVERAL = regex(r"distributed|world_size|ddp", re.IGNORECASE)
+_SEVERAL = regex(r"distributed|world_size|(?<![a-z])ddp", re.IGNORECASE)
 
 
 @rule(

@@ -169,6 +169,8 @@ def test_file_in_a_folder_that_the_script_puts_on_its_path(text: str, dotted: st
         ("sys.path.insert(0, join(ROOT, 'core'))", "parts.layer", "core/parts/layer.py"),
         ("sys.path.insert(\n    0, join(ROOT, 'core', 'parts')\n)", "layer", "core/parts/layer.py"),
         ("sys.path.insert(0, join(ROOT, 'core', 'parts')", "layer", None),
+        ("sys.path.insert(0, r'C:/core')\nsys.path.append('C:\\data')", "data", None),
+        (f"sys.path.append({'(' * 300}'core'{')' * 300})", "data", None),
         ("sys.path.append('../core')", "parts", "core/parts/__init__.py"),
         ("from paths import add_pypath  # sys.path\nadd_pypath(join(cfg.root, 'core'))", "data", "core/data.py"),
         ("sys.path.append('core')", "beside", "main/beside.py"),

@@ -58,7 +58,9 @@ class Consumers:
 
     def _comes_to(self, node: ast.AST, first: int, reads: list[ast.expr | _Bind]) -> bool:
         """Whether what is bound at a node may be read at one of some places."""
-        arms = {id(parent): arm for parent, arm in self.flow.arms(node) if not self.flow.loops(parent)}
+        # What a `try` has bound may be read where it fails.
+        around = ((parent, arm) for parent, arm in self.flow.arms(node) if isinstance(parent, ast.If | ast.IfExp))
+        arms = {id(parent): arm for parent, arm in around if not self.flow.loops(parent)}
         return any(one.lineno >= first and not self._is_behind_other(one, arms) for one in reads)
 
     def _is_behind_other(self, read: ast.AST, arms: dict[int, str]) -> bool:

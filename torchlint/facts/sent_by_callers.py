@@ -53,7 +53,8 @@ def _sends(caller: Place, site: Any, place: Place, name: str, depth: int) -> boo
         return False
     flow = caller.flow
     statement = flow.statement(site.call)
-    made = [one for one in ast.walk(statement) if isinstance(one, ast.Name) and one.id in assigned_in(statement)]
+    names = assigned_in(statement)
+    made = [one for one in ast.walk(statement) if isinstance(one, ast.Name) and one.id in names]
     if any(sent_later(flow, one) for one in (given, *made)):
         return True
     return depth > 0 and any(_is_sent(caller, one, depth - 1) for one in _parameters(caller, given, _NAMES))

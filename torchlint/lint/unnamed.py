@@ -75,7 +75,7 @@ _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
 _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 """`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
-_ONE_BY_ONE = regex(rb"for ([a-z_]\w{0,60}) in ([a-z_][^\n]{0,80}):\s*\n")
+_ONE_BY_ONE = regex(rb"for ([a-z_]\w{0,60}) in ([a-z_][^\n]{0,80}):[ \t]{0,20}\r?\n")
 """`for i in order:`, with what the loop goes through"""
 _FLAT = regex(rb"(?:argsort|randperm|unique|arange|linspace|flatten|ravel|bincount|masked_select|view|reshape)\(")
 """What gives a tensor of one dimension, whose elements are integers without dimensions."""

@@ -49,11 +49,10 @@ def run_by(code: Code, function: Function, call: ast.Call) -> list[Function]:
 @question("calls by text", [])
 def calls(code: Code, function: Function) -> list[CallSite]:
     """The calls of a method in its class and the classes that it inherits from, and those of a function in its file, that find it by a text."""
-    near = (
-        (method for klass in code.ancestry(function.cls) if _finds(klass.module) for method in klass.methods.values())
-        if function.cls is not None
-        else function.module.functions * _finds(function.module)
-    )
+    classes = [*code.ancestry(function.cls)] if function.cls is not None else []
+    near = [method for klass in classes if _finds(klass.module) for method in klass.methods.values()]
+    if function.cls is None and _finds(function.module):
+        near = function.module.functions
     return [
         CallSite(caller, call)
         for caller in near

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 
 from ..system.regex import regex
 from .source import Source
@@ -34,8 +35,10 @@ def _parsed(text: bytes) -> ast.Call | None:
         depth += (byte in b"([{") - (byte in b")]}")
         if depth == 0 and byte in b")":
             try:
-                node = ast.parse(text[: at + 1], mode="eval").body
-            except (SyntaxError, ValueError):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # `"C:\data"` has an invalid escape
+                    node = ast.parse(text[: at + 1].decode(), mode="eval").body
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return None
             return node if isinstance(node, ast.Call) else None
     return None
