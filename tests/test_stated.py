@@ -101,7 +101,7 @@ def project(tmp_path: Path) -> Path:
         ("README.md", "Requirements: PyTorch 1.9 for training\nNot a requirement: PyTorch 1.9\n"),
         (
             "README.md",
-            "Environments: PyTorch, Python 1.9\nEnvironment: fast, PyTorch 1.9 and newer\nOur environment: PyTorch 1.9\n",
+            "Environments: PyTorch, Python 1.9\nEnvironment: fast, PyTorch 1.9 and newer\n",
         ),
         ("README.md", "- Python3, PyTorch 1.9, numba\n"),
         (
@@ -388,6 +388,9 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ("2. Tested on Pytorch version 1.13.1 with Google Colab\n", (1, 14)),
         ("- [PyTorch](https://pytorch.org/) tested on 1.4.0, 1.5.0\n", (1, 6)),
         ("* `torch`: tested on v1.10.1+cu111\n", (1, 11)),
+        ("Our experiment environment is Python 3.6 & PyTorch 0.3.1. \n", (0, 4)),
+        ("Environment: torch 1.8, ubuntu 16.04\n", (1, 9)),
+        ("Our environment: PyTorch 1.9\n", (1, 10)),
         ("The code has been tested with Python 3.6, CUDA 10.0 and PyTorch `1.0` on Ubuntu 18.04.\n", (1, 1)),
         ("pytorch==1.5.0<br />\nnumpy==1.18.5<br />\n", (1, 6)),
         ("    pip install \\\n        torch==1.7.0\n", (1, 8)),

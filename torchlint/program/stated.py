@@ -89,10 +89,11 @@ _TESTED = regex(
 )
 """A version that a service tests: `pip install torch==1.6`, `conda install pytorch=1.6`, `torch-version: [1.11.0, 2.0.0]`."""
 _TRIED = regex(
-    r"(?i:\btested\b[^\n]*?\b(?:py)?torch\b(?: version)?[ `*:=v]*(?P<behind>\d{1,9}\.\d{1,9}[^\n]*)"
+    r"(?i:\b(?:tested|environment)\b[^\n]*?\b(?:py)?torch\b(?: version)?[ `*:=v]*(?P<behind>\d{1,9}\.\d{1,9}[^\n]*)"
     r"|\b(?:py)?torch\b[^\n]*?\btested (?:on|with|up to|over|in)\b[ `*:=v]*(?P<there>\d{1,9}\.\d{1,9}[^\n]*))"
 )
-"""What a page says its code was tested with: `tested on PyTorch 1.13.1`, `[PyTorch](https://pytorch.org/) tested on 1.4.0, 1.5.0`."""
+"""What a page says its code was tested with: `tested on PyTorch 1.13.1`, `our environment is Python 3.6 & PyTorch 0.3.1`, `[PyTorch](https://pytorch.org/) tested on 1.4.0, 1.5.0`."""
+_AND_NEWER = regex(r"[\d.]+\s*(?:\+(?!\w)|(?:and|or) (?:newer|later|higher|above|up)\b)", re.IGNORECASE)
 _LONGEST = 1000
 """A line of so many letters is no sentence."""
 _TRIED_TOO = regex(r"[`*]*(\d{1,9}\.\d{1,9})(?:\.\d{1,9})?(?:\+\w+)?[`*]*(?:\s*(?:,|and|or|/|&)\s*v?(?=[`*]*\d))?")
@@ -615,6 +616,8 @@ def _tried(lines: Iterable[str]) -> Iterator[str]:
     short = (line for line in lines if len(line) < _LONGEST and "torch" in line.lower())
     for said in filter(None, map(_TRIED.search, short)):
         rest = said["behind"] or said["there"]
+        if _AND_NEWER.match(rest):
+            continue
         at = 0
         while (version := _TRIED_TOO.match(rest, at)) is not None and (not at or rest[at - 1] in " ,/&v"):
             yield version[1]
