@@ -50,25 +50,31 @@ def sent_later(flow: Flow, node: ast.expr) -> bool:
 
 def roots(node: ast.expr) -> list[ast.Name]:
     """The name that an expression takes a part of, or of what it calculates with: `a` and `b` of `(a[0] == b).sum()`."""
-    root = node
-    while isinstance(root, ast.Call | ast.Attribute | ast.Subscript):
-        root = root.func if isinstance(root, ast.Call) else root.value
-    if isinstance(root, ast.Name):
-        return [root]
-    if isinstance(root, ast.UnaryOp):
-        return roots(root.operand)
-    if isinstance(root, ast.BinOp):
-        return [*roots(root.left), *roots(root.right)]
-    if isinstance(root, ast.Compare):
-        return [one for side in (root.left, *root.comparators) for one in roots(side)]
-    return []
+    found: list[ast.Name] = []
+    todo = [node]
+    while todo:
+        root = todo.pop()
+        if isinstance(root, ast.Name):
+            found.append(root)
+        elif isinstance(root, ast.Call):
+            todo.append(root.func)
+        elif isinstance(root, ast.Attribute | ast.Subscript):
+            todo.append(root.value)
+        elif isinstance(root, ast.UnaryOp):
+            todo.append(root.operand)
+        elif isinstance(root, ast.BinOp):
+            todo += [root.left, root.right]
+        elif isinstance(root, ast.Compare):
+            todo += [root.left, *root.comparators]
+    return found
 
 
 def _sent(flow: Flow, name: str) -> list[ast.Name]:
     """Where a function sends what a name holds to the device."""
     known: dict[str, list[ast.Name]] = flow.__dict__.setdefault("sent", {})
     if name not in known:
-        known[name] = [load for load in flow.loads.get(name, ()) if _is_sent(flow, load)]
+        # The last ones first: `x = f(x)` is sent where the next one is.
+        known[name] = [load for load in reversed(flow.loads.get(name, ())) if _is_sent(flow, load)]
     return known[name]
 
 
@@ -82,6 +88,14 @@ def _is_sent(flow: Flow, load: ast.Name) -> bool:
 
 def _is_given_to_sender(flow: Flow, load: ast.Name) -> bool:
     """`to_device(to_float(x))`, or `y = to_float(x)` in front of `to_device(y)`, where nothing else reads that."""
+    known: dict[ast.Name, bool] = flow.__dict__.setdefault("given to senders", {})
+    if load not in known:
+        known[load] = False
+        known[load] = _ends_in_sender(flow, load)
+    return known[load]
+
+
+def _ends_in_sender(flow: Flow, load: ast.Name) -> bool:
     for child, parent in flow.upwards(load):
         if isinstance(parent, ast.Call) and child in parent.args and SENDS.search(names.last(parent.func)):
             return True

@@ -50,16 +50,31 @@ def run_by(code: Code, function: Function, call: ast.Call) -> list[Function]:
 def calls(code: Code, function: Function) -> list[CallSite]:
     """The calls of a method in its class and the classes that it inherits from, and those of a function in its file, that find it by a text."""
     classes = [*code.ancestry(function.cls)] if function.cls is not None else []
-    near = [method for klass in classes if _finds(klass.module) for method in klass.methods.values()]
-    if function.cls is None and _finds(function.module):
-        near = function.module.functions
+    modules = dict.fromkeys((*(klass.module for klass in classes), *(() if classes else (function.module,))))
     return [
         CallSite(caller, call)
-        for caller in near
-        if caller is not function and any(caller.flow.calls_named(name) for name in _FINDS)
-        for call in caller.flow.calls
-        if function in run_by(code, caller, call)
+        for module in modules
+        for caller, call in _finding(code, module)
+        if caller is not function and (not classes or caller.cls in classes) and function in run_by(code, caller, call)
     ]
+
+
+@question("finding by text", [])
+def _finding(code: Code, module: Module) -> list[tuple[Function, ast.Call]]:
+    """The calls of a file whose function may be found by a text, once for all functions that are asked about."""
+    callers = module.functions if _finds(module) else []
+    return [
+        (caller, call)
+        for caller in callers
+        if any(_is_looked_up(found.func) for name in _FINDS for found in caller.flow.calls_named(name))
+        for call in caller.flow.calls
+        if isinstance(call.func, ast.Call | ast.Subscript | ast.Name)
+    ]
+
+
+def _is_looked_up(func: ast.expr) -> bool:
+    """`eval(...)`, not `model.eval()`."""
+    return isinstance(func, ast.Name)
 
 
 def _finds(module: Module) -> bool:
