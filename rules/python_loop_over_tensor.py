@@ -123,10 +123,8 @@ def _gathered(site: Site) -> Iterator[Finding]:
     made = site.call.args[0] if site.call.args else None
     if not isinstance(made, ast.ListComp | ast.GeneratorExp) or len(made.generators) != 1 or made.generators[0].ifs:
         return
-    if site.in_compiled or site.role == "test" or not site.accelerator:
-        return
     if loop_rows.makes_by_number(site, made):
-        often = _often(site)
+        often = "" if site.in_compiled or site.role == "test" or not site.accelerator else _often(site)
         if often:
             text = f"`{site.short(made)}` launches kernels for each number by itself {often}: one product with `torch.arange` makes them all"
             yield site.finding(text, related=site.why_hot())
@@ -141,7 +139,7 @@ def _gathered(site: Site) -> Iterator[Finding]:
         return
     if not _are_places(site, made.generators[0].iter):
         return
-    if by.id in names_in(picked.value):
+    if by.id in names_in(picked.value) or site.in_compiled or site.role == "test" or not site.accelerator:
         return
     often = _often(site) if loop_rows.is_device_tensor(site, picked.value) else ""
     if often:

@@ -276,15 +276,15 @@ def _is_converted(site: Site, node: ast.expr) -> bool:
     )
 
 
-def _is_made(site: Site, given: ast.expr) -> bool:
-    """Whether an array comes from a call, and is no view of one that has a name: `np.expand_dims(obs, 0)`, `obs.reshape(-1)`."""
-    while isinstance(given, ast.Call) and last(given.func) in _VIEWS:
-        of_numpy = bool(given.args) and (site.resolve(given.func) or "").startswith("numpy.")
-        whole = given.args[0] if of_numpy else getattr(given.func, "value", None)
+def _is_made(site: Site, call: ast.Call) -> bool:
+    """Whether the array of a call is no view of one that has a name: `np.expand_dims(obs, 0)`, `obs.reshape(-1)`."""
+    while last(call.func) in _VIEWS:
+        of_numpy = bool(call.args) and (site.resolve(call.func) or "").startswith("numpy.")
+        whole = call.args[0] if of_numpy else getattr(call.func, "value", None)
         if not isinstance(whole, ast.Call):
             return False
-        given = whole
-    return isinstance(given, ast.Call)
+        call = whole
+    return True
 
 
 def _converts(site: Site, made: ast.Call) -> bool:

@@ -9,7 +9,7 @@ from torchlint.facts.bindings import Binding, Iterated, Part
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.facts.nodes import elements, indices
 from torchlint.facts.uses import assigned
-from torchlint.facts.values import LIKELY, UNKNOWN
+from torchlint.facts.values import LIKELY, UNKNOWN, Value
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -327,7 +327,11 @@ def _is_bound_by_row(site: Site, node: ast.expr) -> bool:
     """Whether the bound of a slice is a row of what most callers send to the device, as no list is: `x[i, lengths[i] :]`."""
     if not isinstance(site.flow.parents.get(node), ast.Slice) or not isinstance(node, ast.Subscript):
         return False
-    value = site.value(node.value)
+    return _is_sent(site.value(node.value))
+
+
+def _is_sent(value: Value) -> bool:
+    """Whether something is a tensor of the device, as far as anybody says what it is."""
     return value.kind == "tensor" and value.device == "accelerator" and value.other_kinds <= {"unknown"}
 
 
@@ -335,8 +339,7 @@ def _is_likely_fill(site: Site, node: ast.expr) -> bool:
     """`torch.full(size, alphas[i])` of what is sent to the device where it is a tensor: `if type(x) == torch.Tensor: x = x.cuda()`."""
     if site.name != "torch.full()" or site.argument("fill_value", 1) is not node:
         return False
-    value = site.value(node)
-    return value.kind == "tensor" and value.device == "accelerator" and value.other_kinds <= {"unknown"}
+    return _is_sent(site.value(node))
 
 
 def _is_list_of_tensors(site: Site, node: ast.expr) -> bool:

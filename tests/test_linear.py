@@ -176,6 +176,9 @@ SHAPES: dict[str, Shape] = {
         "@torch.compile\ndef main(x):\n",
         many(n, "    x = f#(x)\n"),
     ),
+    "functions that look something up": lambda n: one(
+        HEAD, many(n, "def f#(x, y):\n    g = getattr(x, 'a')\n    return g(y), x.item()\n")
+    ),
     "kernels": lambda n: one(
         "import torch\nimport triton\nimport triton.language as tl\n",
         many(

@@ -46,35 +46,27 @@ def run_by(code: Code, function: Function, call: ast.Call) -> list[Function]:
     return []
 
 
-@question("calls by text", [])
 def calls(code: Code, function: Function) -> list[CallSite]:
-    """The calls of a method in its class and the classes that it inherits from, and those of a function in its file, that find it by a text."""
-    classes = [*code.ancestry(function.cls)] if function.cls is not None else []
-    modules = dict.fromkeys((*(klass.module for klass in classes), *(() if classes else (function.module,))))
+    """The calls that find a method by a text in its class, or a function in its file."""
+    found = _found(code, function.module).get(function, ())
     return [
-        CallSite(caller, call)
-        for module in modules
-        for caller, call in _finding(code, module)
-        if caller is not function and (not classes or caller.cls in classes) and function in run_by(code, caller, call)
+        site
+        for site in found
+        if site.function is not function and (function.cls is None or site.function.cls is function.cls)
     ]
 
 
-@question("finding by text", [])
-def _finding(code: Code, module: Module) -> list[tuple[Function, ast.Call]]:
-    """The calls of a file whose function may be found by a text, once for all functions that are asked about."""
-    callers = module.functions if _finds(module) else []
-    return [
-        (caller, call)
-        for caller in callers
-        if any(_is_looked_up(found.func) for name in _FINDS for found in caller.flow.calls_named(name))
-        for call in caller.flow.calls
-        if isinstance(call.func, ast.Call | ast.Subscript | ast.Name)
-    ]
-
-
-def _is_looked_up(func: ast.expr) -> bool:
-    """`eval(...)`, not `model.eval()`."""
-    return isinstance(func, ast.Name)
+@question("calls by text", {})
+def _found(code: Code, module: Module) -> dict[Function, list[CallSite]]:
+    """The calls of a file that find a function by a text, by what they run."""
+    sites: dict[Function, list[CallSite]] = {}
+    for caller in module.functions if _finds(module) else ():
+        # `eval(...)`, not `model.eval()`
+        if any(isinstance(found.func, ast.Name) for name in _FINDS for found in caller.flow.calls_named(name)):
+            for call in caller.flow.calls:
+                for one in run_by(code, caller, call):
+                    sites.setdefault(one, []).append(CallSite(caller, call))
+    return sites
 
 
 def _finds(module: Module) -> bool:
