@@ -675,6 +675,9 @@ def test_a_torchvision_of_which_nothing_is_known_says_nothing(project: Path, lin
         ("requirement.txt", "torch>=1.7.1\n", ">=1.7"),
         # What does not go together says what torch's own line says.
         ("requirements.txt", "torch==2.3.0\ntriton==3.1.0\n", "<2.4,>=2.3"),
+        ("requirements.txt", "numpy\ntorch=1.8.1\n", "<1.9,>=1.8"),
+        ("requirements.txt", "numpy=1.19=py38\ntorch=1.8.1=py3.8_0  # listed\n", "<1.9,>=1.8"),
+        ("requirements.txt", "torch=1.8.1=py3.8_0\n", "<1.9,>=1.8"),
         ("requirements.txt", "triton>=2.2\ntriton==2.9\ntriton==1.1.1\ntritonclient==2.2.0\ntriton==nightly\n", None),
         ("requirements.txt", "triton==2.2.0; sys_platform == 'win32'\n", None),
         ("models.yaml", "- triton==2.2.0\n", None),

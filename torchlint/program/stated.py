@@ -94,6 +94,8 @@ _TRIED = regex(
 )
 """What a page says its code was tested with: `tested on PyTorch 1.13.1`, `our environment is Python 3.6 & PyTorch 0.3.1`, `[PyTorch](https://pytorch.org/) tested on 1.4.0, 1.5.0`."""
 _AND_NEWER = regex(r"[\d.]+\s*(?:\+(?!\w)|(?:and|or) (?:newer|later|higher|above|up)\b)", re.IGNORECASE)
+_OF_CONDA = regex(r"^([A-Za-z][\w.-]{0,99})[ \t]{0,9}=[ \t]{0,9}(\d[\d.]{0,30})(?:=\S{0,99})?\s*$")
+"""How conda pins a package, and lists those that are there: `torch=1.8.1`, `torch=1.8.1=py3.8_0`."""
 _LONGEST = 1000
 """A line of so many letters is no sentence."""
 _TRIED_TOO = regex(r"[`*]*(\d{1,9}\.\d{1,9})(?:\.\d{1,9})?(?:\+\w+)?[`*]*(?:\s*(?:,|and|or|/|&)\s*v?(?=[`*]*\d))?")
@@ -398,7 +400,7 @@ def _pins(lines: object) -> Iterator[_Pin]:
 
 def _pin(line: str) -> _Pin | None:
     """What a PEP 508 line asks of torch; None if it does not name it."""
-    wanted = _required(line) if _NAMED.match(line) else None
+    wanted = _required(_OF_CONDA.sub(r"\1==\2", _COMMENT.sub("", line))) if _NAMED.match(line) else None
     if wanted is None or wanted.name.lower() != "torch":
         return None
     return _Pin(_specifier(wanted), str(wanted.marker or ""))
