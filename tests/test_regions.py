@@ -320,7 +320,7 @@ def test_options() -> None:
     )
     plain = only("@torch.compile\ndef f(x):\n    return x\n")
 
-    assert (6, 2, True, False, "max-autotune", ("train.py", 3, 0)) == (
+    assert (6, 2, True, False, "max-autotune", ("train.py", "f", 0)) == (
         region.line, region.column, region.fullgraph, region.dynamic, region.mode, region.root,
     )  # fmt: skip
     assert (3, 1, False, None, "") == (plain.line, plain.column, plain.fullgraph, plain.dynamic, plain.mode)

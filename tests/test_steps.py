@@ -489,7 +489,7 @@ def test_the_shortest_way_counts() -> None:
             "train.py": "def deep():\n    x = 1\ndef a():\n    deep()\nfor b in c:\n    a()\n    deep()\n    loss.backward()\n"
         }
     )
-    assert {3: 1, 1: 1} == {line: why.depth for (_, line, _), why in steps.index.functions.items()}
+    assert {"a": 1, "deep": 1} == {name: why.depth for (_, name, _), why in steps.index.functions.items()}
 
 
 def test_functions_that_call_each_other() -> None:

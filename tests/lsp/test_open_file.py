@@ -83,7 +83,7 @@ def told(module: Module) -> tuple[object, ...]:
         for one in module.functions
     ]
     classes = [(one.qualname, module.line(one.start[0]), sorted(one.methods)) for one in module.classes]
-    assert all(module.function_from[one.start] is one for one in module.functions)
+    assert all(module.numbered(one.qualname, module.number_of(one)) is one for one in module.functions)
     assert [module.line(module.label(line)) for line in range(1, len(module.source.lines))] == list(
         range(1, len(module.source.lines))
     )

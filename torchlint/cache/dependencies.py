@@ -87,6 +87,14 @@ class Recording(Noting):
         find = _calling if kind == "calls" else _holding
         self.note(kind, module.path, text, self._own(lambda: find(module, text)))
 
+    def note_named(self, module: Module, name: str, found: Sequence[Function]) -> None:
+        """Told that somebody looks at the functions of a name."""
+        self.note("named", module.path, name, self._own(lambda: _units(found)))
+
+    def note_top(self, module: Module, name: str) -> None:
+        """Told that somebody looks up what stands at the top of a file under a name."""
+        self._own(lambda: self._note_top(module, name))
+
     def note_fact(self, path: str, name: str, find: Callable[[Source], Any]) -> None:
         """Told that somebody asks what the text of a file says."""
         if found_by_name(name) is not None:
@@ -107,8 +115,11 @@ class Recording(Noting):
         if name == BODY:
             self.note("text", module.path)
         else:
-            self.note("top", module.path, name, top(module, name))
-            self._note_named(module, BODY)
+            self._note_top(module, name)
+
+    def _note_top(self, module: Module, name: str) -> None:
+        self.note("top", module.path, name, top(module, name))
+        self._note_named(module, BODY)
 
     # Files
 
@@ -188,6 +199,13 @@ class Recording(Noting):
         ask = super().run_by
         return self._given(self._own(lambda: ask(value)))
 
+    def numbered(self, path: str, qualname: str, number: int) -> Function | None:
+        ask = super().numbered
+        return self._given(self._own(lambda: self.quietly(lambda: ask(path, qualname, number))))
+
+    def note_place(self, function: Function) -> None:
+        self._own(lambda: self._note_unit(function))
+
     def module_for_calls(self, path: str, name: str) -> Module | None:
         module = self.quietly(lambda: super(Recording, self).module_for_calls(path, name))
         if self._notes and module is not None:
@@ -251,6 +269,14 @@ class Recording(Noting):
                 self.note("having", path, name, heads)
         return self._given(found)
 
+    def classes_named(self, path: str, name: str) -> list[Class]:
+        found = self.quietly(lambda: super(Recording, self).classes_named(path, name))
+        if len(found) == 1:
+            self._note_head(found[0])
+        else:
+            self._database.open("text", path)
+        return self._given(found)
+
     def root(self, klass: Class) -> Class:
         ask = super().root
         return self._own(lambda: ask(klass))  # nobody looks into it: roots are compared
@@ -287,12 +313,18 @@ class Recording(Noting):
         return self._given(found)
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
-        self._database.open("text", klass.module.path)
-        return super().attribute_stores(klass, name)
+        self._note_stores(klass, name)
+        found = self.quietly(lambda: super(Recording, self).attribute_stores(klass, name))
+        for method in dict.fromkeys(method for method, _ in found) if self._notes else ():
+            self._own(lambda method=method: self._note_unit(method))  # type: ignore[misc]
+        return found
 
-    def _attribute(self, klass: Class, name: str) -> Value:
+    def _note_stores(self, klass: Class, name: str) -> None:
         if self._notes:
             self.note("stores", klass.module.path, klass.qualname, name, self._own(lambda: self._stores(klass, name)))
+
+    def _attribute(self, klass: Class, name: str) -> Value:
+        self._note_stores(klass, name)
         return self.quietly(lambda: super(Recording, self)._attribute(klass, name))
 
     def _stores(self, klass: Class, name: str) -> str:
@@ -347,6 +379,8 @@ class Recording(Noting):
             return _calling(module, atom[2])
         if kind == "holding":
             return _holding(module, atom[2])
+        if kind == "named":
+            return _units(module.functions_named(atom[2]))
         if kind == "looping":
             return _looping(module.functions)
         if kind == "imports":

@@ -22,6 +22,7 @@ from ..program import regions, step_index, stepping
 from ..program.by_file import Told, columns_of, lines_of
 from ..program.files import read
 from ..program.noting import INDEXED, Answer, Atom
+from ..program.places import LoopPlace, Place
 from ..program.step_index import StepIndex
 from ..query.closures import Depends, Renumbering, bits_of, chosen
 from ..rule import load
@@ -156,7 +157,7 @@ class Index:
         return _mark(sorted((alias, sorted(names & words)) for alias, names in renames if names & words))
 
 
-def _by_path(items: Iterable[tuple[tuple[str, int, int], object]]) -> dict[str, str]:
+def _by_path(items: Iterable[tuple[Place | LoopPlace, object]]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for place, what in items:
         found.setdefault(place[0], []).append(repr((place, what)))

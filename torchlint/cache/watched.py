@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from ..facts.module import Module
+from ..facts.module import Function, Module
 from ..text.glass import Glass
 from ..text.source import Searches, Source
 
@@ -20,6 +20,8 @@ class Watcher(Protocol):
     def look_at(self, path: str) -> None: ...
     def note_fact(self, path: str, name: str, find: Callable[[Source], Any]) -> None: ...
     def note_functions(self, kind: str, module: Module, text: str) -> None: ...
+    def note_named(self, module: Module, name: str, found: Sequence[Function]) -> None: ...
+    def note_top(self, module: Module, name: str) -> None: ...
     def note_held(self, path: str, wanted: Searches | bytes, found: bool) -> None: ...
     def quietly(self, answer: Callable[[], T]) -> T: ...
 
@@ -65,6 +67,14 @@ class Watched(Module):
         self.look()
         return self.text.told_lines(name, find)
 
+    def functions_named(self, name: str) -> Sequence[Function]:
+        watcher = self._watcher
+        if watcher is None:
+            return super().functions_named(name)
+        found = watcher.quietly(lambda: super(Watched, self).functions_named(name))
+        watcher.note_named(self, name, found)
+        return found
+
     def lines_calling(self, name: str) -> list[int]:
         return self._told("calls", name, super().lines_calling)
 
@@ -84,10 +94,15 @@ def _source(module: Watched) -> Source:
     return Glass(module) if module._watcher is not None else module.text
 
 
+def _finder(name: str) -> Any:
+    """How an attribute of a file is found that is kept of it; None for one that is set as it is made."""
+    kept = vars(Module).get(name)
+    return getattr(kept, "_answer", None) or getattr(kept, "func", None)
+
+
 def _watched(name: str) -> property:
     """An attribute of a file that leads to all of it."""
-    kept = vars(Module).get(name)
-    find = getattr(kept, "_answer", None) or getattr(kept, "func", None)
+    find = _finder(name)
 
     def read(self: Watched) -> Any:
         self.look()
@@ -104,5 +119,59 @@ def _write(name: str) -> Callable[[Watched, Any], None]:
 
 
 Watched.source = property(_source, _write("source"))  # type: ignore[assignment]
-for _name in ("tree", "functions", "classes", "top_functions", "top_classes", "loads"):
+
+
+class _Tops(Mapping[str, Any]):
+    """What stands at the top of a file, by name: who looks up one is noted as such."""
+
+    def __init__(self, module: Watched, tops: Mapping[str, Any]) -> None:
+        self._module = module
+        self._tops = tops
+
+    def __getitem__(self, name: str) -> Any:
+        if (watcher := self._module._watcher) is not None:
+            watcher.note_top(self._module, name)
+        return self._tops[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._module.look()
+        return iter(self._tops)
+
+    def __len__(self) -> int:
+        self._module.look()
+        return len(self._tops)
+
+
+def _tops(name: str) -> property:
+    """A table of what stands at the top of a file."""
+    find = _finder(name)
+
+    def read(self: Watched) -> Any:
+        known, watcher = self.__dict__, self._watcher
+        if name not in known:
+            known[name] = watcher.quietly(lambda: find(self)) if watcher is not None else find(self)
+        return _Tops(self, known[name]) if watcher is not None else known[name]
+
+    return property(read)
+
+
+def _unseen(name: str) -> property:
+    """A table of a file in which those look up what they have already, or something told by it."""
+    find = _finder(name)
+
+    def read(self: Watched) -> Any:
+        known = self.__dict__
+        if name not in known:
+            watcher = self._watcher
+            known[name] = watcher.quietly(lambda: find(self)) if watcher is not None else find(self)
+        return known[name]
+
+    return property(read)
+
+
+for _name in ("tree", "functions", "classes", "loads"):
     setattr(Watched, _name, _watched(_name))
+for _name in ("top_functions", "top_classes"):
+    setattr(Watched, _name, _tops(_name))
+for _name in ("import_names", "twice_imported", "nested", "_spans", "by_qualname", "_later", "_by_name"):
+    setattr(Watched, _name, _unseen(_name))

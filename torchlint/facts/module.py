@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from ..system.cached import cached_property
@@ -728,9 +728,37 @@ class Module:
         return {function.node: function for function in self.functions}
 
     @cached_property
-    def function_from(self) -> dict[tuple[int, int], Function]:
-        """The functions by where they start."""
-        return {function.start: function for function in self.functions}
+    def by_qualname(self) -> dict[str, list[Function]]:
+        """The functions by qualified name, in source order."""
+        found: dict[str, list[Function]] = {}
+        for function in self.functions:
+            found.setdefault(function.qualname, []).append(function)
+        return found
+
+    @cached_property
+    def _later(self) -> dict[Function, int]:
+        """The functions whose qualified names others have before them, with how many."""
+        return {one: number for every in self.by_qualname.values() for number, one in enumerate(every) if number}
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Function]]:
+        found: dict[str, list[Function]] = {}
+        for function in self.functions:
+            found.setdefault(function.name, []).append(function)
+        return found
+
+    def functions_named(self, name: str) -> Sequence[Function]:
+        """The functions of that name, methods and those inside of others among them, in source order."""
+        return self._by_name.get(name, ())
+
+    def number_of(self, function: Function) -> int:
+        """How many functions of the same qualified name stand before one."""
+        return self._later.get(function, 0)
+
+    def numbered(self, qualname: str, number: int) -> Function | None:
+        """The function of that qualified name which has so many before it."""
+        every = self.by_qualname.get(qualname, ())
+        return every[number] if number < len(every) else None
 
     @cached_property
     def class_of(self) -> dict[ast.ClassDef, Class]:

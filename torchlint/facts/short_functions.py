@@ -34,10 +34,10 @@ def called(function: Function, call: ast.Call) -> Function | None:
     func = call.func
     own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == function.own_name
     if isinstance(func, ast.Name):
-        found = _by_name(function.module).get(func.id)
+        found = _named(function.module, func.id)
         hides = any(one.binds(func.id) for one in function.scopes if one is not function.module.body)
         return found if found is not None and found.cls is None and not hides else None
-    found = _by_name(function.module).get(func.attr) if own and isinstance(func, ast.Attribute) else None
+    found = _named(function.module, func.attr) if own and isinstance(func, ast.Attribute) else None
     return found if found is not None and found.is_method and _has_method(function.cls, found.cls) else None
 
 
@@ -72,27 +72,29 @@ def _has_method(klass: Class | None, owner: Class | None) -> bool:
     return klass is owner or any(last(base) == owner.name for base in klass.bases)
 
 
-def _by_name(module: Module) -> dict[str, Function]:
-    """The short functions of a file, at its top or methods, by their names."""
-    return kept(module, "short functions", lambda: _found(module))
+def _named(module: Module, name: str) -> Function | None:
+    """The short function of a name that no other function of the file has, at its top or a method."""
+    every = module.functions_named(name)
+    if len(every) != 1:
+        return None
+    one = every[0]
+    at_top = one.cls is not None or one.parent is module.body
+    return one if at_top and kept(one, "is short", lambda: _is_short(one)) else None
 
 
-def _found(module: Module) -> dict[str, Function]:
-    found: dict[str, Function | None] = {}
-    for function in module.functions:
-        first = next(telling(function.node.body), None)
-        short = first is not None and is_all(function, first) and not function.decorators
-        at_top = function.cls is not None or function.parent is module.body
-        found[function.name] = function if short and at_top and function.name not in found else None
-    return {name: one for name, one in found.items() if one is not None}
+def _is_short(function: Function) -> bool:
+    first = next(telling(function.node.body), None)
+    return first is not None and is_all(function, first) and not function.decorators
 
 
 def _calling(module: Module, name: str) -> list[tuple[Function, ast.Call]]:
     known: dict[str, list[tuple[Function, ast.Call]]] = kept(module, "short functions by calls", dict)
+    lines = module.lines_calling(name)  # each time: who asks is noted
     if name not in known:
         known[name] = [
             (one, call)
-            for one in _by_name(module).values()
+            for one in sorted(module.functions_at(lines), key=lambda one: one.first_line)
+            if _named(module, one.name) is one
             for call in uses(one)
             if isinstance(call.func, ast.Attribute) and call.func.attr == name
         ]

@@ -175,7 +175,7 @@ class _Run:
         known: dict[Any, Any] = {}
         for chunk, answer in self._answers(_answer, self._chunks(keys, _SHARE_OF_QUESTIONS, 1), (part, question)):
             if isinstance(answer, str):
-                raise _LostError(_path(chunk[0]), answer)
+                raise _LostError(where(chunk[0]), answer)
             known.update(zip(chunk, answer, strict=True))
             self.progress(0, self.total)
         return [known[key] for key in keys]
@@ -188,8 +188,8 @@ class _Run:
 
         while chunks:
             again: list[list[Any]] = []
-            where = [self._where[_path(chunk[0])] for chunk in chunks]
-            with closing(self.workers.map(work, [(setting, chunk) for chunk in chunks], where)) as answers:
+            begins = [self._where[where(chunk[0])] for chunk in chunks]
+            with closing(self.workers.map(work, [(setting, chunk) for chunk in chunks], begins)) as answers:
                 for place, answer in answers:
                     chunk = chunks[place]
                     if not isinstance(answer, Died):
@@ -212,7 +212,7 @@ class _Run:
         """The keys in pieces, neighbours together and those of one file in one piece; those of each process get smaller."""
         paths: dict[str, list[Any]] = {}
         for key in dict.fromkeys(keys):
-            paths.setdefault(_path(key), []).append(key)
+            paths.setdefault(where(key), []).append(key)
         sizes = {path: _size(self.project, [path]) for path in sorted(paths)}
         chunks: list[list[Any]] = []
         for _, run in groupby(sizes, lambda path: int(self._where[path] * self.jobs)):
@@ -226,11 +226,6 @@ class _Run:
                 left -= sizes[path]
                 room -= sizes[path]
         return chunks
-
-
-def _path(key: Any) -> str:
-    """The file that a question is about."""
-    return where(key)[0]
 
 
 def _size(project: Project, paths: Iterable[str]) -> int:
@@ -298,7 +293,7 @@ def _answer(shared: Shared, item: tuple[tuple[str, Callable[[Any, Any], Any]], S
     (part, question), keys = item
     subject = getattr(shared.analysis, part)
     with prepared():
-        return asked_here(subject)(question, keys)
+        return shared.project.together(lambda: asked_here(subject)(question, keys))
 
 
 class _Linted(NamedTuple):

@@ -35,13 +35,13 @@ PARTS = frozenset(
 """Kinds of things that an open file tells are looked at."""
 _KEPT_OF_MODULE = frozenset(
     """path name is_package body functions classes stars watcher searches finds edited _around import_names imports aliases top_functions
-    top_classes _spans nested assigned function_from _asked _tree _source _labels _moved _units""".split()
+    top_classes _spans nested assigned by_qualname _later _by_name _asked _tree _source _labels _moved _units""".split()
 )
 """What an edit inside of a function leaves of a module as it is."""
-_BY_LINE = frozenset(("_spans", "function_from"))
+_BY_LINE = frozenset(("_spans",))
 """What of that tells lines."""
 _KEPT_OF_FUNCTION = frozenset(
-    "flow bindings bound _free _rebound nested defaults parameters positions own_loops decorator_names is_abstract loops_by_place assigned_attributes".split()
+    "flow bindings bound _free _rebound nested defaults parameters positions own_loops decorator_names is_abstract loops loop_numbers call_numbers assigned_attributes".split()
 )
 """What is known of a function by its own tree."""
 _APART = 1 << 40

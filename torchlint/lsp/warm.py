@@ -13,7 +13,7 @@ from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.context import Context
 from ..program.files import Said, place_of
-from ..program.noting import IN_FILE, OF_A_RUN, Atom, Noting, mark
+from ..program.noting import IN_FILE, OF_A_RUN, Answer, Atom, Noting, mark
 from ..program.steps import Steps
 from ..program.texts import STARTS, Sought, Texts
 from ..program.warm_loops import WarmLoops
@@ -116,6 +116,21 @@ class Warm(Noting):
             self._database.open("outline", module.path)
         else:
             super().note_lines(module)
+
+    def note_place(self, function: Function) -> None:
+        if isinstance(function, OpenFunction):  # an edit in place leaves the functions that it is not in
+            self._database.open("outline", function.module.path)
+            if function.is_inner:
+                function.look()
+        else:
+            super().note_place(function)
+
+    def numbered(self, path: str, qualname: str, number: int) -> Function | None:
+        module = self._open(path)
+        if module is None:
+            return super().numbered(path, qualname, number)
+        self._database.open("outline", path)
+        return module.numbered(qualname, number)
 
     def import_text(self, path: str) -> bytes:
         if self._open(path) is None or not self._notes:
@@ -280,6 +295,12 @@ class Warm(Noting):
     def name(self, path: str) -> tuple[str, bool]:
         """The dotted name of a file, and whether it is a package."""
         return self._name(path)
+
+    def together(self, find: Callable[[], T]) -> T:
+        return find()  # its database knows what answers hang on
+
+    def found(self, node: tuple[str, ...], answer: Answer) -> Answer:
+        return answer
 
     def hangs_on(self, key: tuple[Any, ...]) -> None:
         """Nothing is kept."""

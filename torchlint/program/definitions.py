@@ -220,6 +220,11 @@ class Definitions(Texts):
         """The classes of some files that define a method of that name."""
         return [klass for module in self.modules(paths) for klass in module.classes if name in klass.methods]
 
+    def classes_named(self, path: str, name: str) -> list[Class]:
+        """The classes of a name in a file."""
+        module = self.module(path)
+        return [klass for klass in module.classes if klass.name == name] if module is not None else []
+
     def root(self, klass: Class) -> Class:
         """The first of a class's ancestors in the project."""
         seen = {klass}

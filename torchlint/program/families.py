@@ -191,9 +191,8 @@ def _of_named(project: Project, name: str, called: str, paths: Collection[str]) 
     for path in paths if made else ():
         defined = project.fact(path, "class names", class_names) or ()
         classes = {klass for klass in defined if _is_made(project, klass, made)}
-        module = project.module(path) if classes else None
-        if module is not None:
-            found += [one.methods[name] for one in module.classes if one.name in classes and name in one.methods]
+        having = project.having(name, [path]) if classes else ()
+        found += [one.methods[name] for one in having if one.name in classes]
     return found if len(found) <= MAX_SITES else []
 
 

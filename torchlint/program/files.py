@@ -62,6 +62,10 @@ class Files:
         """Told that the answer that is being worked out tells lines of a file."""
         self.note("text", module.path)
 
+    def note_place(self, function: Function) -> None:
+        """Told that the answer that is being worked out tells the place of a function."""
+        self.note("text", function.module.path)
+
     def ask(self, key: tuple[Any, ...], work: Callable[[], T], initial: T) -> T:
         """The answer to a question of others about a part of the project; `initial` stands for it where it asks for itself."""
         return self._database.get(key, work, initial)
@@ -97,6 +101,10 @@ class Files:
     ) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
         """How they are asked, given how they are without what is remembered."""
         return ask
+
+    def together(self, find: Callable[[], T]) -> T:
+        """What is found by asking several of them, which are remembered then."""
+        return find()
 
     @property
     def is_known(self) -> bool:
@@ -171,6 +179,11 @@ class Files:
     def module_for_name(self, path: str, name: str) -> Module | None:
         """The file, parsed, of which nothing but the functions that hold a name is looked at."""
         return self.module(path)
+
+    def numbered(self, path: str, qualname: str, number: int) -> Function | None:
+        """The function of a file by its qualified name and its number among those; None where the file can't be parsed."""
+        module = self.module(path)
+        return module.numbered(qualname, number) if module is not None else None
 
     def functions_of(self, path: str) -> Sequence[Function]:
         """The functions of a file, for who looks into those that hold loops, and at the names of the others."""

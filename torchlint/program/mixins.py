@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ..facts import names, syntax
-from ..facts.module import BASES_OF_PYTHON, Class, Function, Module
+from ..facts.module import BASES_OF_PYTHON, Class, Function
 from ..query.question import Asking, question
 from . import supers
 from .calling import CallSite
@@ -26,7 +26,7 @@ class Code(Asking, Protocol):
     def definers(self, name: str) -> list[str]: ...
     def heirs(self, name: str) -> list[tuple[str, str]]: ...
     def method(self, klass: Class, name: str) -> Function | None: ...
-    def module(self, path: str) -> Module | None: ...
+    def classes_named(self, path: str, name: str) -> list[Class]: ...
     def subclasses(self, klass: Class) -> list[Class]: ...
 
 
@@ -105,9 +105,8 @@ def joining(code: Code, klass: Class) -> list[Class]:
     heirs = code.heirs(klass.name)
     found: dict[Class, None] = {}
     for path, name in heirs if len(heirs) <= MOST else ():
-        module = code.module(path)
-        for heir in module.classes if module is not None else ():
-            if heir.name == name and len(heir.bases) > 1 and klass in code.bases(heir):
+        for heir in code.classes_named(path, name):
+            if len(heir.bases) > 1 and klass in code.bases(heir):
                 found[heir] = None
     return list(found)
 

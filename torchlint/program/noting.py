@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ..facts.module import Function, Module
-from ..query.closures import Depends
+from ..query.closures import NOTHING, Depends
 from ..settings.home import Home
 from ..system.cached import cached_property
 from ..system.fault import FileError
@@ -34,7 +34,7 @@ Atom = tuple[str, ...]
 IN_FILE = frozenset(
     (
         *("may hold", "may call", "called as", "may import", "listing", "writes", "fact"),
-        *("pattern", "calls", "holding", "looping", "lists", "having"),
+        *("pattern", "calls", "holding", "looping", "lists", "having", "named"),
         *("imports", "parses", "name", "unit", "top", "class", "stores"),
     )
 )
@@ -76,7 +76,7 @@ class _Importing(NamedTuple):
     """Those that name `sys.path`: which files they mean, only all of their text tells."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """The answer to a question about the whole project, and what it depends on."""
 
@@ -97,8 +97,7 @@ class _Asked:
         node = "question", *name
         answer = project.linked(node, lambda: self.question(subject, key))
         project.asked_again(node, lambda: project.answers.update({name: self(subject, key)}))
-        # Now: what is asked of the same functions later would count for it, too.
-        return Answer(answer, Depends.on(project.hangs_on(node) or ()))
+        return project.found(node, Answer(answer, NOTHING))
 
 
 class Noting(Project):
@@ -147,6 +146,8 @@ class Noting(Project):
         """How searches for callers end, by what they are about."""
         self.answers: dict[tuple[str, str], Answer] = {}
         """By the name of the question and what it was about."""
+        self._found_last: dict[tuple[str, ...], Answer] = {}
+        """Those of which it is not told yet what they depend on, by where that is noted."""
         self.used: set[tuple[str, str]] = set()
         """Those of them that were asked for."""
         self.is_whole = True
@@ -161,7 +162,9 @@ class Noting(Project):
             self.used.update(names)
             new = {name: key for name, key in zip(names, keys, strict=True) if not self._stands(name)}
             failed: dict[tuple[str, str], FileError] = {}
-            for name, one in zip(new, ask(_Asked(question), list(new.values())) if new else (), strict=True):
+            for name, one in zip(
+                new, self.together(lambda: ask(_Asked(question), list(new.values()))) if new else (), strict=True
+            ):
                 if isinstance(one, FileError):
                     failed[name] = one
                 else:
@@ -172,6 +175,24 @@ class Noting(Project):
             return [failed.get(name) or self.answers[name].answer for name in names]
 
         return remembered
+
+    def found(self, node: tuple[str, ...], answer: Answer) -> Answer:
+        """Told of an answer, and where it is noted what that depends on."""
+        self._found_last[node] = answer
+        return answer
+
+    def together(self, find: Callable[[], T]) -> T:
+        """What is found, with what the answers depend on that it is made of.
+
+        That is gone through soon after: what is asked of the same functions later would count for them, too. And for all at once, as they share most of it.
+        """
+        before, self._found_last = self._found_last, {}
+        try:
+            return find()
+        finally:
+            last, self._found_last = self._found_last, before
+            for answer, hangs_on in zip(last.values(), self.all_hang_on(list(last)), strict=True):
+                answer.hangs_on = hangs_on or NOTHING
 
     def asked_again(self, key: tuple[Any, ...], ask: Callable[[], None]) -> None:
         """Told how an answer that is kept elsewhere is asked for again."""

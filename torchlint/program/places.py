@@ -1,4 +1,4 @@
-"""Functions, loops and calls by where they stand: plain data for other processes, that outlives a file's tree."""
+"""Functions, loops and calls by where they stand: plain data for other processes, that outlives a file's tree, and edits elsewhere in it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from ..system.fault import FileError, fault
 from ..system.stack import with_room
 from .project import Project
 
-Place = tuple[str, int, int]
-"""Where a function or a loop begins: path, label of the line and column as in `ast`; label 0 for the body of a module."""
-CallPlace = tuple[str, int, int, int, int]
-"""Where a call begins and ends."""
+Place = tuple[str, str, int]
+"""A function: path, qualified name, and the number among those of that name in the file."""
+LoopPlace = tuple[str, str, int, int]
+"""A loop: the place of its function, and its number among the loops of that."""
+CallPlace = tuple[str, str, int, int]
+"""A call, likewise; the number is -1 where the call is none of the function's own."""
 
 
 class Subject(Protocol):
@@ -29,6 +31,7 @@ class Subject(Protocol):
 S = TypeVar("S", bound=Subject)
 K = TypeVar("K")
 R = TypeVar("R")
+N = TypeVar("N")
 
 Asked = Callable[[Callable[[S, K], R], Sequence[K]], Sequence[R | FileError]]
 """Puts a question to some S about each key; how it asks does not show in the answers."""
@@ -53,10 +56,7 @@ def answer(subject: S, question: Callable[[S, K], R], key: K) -> R | FileError:
     except (MemoryError, Failure):
         raise
     except Exception as error:  # noqa: BLE001 - it costs what this place tells of others
-        path, label = where(key)
-        module = subject.project.parsed.get(path)
-        line = module.line(label) if module is not None else label
-        return fault(f"`{question.__qualname__}`", error, path, line)
+        return fault(f"`{question.__qualname__}`", error, *_lines_of(subject.project, key))
 
 
 def whole(project: Project, part: str, find: Callable[[], R], nothing: R) -> R:
@@ -70,59 +70,65 @@ def whole(project: Project, part: str, find: Callable[[], R], nothing: R) -> R:
         return nothing
 
 
-def where(key: Any) -> tuple[str, int]:
-    """The file and the label of the line that a question is about; 0 for all of the file."""
-    if isinstance(key, str):
-        return key, 0
+def where(key: Any) -> str:
+    """The file that a question is about."""
+    return key if isinstance(key, str) else _function_of(key)[0]
+
+
+def _function_of(key: Any) -> Place:
     place: Place = getattr(key, "function", key)  # a question may be a named tuple, a place is a plain one
-    return place[0], place[1]
+    return place
+
+
+def _lines_of(project: Project, key: Any) -> tuple[str, int]:
+    """The file and the line that a question is about; 0 for all of the file."""
+    path = where(key)
+    module = project.parsed.get(path)
+    function = module.numbered(*_function_of(key)[1:]) if module is not None and not isinstance(key, str) else None
+    return path, function.first_line if function is not None and function.parent is not None else 0
 
 
 def place_of(function: Function) -> Place:
-    """Where a function begins."""
-    return (function.module.path, *function.start)
+    """The place of a function."""
+    return function.module.path, function.qualname, function.module.number_of(function)
 
 
 def told_place(project: Project, function: Function) -> Place:
-    """Where a function begins, for an answer that tells it: lines above move it."""
-    project.note_lines(function.module)
+    """The place of a function, for an answer that tells it."""
+    project.note_place(function)
     return place_of(function)
 
 
-def loop_place(function: Function, loop: Loop) -> Place:
-    """Where a loop of a function begins."""
-    return (function.module.path, function.module.label(loop.lineno), loop.col_offset)
+def loop_place(function: Function, loop: Loop) -> LoopPlace:
+    """The place of a loop of a function."""
+    return *place_of(function), kept(function, "loop_numbers", lambda: _numbers(_loops(function)))[loop]
 
 
 def call_place(function: Function, call: ast.Call) -> CallPlace:
-    """Where a call in a function begins and ends."""
-    label = function.module.label
-    return (
-        function.module.path,
-        label(call.lineno),
-        call.col_offset,
-        label(call.end_lineno or 0),
-        call.end_col_offset or 0,
-    )
+    """The place of a call in a function."""
+    return *place_of(function), kept(function, "call_numbers", lambda: _numbers(function.flow.calls)).get(call, -1)
 
 
 def function_at(project: Project, place: Place) -> Function:
     """The function of a place, which some process has seen there."""
-    module = project.module(place[0])
-    assert module is not None
-    return module.function_from[place[1:]]
+    function = project.numbered(*place)
+    assert function is not None, place
+    return function
 
 
 def functions_at(project: Project, places: Iterable[Place]) -> list[Function]:
     """The functions of some places, less those of files that torchlint fails to parse here."""
-    return [function_at(project, place) for place in places if project.module(place[0]) is not None]
+    return [function for place in places if (function := project.numbered(*place)) is not None]
 
 
-def loop_at(function: Function, place: Place) -> Loop:
+def loop_at(function: Function, place: LoopPlace) -> Loop:
     """The loop of a place in a function."""
-    return kept(function, "loops_by_place", lambda: _loops(function))[place]
+    return kept(function, "loops", lambda: _loops(function))[place[-1]]
 
 
-def _loops(function: Function) -> dict[Place, Loop]:
-    found = (node for node in function.flow.nodes if isinstance(node, ast.For | ast.AsyncFor | ast.While))
-    return {loop_place(function, loop): loop for loop in found}
+def _loops(function: Function) -> list[Loop]:
+    return [node for node in function.flow.nodes if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
+
+
+def _numbers(nodes: Iterable[N]) -> dict[N, int]:
+    return {node: number for number, node in enumerate(nodes)}

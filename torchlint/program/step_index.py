@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..facts.alternatives import Said
 from . import stepping
 from .frameworks import may_run_on_steps
-from .places import Ask, Asked, CallPlace, Place, Subject, soundly, whole
+from .places import Ask, Asked, CallPlace, LoopPlace, Place, Subject, soundly, whole
 from .project import Project
 from .step_text import may_step
 
@@ -19,7 +19,7 @@ class Why(NamedTuple):
     """Why a function runs on every training step, as plain data; see `Hot`."""
 
     function: Place
-    loop: Place | None
+    loop: LoopPlace | None
     weak: bool = False
     depth: int = 0
     given: tuple[Said, ...] = ()
@@ -29,7 +29,7 @@ class Why(NamedTuple):
 class StepIndex(NamedTuple):
     """What a project does on every step: the step loops with the functions they stand in, and what these call."""
 
-    loops: Mapping[Place, Place]
+    loops: Mapping[LoopPlace, Place]
     training: frozenset[str]
     """The names of the functions with step loops."""
     functions: Mapping[Place, Why]
@@ -42,7 +42,7 @@ def step_index(project: Project, asked: Asked[Subject, Any, Any]) -> StepIndex:
 
 
 def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
-    loops: dict[Place, Place] = {}
+    loops: dict[LoopPlace, Place] = {}
     closures: Closures = {}
     framework: list[Place] = []
     names_of: dict[Place, str] = {}
@@ -117,9 +117,9 @@ def _on_the_way(chain: _Chain) -> Iterator[tuple[Place, str]]:
         todo += further
 
 
-def _giving(loops: Mapping[Place, Place], ask: Ask[Subject, Any, Any]) -> dict[Place, Place]:
+def _giving(loops: Mapping[LoopPlace, Place], ask: Ask[Subject, Any, Any]) -> dict[LoopPlace, Place]:
     """The loops of generators that step loops go through, which run as often, with their functions."""
-    found: dict[Place, Place] = {}
+    found: dict[LoopPlace, Place] = {}
     todo = dict(loops)
     while todo:
         keys = [stepping.Iterating(function, loop) for loop, function in todo.items()]
@@ -134,7 +134,7 @@ def _giving(loops: Mapping[Place, Place], ask: Ask[Subject, Any, Any]) -> dict[P
 
 
 def _called_on_steps(
-    loops: Mapping[Place, Place],
+    loops: Mapping[LoopPlace, Place],
     framework: Sequence[Place],
     steppers: Sequence[Place],
     closures: Closures,

@@ -24,7 +24,18 @@ from .calling import CallSite
 from .conditions import in_training, is_thinned_beside, property_of, running
 from .frameworks import added_for_iterations, runs_on_steps
 from .loops import brings_batches, is_once_in, makes_what_it_runs, only_iterates, over_runs
-from .places import CallPlace, Place, Subject, call_place, function_at, loop_at, loop_place, place_of, told_place
+from .places import (
+    CallPlace,
+    LoopPlace,
+    Place,
+    Subject,
+    call_place,
+    function_at,
+    loop_at,
+    loop_place,
+    place_of,
+    told_place,
+)
 from .project import Project
 from .step_calls import BACKWARDS, Step, named_like_steps, parts_of_step, updates
 from .step_text import lines_of_steps
@@ -59,7 +70,7 @@ class Stepper(NamedTuple):
 class Own(NamedTuple):
     """What the functions of a file do by themselves."""
 
-    loops: list[tuple[Place, Place, str]]
+    loops: list[tuple[LoopPlace, Place, str]]
     """Step loops, the functions they stand in, and the names of these."""
     steppers: list[Stepper]
     """Functions that step outside of their own loops."""
@@ -72,7 +83,7 @@ class Own(NamedTuple):
 class Callers(NamedTuple):
     """Who calls a function, and steps so, the loops around the calls (None where there is none), names; and the calls that it is given to."""
 
-    sites: list[tuple[Stepper, Place | None, str]]
+    sites: list[tuple[Stepper, LoopPlace | None, str]]
     given_to: list[CallPlace]
 
 
@@ -80,7 +91,7 @@ class Calling(NamedTuple):
     """A question: what does a function call, between `loop` (None: its start) and the call unthrottled?"""
 
     function: Place
-    loop: Place | None
+    loop: LoopPlace | None
     inside: bool
     """Only the calls in the loop count."""
     closures: tuple[tuple[CallPlace, tuple[Place, ...]], ...]
@@ -101,13 +112,13 @@ class Iterating(NamedTuple):
     """A question: what generators does a loop go through?"""
 
     function: Place
-    loop: Place
+    loop: LoopPlace
 
 
 def own_steps(subject: Subject, path: str) -> Own:
     """What the functions of a file do by themselves."""
     project = subject.project
-    loops: dict[Place, Function] = {}
+    loops: dict[LoopPlace, Function] = {}
     own = Own([], [], [], [])
     module = project.module(path)
     for function in _mentions(module) if module is not None else ():
@@ -292,7 +303,7 @@ def _decisive(project: Project, function: Function) -> frozenset[str]:
     return alternatives.decisive(function)
 
 
-def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]]:
+def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[LoopPlace, Place]]:
     """The loops of the generators that a loop goes through, with their functions."""
     project = subject.project
     function = function_at(project, asked.function)
@@ -308,7 +319,7 @@ def loops_giving(subject: Subject, asked: Iterating) -> list[tuple[Place, Place]
     ]
 
 
-def loops_taking(subject: Subject, place: Place) -> list[tuple[Place, Place, str]]:
+def loops_taking(subject: Subject, place: Place) -> list[tuple[LoopPlace, Place, str]]:
     """The loops that go through what a generator gives, with their functions, and the names of these."""
     project = subject.project
     return [
@@ -317,7 +328,7 @@ def loops_taking(subject: Subject, place: Place) -> list[tuple[Place, Place, str
     ]
 
 
-def _gives_steps(project: Project, function: Function, loops: Collection[Place]) -> bool:
+def _gives_steps(project: Project, function: Function, loops: Collection[LoopPlace]) -> bool:
     """Whether a function is a generator that gives something on each iteration of a step loop: `for x in loader: ...; yield loss`."""
     giving = [loop for loop in function.giving_loops if loop_place(function, loop) in loops]
     return any(
@@ -329,7 +340,7 @@ def _gives_steps(project: Project, function: Function, loops: Collection[Place])
     )
 
 
-def _look_at(project: Project, function: Function, found: dict[Place, Function], own: Own) -> None:
+def _look_at(project: Project, function: Function, found: dict[LoopPlace, Function], own: Own) -> None:
     outside: set[str] = set()
     asked: dict[tuple[tuple[Said, ...], tuple[Said, ...]], None] = {}
     stepping = [(call, parts, _step_loops(project, function, call)) for call, parts in _stepping(project, function)]

@@ -13,7 +13,7 @@ from ..query.question import question
 from ..system.cached import cached_property
 from . import losses
 from .conditions import in_training
-from .places import Place, asked_here, function_at, functions_at, loop_at, loop_place, place_of
+from .places import LoopPlace, Place, asked_here, function_at, functions_at, loop_at, loop_place, place_of
 from .project import Project
 from .step_index import StepIndex, Why, step_index
 from .stepping import is_beside_steps
@@ -57,7 +57,8 @@ class Hot:
 
     @property
     def line(self) -> int:
-        return self.function.module.line((self._why.loop or self._why.function)[1])
+        loop = self.loop
+        return loop.lineno if loop is not None else self.function.first_line
 
 
 class Steps:
@@ -84,8 +85,8 @@ class Steps:
         self.__dict__["index"] = index
 
     @cached_property
-    def _by_function(self) -> dict[Place, list[Place]]:
-        found: dict[Place, list[Place]] = {}
+    def _by_function(self) -> dict[Place, list[LoopPlace]]:
+        found: dict[Place, list[LoopPlace]] = {}
         for loop, function in self.index.loops.items():
             found.setdefault(function, []).append(loop)
         return found

@@ -43,6 +43,9 @@ class Depends(NamedTuple):
         return chosen(self.things, self.bits)
 
 
+NOTHING = Depends.on(())
+
+
 def chosen(values: Iterable[T], bits: int) -> Iterator[T]:
     """Those of some values whose bits are set, the first value's the lowest."""
     return compress(values, f"{bits:b}"[::-1].encode().translate(_DIGITS))

@@ -28,7 +28,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..system.fault import Passing
-from .closures import Depends, Leaf, closures
+from .closures import NOTHING, Depends, Leaf, closures
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -39,7 +39,6 @@ ROUNDS = 8
 """How often a circle is worked out until what changes still is unknown."""
 _OPEN: Any = object()
 """In place of an answer that is not known."""
-_NOTHING = Depends.on(())
 _NONE: set[Any] = set()
 """What answers were made of, where that is not noted."""
 
@@ -371,7 +370,7 @@ class Database:
             node = self._linked[key] = Node(noting=True)
         return self.noted(node, answer)
 
-    def use(self, key: Key, kept: Depends = _NOTHING) -> None:
+    def use(self, key: Key, kept: Depends = NOTHING) -> None:
         """Told that an answer that is kept elsewhere is used for the one that is being worked out.
 
         `kept` is all that was read for it, where it was worked out by another database.
