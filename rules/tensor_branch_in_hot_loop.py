@@ -39,6 +39,7 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     So is what `torch.equal(...)` and `torch.allclose(...)` give, also where it is only handed on: `return torch.equal(x, y)`.
     In evaluation and generation loops, and in what these call, it is an `info`; so is, wherever it stands, the condition of a
     comprehension that compares the elements of a tensor proven to be on the device (`[i for i, token in enumerate(tokens) if token in ends]`).
+    In what runs often any condition of a comprehension counts that is a tensor (`[i for i in range(n) if (mask == i).sum() == 0]`).
 
     ## Why is this slow?
 
@@ -145,13 +146,24 @@ def _told(site: Site, call: ast.Call) -> Iterator[Finding]:
 
 def _compared(site: Site, comprehension: Comprehension) -> Iterator[Finding]:
     """`[i for i, token in enumerate(tokens) if token in ends]`: each comparison asks the device for one element."""
-    test = next(element_tests.of_device(site, comprehension), None)
+    test = next(element_tests.of_device(site, comprehension), None) or _tested_in(site, comprehension)
     if test is None or site.role == "test" or site.rare or site.in_compiled or frequency.shows(site.function):
         return
     message = (
         f"`{site.short(test)}` waits for the device once for each element of this comprehension: read them all at once"
     )
     yield site.finding(message, severity=frequency.severity(site) or "info", at=test, related=site.why_hot())
+
+
+def _tested_in(site: Site, comprehension: Comprehension) -> ast.expr | None:
+    """The tensor that a condition of a comprehension is, in what runs often: `[i for i in range(n) if (mask == i).sum() == 0]`."""
+    if not site.may_have_accelerator or not any(generator.ifs for generator in comprehension.generators):
+        return None
+    tests = (
+        one for generator in comprehension.generators for test in generator.ifs for one in reads.tested(site, test)
+    )
+    found = next(tests, None)
+    return found if found is not None and site.accelerator and frequency.severity(site) is not None else None
 
 
 def _in_message(site: Site, read: ast.Call) -> bool:

@@ -856,6 +856,24 @@ def fit(stats: str = "", slow: str = "") -> str:
     return f"for x in loader:\n{ASKS.format(stats=stats, slow=slow)}{STEP}"
 
 
+TARGETS = (
+    "from dataclasses import dataclass, field\nfrom typing import Type\n"
+    "@dataclass\nclass Makes:\n    _target: Type\n    def setup(self, **kwargs):\n        return self._target(self, **kwargs)\n"
+    "class Writer:\n    def __init__(self, config): ...\n    def losses(self):\n        x = 1{writer}\n"
+    "@dataclass\nclass WriterConfig(Makes):\n    _target: Type = field(default_factory=lambda: Writer)\n"
+    "@dataclass\nclass NetConfig(Makes):\n    _target: Type = field(default_factory=lambda: Net)\n"
+    "class Net:\n    def __init__(self, config): ...\n    def losses(self):\n        x = 1{net}\n"
+)
+
+
+def test_a_configuration_makes_what_its_own_class_names() -> None:
+    net = "class Trainer:\n    def __init__(self, config: NetConfig):\n        self.net = config.setup()\n"
+    run = "    def fit(self):\n        for x in loader:\n            x = self.net.losses()  # hot\n            loss.backward()  # hot\n"
+    check_one(TARGETS.format(writer="", net="  # hot") + net + run)
+    writer = net.replace("NetConfig", "WriterConfig")
+    check_one(TARGETS.format(writer="  # hot", net="") + writer + run)
+
+
 def test_fields_of_dataclasses_that_no_call_gives() -> None:
     check({"config.py": FIELDS, "train.py": f"from config import Config\ncfg = Config(lr=0.1)\n{fit()}"})
     given = "from config import Config, Log\ncfg = Config(0.1, True, log=Log(stats=True))\n"

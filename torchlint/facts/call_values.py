@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from ..system.cached import kept
 from ..system.regex import regex
 from . import (
     batches,
@@ -33,7 +34,7 @@ from .literals import literals
 from .loader_calls import collated, loader_of, of_tensors, pinned_by_option, told_to_pin, where_samples_are
 from .members import attribute_of, each_class
 from .module import Class, Function, key_of
-from .nodes import NEXT, argument_of, names_in, string
+from .nodes import NEXT, argument_of, keyword_of, names_in, string
 from .promises import promised
 from .values import (
     LIKELY,
@@ -89,6 +90,9 @@ _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 _ENCODED = Batch(LIKELY, device="cpu")
 """The tensors that a tokenizer makes of words, by name."""
 _OBJECTS = frozenset(("instance", "module"))
+_MADE_BY_FIELDS = frozenset(("class", "function", "instance", "module"))
+_SHORT = 4
+"""Statements of a method that does little but make something."""
 _LIBRARIES = frozenset(
     """torchvision timm transformers segmentation_models_pytorch monai torchaudio open_clip clip torch_geometric
     torch_scatter torch_sparse dgl torchmeta einops""".split()
@@ -220,6 +224,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
     if name in table.COPIES:
         is_entry = bool(node.args) and isinstance(node.args[0], ast.Subscript)  # `args["device"]`
         return args.first if args.first or is_entry else ModuleValue(LIKELY)
+    if name == "dataclasses.field":
+        return _of_field(values, node)
     root = name.partition(".")[0]
     if name == "torch.jit.annotate" and node.args:
         return promised(values, node.args[0])
@@ -580,7 +586,8 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
             return UNKNOWN
         method = callee.function.cls is not None and isinstance(function, ast.Attribute)
         owner = values.expr(function.value).class_ if method and isinstance(function, ast.Attribute) else None
-        return _result_of(values, callee.function, node, args, owner)
+        made = _made_for(values, callee.function, owner) if owner not in (None, callee.function.cls) else UNKNOWN
+        return made or _result_of(values, callee.function, node, args, owner)
     if callee.kind == "class" and callee.any_class:
         return join_all([_made(values, klass, node, args) for klass in callee.any_class])
     if callee.kind == "module":
@@ -622,6 +629,37 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
     if not callee.proven and any(module_calls.is_loss(one, args) for one in (name, _said_of(function))):
         return module_calls.likely_loss(args)
     return tensor("cpu") if _is_window(values, function, args) else UNKNOWN
+
+
+def _of_field(values: Evaluator, node: ast.Call) -> Value:
+    """The class or object that a field of a dataclass is made of: `field(default_factory=lambda: Net)`, `field(default_factory=Options)`."""
+    factory = keyword_of(node, "default_factory")
+    if isinstance(factory, ast.Lambda) and not factory.args.args:
+        value = values.expr(factory.body)
+        return value if value.kind in _MADE_BY_FIELDS else UNKNOWN
+    made = values.expr(factory) if factory is not None else UNKNOWN
+    return values.instance(made.class_) if made.kind == "class" and made.class_ is not None else UNKNOWN
+
+
+def _made_for(values: Evaluator, function: Function, owner: Class | None) -> Value:
+    """What a short method of a base class gives on an object of a class that says what it calls: `return self._target(self)`."""
+    called = kept(function, "own calls", lambda: _own_calls(function))
+    if owner is None or not called:
+        return UNKNOWN
+    for klass in values.world.ancestry(owner):
+        if klass is function.cls:
+            break
+        if not called.isdisjoint(klass.assigned):
+            return values.world.returns_on(function, owner)
+    return UNKNOWN
+
+
+def _own_calls(function: Function) -> frozenset[str]:
+    """The attributes of its object that a short method calls."""
+    if len(function.telling) > _SHORT:
+        return frozenset()
+    own = (syntax.own_attribute(function, call.func) for call in function.flow.calls)
+    return frozenset(name for name in own if name is not None)
 
 
 def _is_window(values: Evaluator, function: ast.expr, args: Arguments) -> bool:

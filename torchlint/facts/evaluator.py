@@ -11,7 +11,7 @@ from ..query.database import Database
 from . import batches, common_names, names, narrowing, operations, operator_results, type_tested
 from . import torch_table as table
 from .arguments import Arguments
-from .bindings import Binding, Narrowed, Parameter
+from .bindings import Assigned, Binding, Joined, Narrowed, Parameter
 from .chosen import Choice, may_return
 from .loss_names import is_named_as_loss
 from .module import Class, Function, Module, key_of
@@ -74,6 +74,7 @@ class World(Protocol):
     def of_modules(self, name: str) -> list[Function]: ...
     def returns(self, function: Function, given: Choice = ()) -> Value: ...
     def returns_of(self, function: Function, tensors: Given) -> Value: ...
+    def returns_on(self, function: Function, owner: Class) -> Value: ...
     def wrapped(self, wrapper: Function, name: str) -> Value: ...
     def returns_for(self, function: Function, literals: Literals, given: Choice) -> Value: ...
     def ancestry(self, klass: Class) -> Iterator[Class]: ...
@@ -87,6 +88,8 @@ class World(Protocol):
 
 
 _STEPS = table.EVALUATION_STEPS | {"training_step"}
+_WAYS = 8
+"""How many paths that meet are looked at for what a name may be."""
 
 
 class Evaluator:
@@ -209,7 +212,8 @@ class Evaluator:
             return self._as_mapping(name, binding, value)
         if not value.proven and name in self.bindings.trained and value.kind in ("unknown", "tensor"):
             return ModuleValue(LIKELY, device=value.device)
-        if not value.proven and self._is_shown(name, binding) and narrowing.may_be_tensor(value):
+        is_shown = not value.proven and self._is_shown(name, binding) and narrowing.may_be_tensor(value)
+        if is_shown and not (value.kind == "unknown" and self._is_another(binding, _WAYS)):
             value = narrowing.used_as_tensor(value)
         elif not value.proven and value.kind == "tensor" and not value.from_loader and self.is_used_whole(name):
             if "ndarray" in value.other_kinds:
@@ -233,6 +237,16 @@ class Evaluator:
             return binding.used
         own = self.bindings.of_comprehensions.get(binding) if binding is not None else None
         return name in self.evidence if own is None else own
+
+    def _is_another(self, binding: Binding | None, ways: int) -> bool:
+        """Whether all is known that a name may be there, and none of it is a tensor: `x` behind `x = x.numpy() if x != 0 else 0`."""
+        if isinstance(binding, Joined):
+            return ways > 0 and self._is_another(binding.one, ways - 1) and self._is_another(binding.other, ways - 1)
+        if type(binding) is not Assigned:
+            return False
+        arms = [binding.node.body, binding.node.orelse] if isinstance(binding.node, ast.IfExp) else [binding.node]
+        kinds = {kind for arm in map(self.expr, arms) for kind in (arm.kind, *arm.other_kinds)}
+        return kinds.isdisjoint(("unknown", "tensor", "batch", "output"))
 
     def is_used_whole(self, name: str) -> bool:
         """Whether what may be a tensor has rows and columns, or, where it is given to a forward, a shape."""

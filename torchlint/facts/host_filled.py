@@ -47,6 +47,10 @@ _NUMPY_RANDOM = frozenset(
     f"numpy.random.{name}"
     for name in "normal permutation rand randint randn random random_sample standard_normal uniform".split()
 )
+_NUMPY_OF_SIZES = frozenset(
+    f"numpy.random.{name}" for name in ("rand", "randn", "random", "random_sample", "standard_normal")
+)
+"""Those of them that are given sizes and nothing else."""
 _NUMPY_OF_ELEMENTS = frozenset(
     f"numpy.{name}" for name in "abs ceil cos cosh exp floor log log2 power sin sinh sqrt square tan tanh".split()
 )
@@ -482,10 +486,10 @@ def _is_number(place: Place, node: ast.expr) -> bool:
     if value.items is not None or value.element is not None:
         return all(one is not None and one.kind == "number" for one in value.items or (value.element,))
     if value.kind in _NO_TENSORS:
-        return value.other_kinds <= _NO_TENSORS
+        return value.other_kinds <= _NO_TENSORS or (value.kind == "number" and _is_share(place, node))
     if value.kind == "name":
         return place.resolve(node) in _NUMPY_TYPES
-    return not value and _is_scalar(place, node, _STEPS)
+    return not value and (_is_share(place, node) or _is_scalar(place, node, _STEPS))
 
 
 def _is_scalar(place: Place, node: ast.expr, steps: int) -> bool:
@@ -516,6 +520,15 @@ def _is_scalar(place: Place, node: ast.expr, steps: int) -> bool:
     bound = place.function.bindings.reach.get(node)
     made = bound.node if isinstance(bound, Assigned) else None
     return isinstance(made, ast.BinOp | ast.IfExp | ast.Subscript) and _is_scalar(place, made, steps - 1)
+
+
+def _is_share(place: Place, node: ast.expr) -> bool:
+    """`p` of `torch.rand(n) < p`: what lies elsewhere is not compared with what is drawn on the host."""
+    compared = place.flow.parents.get(node)
+    if not isinstance(compared, ast.Compare) or len(compared.comparators) != 1:
+        return False
+    drawn = compared.left if compared.left is not node else compared.comparators[0]
+    return isinstance(drawn, ast.Call) and place.resolve(drawn.func) == "torch.rand"
 
 
 def _is_size(place: Place, load: ast.Name) -> bool:
@@ -557,7 +570,9 @@ def is_filled_by_numpy(place: Place, array: ast.expr) -> bool:
         return name in _NUMPY or _is_array_of_numbers(place, made)
     given = given_to(made)
     # A tuple that is written out is the shape.
-    return bool(given) and all(isinstance(one, ast.Tuple) or _is_number(place, one) for one in given)
+    return bool(given) and (
+        name in _NUMPY_OF_SIZES or all(isinstance(one, ast.Tuple) or _is_number(place, one) for one in given)
+    )
 
 
 def _is_array_of_numbers(place: Place, made: ast.Call) -> bool:

@@ -214,6 +214,8 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
         read = next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
         if read is None and name == "float" and place.hot is not None and _is_of_graph(place, call.args[0]):
             return device_tensor(place, call.args[0], LIKELY)
+        if read is None and name == "float" and isinstance(term := call.args[0], ast.Name):
+            return _loss(place, term) if place.hot is not None and term.id in run_backward(place.function) else None
         if read is None or name in _CASTS:
             return read
         # What is a number on some paths is one where `math` calculates with it; but a sum begins as one.
@@ -396,7 +398,18 @@ def _result(place: Place, node: ast.expr) -> ast.expr | None:
     """`psnr.item()` of what a call gave that nobody knows, and that was handed tensors, or of a term of the loss, where that runs on each iteration."""
     if place.value(node) or severity(place) is None or not _near_accelerator(place):
         return None
-    return node if _is_made_of_tensors(place, node) or _is_given_such(place, node) else None
+    known = _is_made_of_tensors(place, node) or _is_given_such(place, node) or _is_of_part(place, node)
+    return node if known else None
+
+
+def _is_of_part(place: Place, node: ast.expr) -> bool:
+    """Whether something is what a method of a module, or of a part of one, gives: `self.model.module.density.get_beta()`."""
+    owner = node.func if isinstance(node, ast.Call) else None
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+        if place.value(owner).kind == "module":
+            return True
+    return False
 
 
 def _is_made_of_tensors(place: Place, node: ast.expr) -> bool:

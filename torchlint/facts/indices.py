@@ -9,6 +9,7 @@ from . import host_reads as reads
 from .nodes import root_of
 from .place import Place
 from .sending import move_of
+from .uses import readers
 from .values import LIKELY
 
 _USES = 20
@@ -53,6 +54,8 @@ def _indexed(place: Place, node: ast.expr, names: int) -> list[ast.Subscript] | 
                 parent = around
         elif isinstance(parent, ast.Call) and place.resolve(parent.func) == "len":
             return []
+        elif isinstance(parent, ast.List) and isinstance(around := parents.get(parent), ast.Call):
+            parent = around  # `torch.cat([rows, others])`
         if not isinstance(parent, ast.expr):
             return None
         value = place.value(parent)
@@ -64,14 +67,14 @@ def _indexed(place: Place, node: ast.expr, names: int) -> list[ast.Subscript] | 
 
 def _of_name(place: Place, name: str, made: ast.Assign, names: int) -> list[ast.Subscript] | None:
     """What a name is an index of, behind the statement that gives it."""
-    loads = place.flow.loads.get(name, ())
-    if len(loads) > _USES or name in place.flow.globals:
+    if len(place.flow.loads.get(name, ())) > _USES or name in place.flow.globals:
         return None
+    loads = list(readers(place.function, name, made.value))
     if not names and not any(_in_brackets(place, load) for load in loads):
         return None  # what it is takes longer to tell than where it stands
     found: list[ast.Subscript] = []
     for load in loads:
-        if load.lineno <= (made.end_lineno or made.lineno) or gets_number(place, load):
+        if gets_number(place, load):
             continue
         uses = _indexed(place, load, names)
         if uses is None:

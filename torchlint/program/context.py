@@ -29,7 +29,7 @@ from .project import Project
 
 ACCELERATOR = WholeWords(
     b"device", b"DEVICE", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
-    sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai", b"fastai", b"mmengine"),
+    sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai", b"fastai", b"mmengine", b"allennlp"),
 )  # fmt: skip
 _HOST_ALONE = regex(
     rb"(?m)^[ \t]*(?:device|DEVICE)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$"
@@ -53,6 +53,10 @@ _TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]{0,499}Trainer(?:Callbac
 _MOST_USERS = 50
 """So many files are looked at for a program that uses one."""
 _MOVES = rb"\.cuda\(|\.to\([^()\n]{0,40}(?:device|DEVICE)|torch\.device\("
+_MOVED_BY = (
+    rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:allennlp|fairseq|mmcv|mmengine|lightning|pytorch_lightning|detectron2)\b"
+)
+"""Frameworks whose own programs move models and batches there."""
 _OFF = frozenset(
     (
         "torch.no_grad",
@@ -475,7 +479,7 @@ class Context:
     @property
     def anywhere(self) -> bool:
         """Whether any file of the project moves something to an accelerator."""
-        return self.project.any_holds(_MOVES)
+        return self.project.any_holds(_MOVES) or self.project.any_holds(_MOVED_BY)
 
     def switched_on(self, pattern: bytes, under: str = "", *, word: bytes = b"") -> bool:
         """Whether any file of the project, or of a folder of it, holds the pattern (a regular expression).

@@ -127,6 +127,16 @@ class Project(Definitions):
         # What is read counts for the question itself: these values are nobody else's.
         return results.given(self.evaluator_given(function, {name: tensor(device) for name, device in tensors}), ())
 
+    def returns_on(self, function: Function, owner: Class) -> Value:
+        """What a method gives on an object of that class, which inherits it."""
+        return self._ask(("returns on", function, owner), lambda: self._return_on(function, owner), UNKNOWN)
+
+    def _return_on(self, function: Function, owner: Class) -> Value:
+        if isinstance(function.node, ast.AsyncFunctionDef | ast.Module) or function.is_abstract:
+            return UNKNOWN
+        own = self.evaluator(function).instance(owner)
+        return results.given(self.evaluator_given(function, {function.own_name: own}), ())
+
     def returns_for(self, function: Function, literals: Literals, given: Choice) -> Value:
         """What a call of the function gives that gives words, flags and None for some parameters, on the paths open to it."""
         key = ("returns for", function, *literals, *given)
