@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import names, syntax
 from torchlint.facts.module import Class
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -110,9 +110,16 @@ def _for_others(site: Site, call: ast.Call) -> bool:
         uses: list[ast.expr] = [call]
     else:
         uses = [load for load in site.flow.loads.get(name.id, ()) if load.lineno > call.lineno]
+    if names.last(call.func) == "trace" and any(_is_handed_over(site, use) for use in uses):
+        uses = [use for use in uses if not _is_run_once(site, use)]  # tried before that: `traced(example)`
     return bool(uses) and all(
         _is_looked_into(site, use) or _is_handed_over(site, use) or _is_saved(site, use) for use in uses
     )
+
+
+def _is_run_once(site: Site, use: ast.expr) -> bool:
+    parent = site.flow.parents.get(use)
+    return isinstance(parent, ast.Call) and parent.func is use and not site.flow.loops(use)
 
 
 def _is_looked_into(site: Site, use: ast.expr) -> bool:

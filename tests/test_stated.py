@@ -754,6 +754,15 @@ def test_a_recipe_of_conda_pins_without_a_sign(project: Path) -> None:
     assert Range((1, 8), (1, 9)) == project_torch(project)
 
 
+def test_what_the_commands_of_cog_install(project: Path) -> None:
+    run = "build:\n  python_packages:\n    - \"ipython==7.21.0\"\n  run:\n    - pip install torch==1.10.0+cu113 torchvision==0.11.1\n"
+    (project / "cog.yaml").write_text(run)
+    assert Range((1, 10), (1, 11)) == project_torch(project)
+
+    (project / "cog.yaml").write_text(run.replace("pip install", "# pip install"))
+    assert project_torch(project) is None
+
+
 def test_an_environment_in_a_folder_counts_where_nothing_else_says_any(project: Path) -> None:
     for folder in ("scripts", "setup", "configs"):
         (project / folder).mkdir()

@@ -3529,7 +3529,8 @@ def test_a_step_of_an_evaluation_is_no_part_of_a_step() -> None:
         "class Own:\n    def _train(self, x):\n        self.training_step(x)  # hot\n    def _valid(self, x):\n        self.validation_step(x)  # hot\n"
         "    def training_step(self, x):\n        self.net(x).sum().backward()  # hot\n        self.optimizer.step()  # hot\n"
         "    def validation_step(self, x):\n        return show(self.net(x))\n"
-        "    def valid_step(self, x):\n        return show(self.net(x))  # hot\n"
+        "    def valid_step(self, x):\n        return show(self.net(x))\n"
+        "    def shown(self, x):\n        return show(self.net(x))  # hot\n"
         "def each(loader, fn):\n    for x in loader:\n        fn(x)  # hot\n"
-        "own = Own()\neach(loader, own._train)\neach(loader, own._valid)\neach(loader, own.valid_step)\n"
+        "own = Own()\neach(loader, own._train)\neach(loader, own._valid)\neach(loader, own.valid_step)\neach(loader, own.shown)\n"
     )

@@ -17,7 +17,7 @@ from .flow import contains
 from .frequency import in_forward, severity
 from .met_on_host import is_met_on_host
 from .module import Function, Module
-from .nodes import FLAGS, given_to, is_constant, keyword_of, receiver_of, steps
+from .nodes import FLAGS, given_to, is_constant, keyword_of, receiver_of, root_of, steps
 from .place import Place
 from .results import Origins
 from .sending import sent_later
@@ -69,6 +69,8 @@ def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr |
         if _counts_packed(place, node) or (not value.device and _of_batch(place, node)):
             return None
         if not value.on_cpu:
+            if not value.device and _is_made_of_host(place, node):
+                return None
             if value.certainty < certainty or (not value.device and sent_later(place.flow, node)):
                 return None
             return node if not is_sent_below(place, node) else None
@@ -78,6 +80,17 @@ def _on_device(place: Place, node: ast.expr, certainty: Certainty) -> ast.expr |
             node = node.value
         else:
             return None
+
+
+def _is_made_of_host(place: Place, node: ast.expr) -> bool:
+    """Whether something is what a library's function gave, which nobody knows, of a tensor of the host: `resize(torch.from_numpy(x), (3, 3))`."""
+    name = root_of(node, ast.Attribute, ast.Call, ast.Subscript)
+    bound = place.function.bindings.reach.get(name) if name is not None else None
+    call = bound.node if isinstance(bound, Assigned) else None
+    if not isinstance(call, ast.Call) or not call.args or place.value(call) or place.resolve(call.func) is None:
+        return False
+    given, *others = map(place.value, [*call.args, *(keyword.value for keyword in call.keywords)])
+    return given.proven and given.on_cpu and not any(one.kind in ("tensor", "device", "module") for one in others)
 
 
 def is_sent_below(place: Place, node: ast.expr) -> bool:

@@ -143,6 +143,8 @@ OFF = frozenset(("no_grad", "inference_mode"))
 
 # Methods that Lightning, and the trainers made like it, call on each batch of an evaluation or a prediction, without gradients.
 EVALUATION_STEPS = frozenset(("validation_step", "test_step", "predict_step"))
+# What else is called so beside a `train_step`, by frameworks that may leave it to the method to turn gradients off.
+OTHER_EVALUATION_STEPS = frozenset(("eval_step", "val_step", "valid_step"))
 
 # Bases of what `generate` of transformers calls for each token, with how many tensors it gives that.
 TOKEN_CALLS = {"LogitsProcessor": 2, "LogitsWarper": 2, "StoppingCriteria": 1}

@@ -9,7 +9,7 @@ from ..facts import names
 from ..facts.collation import PLAIN_BASES
 from ..facts.module import Class, Function
 from ..facts.nodes import callee, is_constant
-from ..facts.torch_table import EVALUATION_STEPS, OFF, TOKEN_CALLS
+from ..facts.torch_table import EVALUATION_STEPS, OFF, OTHER_EVALUATION_STEPS, TOKEN_CALLS
 from ..facts.values import FunctionValue
 from ..system.regex import regex
 from ..text.declared import defined_in
@@ -106,6 +106,8 @@ def runs_on_batches(project: Project, function: Function) -> bool:
         return _is_of_engine(function)
     if _is_metric(function):
         return True
+    if function.name in OTHER_EVALUATION_STEPS:
+        return _has_train_step(project, function, klass)
     groups = [base for base, methods in _BATCHES.items() if function.name in methods]
     if not groups:
         return False
@@ -129,11 +131,15 @@ def runs_once(project: Project, function: Function) -> bool:
 
 def _is_of_trainer(project: Project, function: Function, klass: Class) -> bool:
     """Whether a trainer of a library, which calls a method for training steps as well, calls one for each batch: `class Solver(thsolver.Solver)`."""
+    plain = all(project.has_plain_bases(one, PLAIN_BASES) for one in project.ancestry(klass))
+    return not plain and _has_train_step(project, function, klass)
+
+
+def _has_train_step(project: Project, function: Function, klass: Class) -> bool:
+    """Whether a method that is given something stands beside one that a framework calls on each training step."""
     if len(function.parameters) <= function.is_method:
         return False
-    line = list(project.ancestry(klass))
-    trains = any(not _STEPS[""].isdisjoint(one.methods) for one in line)
-    return trains and not all(project.has_plain_bases(one, PLAIN_BASES) for one in line)
+    return any(not _STEPS[""].isdisjoint(one.methods) for one in project.ancestry(klass))
 
 
 def _is_of_engine(function: Function) -> bool:

@@ -17,9 +17,9 @@ from .project import Project
 Place = tuple[str, str, int]
 """A function: path, qualified name, and the number among those of that name in the file."""
 LoopPlace = tuple[str, str, int, int]
-"""A loop: the place of its function, and its number among the loops of that."""
+"""A loop: the place of its function, and its number among the loops of that; -1 where it is none of them."""
 CallPlace = tuple[str, str, int, int]
-"""A call, likewise; the number is -1 where the call is none of the function's own."""
+"""A call, likewise."""
 
 
 class Subject(Protocol):
@@ -101,7 +101,7 @@ def told_place(project: Project, function: Function) -> Place:
 
 def loop_place(function: Function, loop: Loop) -> LoopPlace:
     """The place of a loop of a function."""
-    return *place_of(function), kept(function, "loop_numbers", lambda: _numbers(_loops(function)))[loop]
+    return *place_of(function), kept(function, "loop_numbers", lambda: _numbers(_loops(function))).get(loop, -1)
 
 
 def call_place(function: Function, call: ast.Call) -> CallPlace:

@@ -714,6 +714,12 @@ def _environment(text: str) -> Iterator[str]:
     return _of_conda(text)
 
 
+def _cog(text: str) -> Iterator[str]:
+    """What Cog builds an image of: `python_packages: ["torch==1.8.0"]`, else `run: ["pip install torch==1.10.0"]`."""
+    found = list(_of_conda(text))
+    yield from found or _installed("\n".join(line.strip(" -\"'") for line in text.splitlines()))
+
+
 def _environment_aside(text: str) -> Iterator[str]:
     return _of_conda(text)
 
@@ -840,7 +846,8 @@ _READERS: dict[str, Reader] = {
     r"pixi\.toml": _pixi,
     r"(?:uv|poetry|pdm)\.lock": of_lock,
     r"Pipfile\.lock": of_pipenv,
-    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu|torch)[^/]*\.ya?ml|(?:(?:conda[-.])?recipe/)?meta\.ya?ml|(?:requirements?|cog)\.ya?ml": _environment,
+    r"environment[^/]*\.y[^/]*ml|[^/]*(?:conda|cuda|env|cpu|gpu|torch)[^/]*\.ya?ml|(?:(?:conda[-.])?recipe/)?meta\.ya?ml|requirements?\.ya?ml": _environment,
+    r"cog\.ya?ml": _cog,
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
     r"(?i:(?:README|(?:docs?/|readme/)?(?:install(?:ation)?|get(?:ting)?[-_]?started)|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
@@ -848,7 +855,7 @@ _READERS: dict[str, Reader] = {
     r"(?:docker-)?compose[^/]*\.ya?ml|\.devcontainer(?:/devcontainer)?\.json": _compose,
     r"tox\.ini|\.travis\.yml|\.circleci/config\.yml|\.github/workflows/[^/]*\.ya?ml": _service,
 }
-_PINNING = (_requirements, _constraints, _environment)
+_PINNING = (_requirements, _constraints, _environment, _cog)
 """What reads files that may pin packages made for one torch."""
 _LOCKS: set[Reader] = {of_lock, of_pipenv}
 _IMAGES: set[Reader] = {_dockerfile, _compose}
@@ -859,6 +866,7 @@ _PYTHON_READERS: dict[Reader, Reader] = {
     _setup_py: _setup_py_python,
     _pipfile: _pipfile_python,
     _environment: _environment_python,
+    _cog: _environment_python,
     _dockerfile: _dockerfile_python,
 }
 """What reads the Pythons in the file that the first reads torch in."""

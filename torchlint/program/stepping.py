@@ -15,7 +15,7 @@ from ..facts.frequency import is_aside
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_not
 from ..facts.roles import role_of
-from ..facts.torch_table import EVALUATION_STEPS
+from ..facts.torch_table import EVALUATION_STEPS, OTHER_EVALUATION_STEPS
 from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
@@ -41,6 +41,7 @@ from .step_calls import BACKWARDS, Step, named_like_steps, parts_of_step, update
 from .step_text import lines_of_steps
 from .texts import MAX_SITES
 
+_EVALUATES = EVALUATION_STEPS | OTHER_EVALUATION_STEPS
 _OPTIMIZER = regex(rb"(?i)optim")
 _UPDATES = regex(rb"(?i)optim|no_grad|\.add_\(|\.sub_\(|\.data\b[^\n]{0,499}=")
 """What a file holds that has an optimizer, or may update parameters itself."""
@@ -218,9 +219,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
         fired = families.fired(project, call, targets)
         targets = [
-            one
-            for one in (*targets, *fired)
-            if not (writes_checkpoint(one) or is_aside(one) or one.name in EVALUATION_STEPS)
+            one for one in (*targets, *fired) if not (writes_checkpoint(one) or is_aside(one) or one.name in _EVALUATES)
         ]
         targets = [one for target in targets for one in running(project, target)]
         handed_on = closures.get(call_place(function, call), ()) if closures else ()

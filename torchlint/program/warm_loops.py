@@ -46,7 +46,19 @@ from .steps import Steps
 from .trials import is_tried
 
 _WARM_WORDS = frozenset(
-    (b"no_grad", b"inference_mode", b".eval(", b"oader", b"denois", b"validation_step", b"test_step", b"volatile")
+    (
+        b"no_grad",
+        b"inference_mode",
+        b".eval(",
+        b"oader",
+        b"denois",
+        b"validation_step",
+        b"test_step",
+        b"volatile",
+        b"eval_step",
+        b"val_step",
+        b"valid_step",
+    )
 )
 _WARM = regex(b"|".join(map(re.escape, sorted(_WARM_WORDS))))
 _DATA = regex(r"(?i)data|load|batch|sample|image|video|audio|query|queries|prompt|range\(")
