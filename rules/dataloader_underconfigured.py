@@ -17,6 +17,7 @@ from torchlint.facts.values import UNKNOWN
 from torchlint.rule import Finding, Site, Value, rule
 from torchlint.rule.lazy import regex
 
+_OF_DEVICE = regex(r"(?i)cuda|gpu")
 _UNPINNED = "no `pin_memory=True`"
 _WRITTEN = {
     "no `num_workers`": "num_workers=4",
@@ -174,6 +175,8 @@ def _is_by_default(site: Site, name: str, position: int, default: object) -> boo
         return False
     if site.value(given.value).kind == "loader" or LOADER_NAME.search(names.last(given.value)):
         return False  # as another loader has it, of which is told there
+    if name == "pin_memory" and _OF_DEVICE.search(given.attr):
+        return False  # where the device is used, they are pinned
     found = unless_given(site.project, site.module, given)
     return type(found) is type(default) and found == default
 

@@ -106,6 +106,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         samples.is_field_of_each(site, moved)
         or samples.is_sent_one_by_one(site, moved)
         or samples.is_encoded_alone(site, moved)
+        or samples.is_gathered_one_by_one(site, moved)
     ):
         yield from _samples(site)
         return

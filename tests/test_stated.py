@@ -755,7 +755,7 @@ def test_a_recipe_of_conda_pins_without_a_sign(project: Path) -> None:
 
 
 def test_what_the_commands_of_cog_install(project: Path) -> None:
-    run = "build:\n  python_packages:\n    - \"ipython==7.21.0\"\n  run:\n    - pip install torch==1.10.0+cu113 torchvision==0.11.1\n"
+    run = 'build:\n  python_packages:\n    - "ipython==7.21.0"\n  run:\n    - pip install torch==1.10.0+cu113 torchvision==0.11.1\n'
     (project / "cog.yaml").write_text(run)
     assert Range((1, 10), (1, 11)) == project_torch(project)
 

@@ -235,7 +235,16 @@ class Function:
 
     @property
     def is_method(self) -> bool:
-        return self.cls is not None and "staticmethod" not in self.decorator_names
+        return self.cls is not None and "staticmethod" not in self.decorator_names and not self._is_called_on_class
+
+    @cached_property
+    def _is_called_on_class(self) -> bool:
+        """Whether a function in a class is none of its objects', and written as if it were: `Scaler.overflows(x)` of `def overflows(x):`."""
+        if self.cls is None or isinstance(self.node, ast.Module) or not self.node.args.args:
+            return False
+        if self.node.args.args[0].arg in _OWN_NAMES or self.node.args.args[0].arg.startswith("_"):
+            return False
+        return self.module.source.holds(as_bytes(f"{self.cls.name}.{self.name}("))
 
     @property
     def own_name(self) -> str:
@@ -766,6 +775,7 @@ class Module:
         return {klass.node: klass for klass in self.classes}
 
 
+_OWN_NAMES = frozenset(("self", "cls", "mcs", "mcls", "metacls", "this", "ctx"))
 _FEW = 100
 """So many names are searched for one by one before all that are called are looked up."""
 _CALLED = regex(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\(")

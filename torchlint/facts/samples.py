@@ -193,6 +193,28 @@ def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
     return place.value(made.args[0]).kind != "tensor" and not names_in(each.target).isdisjoint(names_in(made.args[0]))
 
 
+def is_gathered_one_by_one(place: Place, moved: ast.expr) -> bool:
+    """`xs.append(self.images[i][a:b].to(device))` in a loop that draws samples, and `torch.stack(xs)` behind it: a copy of the stack would do."""
+    taker, loop = place.flow.parents.get(place.target), place.loop()
+    match taker:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[_]) if loop is not None:
+            pass
+        case _:
+            return False
+    if isinstance(loop, ast.For) and (
+        _is_of_batches(place, loop) or of_few(place.function, loop) or _is_short(place, loop)
+    ):
+        return False
+    held = root_of(moved, ast.Subscript, ast.Attribute)
+    if not isinstance(moved, ast.Subscript) or held is None or held.id != place.function.own_name:
+        return False
+    takers = (place.flow.parents.get(read) for read in place.flow.loads.get(name, ()))
+    return any(
+        isinstance(one, ast.Call) and place.resolve(one.func) in JOINS and loop not in place.flow.loops(one)
+        for one in takers
+    )
+
+
 def is_encoded_alone(place: Place, moved: ast.expr) -> bool:
     """`ids["input_ids"]` of `ids = tokenizer(text, return_tensors="pt")` in `for text in texts`, which runs the model on each alone.
 
