@@ -121,7 +121,7 @@ class Editor:
 
     def copy(self) -> str:
         file = self.random.choice(self.files())
-        shutil.copy(file, file.with_name(f"copied_{self.random.randrange(1000)}.py"))
+        shutil.copyfile(file, file.with_name(f"copied_{file.stem}_{self.random.randrange(1000)}.py"))
         return f"{file.name} copied"
 
     def delete(self) -> str:
