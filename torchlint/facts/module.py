@@ -237,12 +237,13 @@ class Function:
     def is_method(self) -> bool:
         return self.cls is not None and "staticmethod" not in self.decorator_names and not self._is_called_on_class
 
-    @cached_property
+    @property
     def _is_called_on_class(self) -> bool:
         """Whether a function in a class is none of its objects', and written as if it were: `Scaler.overflows(x)` of `def overflows(x):`."""
         if self.cls is None or isinstance(self.node, ast.Module) or not self.node.args.args:
             return False
-        if self.node.args.args[0].arg in _OWN_NAMES or self.node.args.args[0].arg.startswith("_"):
+        first = self.node.args.args[0].arg
+        if first in _OWN_NAMES or first.startswith("_"):
             return False
         return self.module.source.holds(as_bytes(f"{self.cls.name}.{self.name}("))
 
