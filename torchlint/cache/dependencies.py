@@ -28,6 +28,7 @@ from ..program.finders import found_by_name
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
 from ..program.texts import STARTS
 from ..settings.home import Home
+from ..system.cached import kept
 from ..text.source import Searches, Source
 from ..text.whole_words import as_pattern
 from .watched import Watched
@@ -84,8 +85,10 @@ class Recording(Noting):
 
     def note_functions(self, kind: str, module: Module, text: str) -> None:
         """Told that somebody looks at the functions of a file that hold a text ("holding"), or call something of a name ("calls")."""
-        find = _calling if kind == "calls" else _holding
-        self.note(kind, module.path, text, self._own(lambda: find(module, text)))
+        if self._notes:
+            find = _calling if kind == "calls" else _holding
+            told = kept(module, f"{kind} {text}", lambda: self._own(lambda: find(module, text)))
+            self.note(kind, module.path, text, told)
 
     def note_named(self, module: Module, name: str, found: Sequence[Function]) -> None:
         """Told that somebody looks at the functions of a name."""

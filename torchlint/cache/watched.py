@@ -75,6 +75,13 @@ class Watched(Module):
         watcher.note_named(self, name, found)
         return found
 
+    def functions_calling(self, name: str) -> Sequence[Function]:
+        watcher = self._watcher
+        if watcher is None:
+            return super().functions_calling(name)
+        watcher.note_functions("calls", self, name)
+        return watcher.quietly(lambda: super(Watched, self).functions_calling(name))
+
     def lines_calling(self, name: str) -> list[int]:
         return self._told("calls", name, super().lines_calling)
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from ..system.cached import cached_property
+from ..system.cached import cached_property, kept
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.normal_form import AnnotatedAssign, PairedAssign
@@ -706,6 +706,13 @@ class Module:
         if self._asked > _FEW:
             return self._lines_calling.get(as_bytes(name), [])
         return self.lines_holding(f"{name}(")
+
+    def functions_calling(self, name: str) -> Sequence[Function]:
+        """The innermost functions on whose lines something of that name may be called, in source order."""
+        known: dict[str, list[Function]] = kept(self, "functions calling", dict)
+        if name not in known:
+            known[name] = sorted(self.functions_at(self.lines_calling(name)), key=lambda one: one.first_line)
+        return known[name]
 
     def lines_holding(self, text: str) -> list[int]:
         """The lines on which a text begins."""

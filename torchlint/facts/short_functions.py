@@ -89,11 +89,11 @@ def _is_short(function: Function) -> bool:
 
 def _calling(module: Module, name: str) -> list[tuple[Function, ast.Call]]:
     known: dict[str, list[tuple[Function, ast.Call]]] = kept(module, "short functions by calls", dict)
-    lines = module.lines_calling(name)  # each time: who asks is noted
+    calling = module.functions_calling(name)  # each time: who asks is noted
     if name not in known:
         known[name] = [
             (one, call)
-            for one in sorted(module.functions_at(lines), key=lambda one: one.first_line)
+            for one in calling
             if _named(module, one.name) is one
             for call in uses(one)
             if isinstance(call.func, ast.Attribute) and call.func.attr == name
