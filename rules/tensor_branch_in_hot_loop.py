@@ -157,12 +157,10 @@ def _compared(site: Site, comprehension: Comprehension) -> Iterator[Finding]:
 
 def _tested_in(site: Site, comprehension: Comprehension) -> ast.expr | None:
     """The tensor that a condition of a comprehension is, in what runs often: `[i for i in range(n) if (mask == i).sum() == 0]`."""
-    if not site.may_have_accelerator or not any(generator.ifs for generator in comprehension.generators):
+    tests = [test for generator in comprehension.generators for test in generator.ifs]
+    if not tests or not site.may_have_accelerator:
         return None
-    tests = (
-        one for generator in comprehension.generators for test in generator.ifs for one in reads.tested(site, test)
-    )
-    found = next(tests, None)
+    found = next((one for test in tests for one in reads.tested(site, test)), None)
     return found if found is not None and site.accelerator and frequency.severity(site) is not None else None
 
 

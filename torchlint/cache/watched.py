@@ -68,11 +68,9 @@ class Watched(Module):
         return self.text.told_lines(name, find)
 
     def functions_named(self, name: str) -> Sequence[Function]:
-        watcher = self._watcher
-        if watcher is None:
-            return super().functions_named(name)
-        found = watcher.quietly(lambda: super(Watched, self).functions_named(name))
-        watcher.note_named(self, name, found)
+        found = super().functions_named(name)
+        if (watcher := self._watcher) is not None:
+            watcher.note_named(self, name, found)
         return found
 
     def functions_calling(self, name: str) -> Sequence[Function]:
@@ -149,21 +147,8 @@ class _Tops(Mapping[str, Any]):
         return len(self._tops)
 
 
-def _tops(name: str) -> property:
-    """A table of what stands at the top of a file."""
-    find = _finder(name)
-
-    def read(self: Watched) -> Any:
-        known, watcher = self.__dict__, self._watcher
-        if name not in known:
-            known[name] = watcher.quietly(lambda: find(self)) if watcher is not None else find(self)
-        return _Tops(self, known[name]) if watcher is not None else known[name]
-
-    return property(read)
-
-
-def _unseen(name: str) -> property:
-    """A table of a file in which those look up what they have already, or something told by it."""
+def _quietly(name: str) -> Callable[[Watched], Any]:
+    """How a table of a file is read that is found without a note of it: what somebody takes out of it is noted, or told by what he has."""
     find = _finder(name)
 
     def read(self: Watched) -> Any:
@@ -173,7 +158,13 @@ def _unseen(name: str) -> property:
             known[name] = watcher.quietly(lambda: find(self)) if watcher is not None else find(self)
         return known[name]
 
-    return property(read)
+    return read
+
+
+def _tops(name: str) -> property:
+    """A table of what stands at the top of a file."""
+    read = _quietly(name)
+    return property(lambda self: _Tops(self, read(self)) if self._watcher is not None else read(self))
 
 
 for _name in ("tree", "functions", "classes", "loads"):
@@ -181,4 +172,4 @@ for _name in ("tree", "functions", "classes", "loads"):
 for _name in ("top_functions", "top_classes"):
     setattr(Watched, _name, _tops(_name))
 for _name in ("import_names", "twice_imported", "nested", "_spans", "by_qualname", "_later", "_by_name"):
-    setattr(Watched, _name, _unseen(_name))
+    setattr(Watched, _name, property(_quietly(_name)))

@@ -586,7 +586,7 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
             return UNKNOWN
         method = callee.function.cls is not None and isinstance(function, ast.Attribute)
         owner = values.expr(function.value).class_ if method and isinstance(function, ast.Attribute) else None
-        made = _made_for(values, callee.function, owner) if owner not in (None, callee.function.cls) else UNKNOWN
+        made = _made_for(values, callee.function, owner) if owner is not None else UNKNOWN
         return made or _result_of(values, callee.function, node, args, owner)
     if callee.kind == "class" and callee.any_class:
         return join_all([_made(values, klass, node, args) for klass in callee.any_class])
@@ -641,12 +641,10 @@ def _of_field(values: Evaluator, node: ast.Call) -> Value:
     return values.instance(made.class_) if made.kind == "class" and made.class_ is not None else UNKNOWN
 
 
-def _made_for(values: Evaluator, function: Function, owner: Class | None) -> Value:
+def _made_for(values: Evaluator, function: Function, owner: Class) -> Value:
     """What a short method of a base class gives on an object of a class that says what it calls: `return self._target(self)`."""
     called = kept(function, "own calls", lambda: _own_calls(function))
-    if owner is None or not called:
-        return UNKNOWN
-    for klass in values.world.ancestry(owner):
+    for klass in values.world.ancestry(owner) if called else ():
         if klass is function.cls:
             break
         if not called.isdisjoint(klass.assigned):

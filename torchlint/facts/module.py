@@ -747,10 +747,7 @@ class Module:
     @cached_property
     def by_qualname(self) -> dict[str, list[Function]]:
         """The functions by qualified name, in source order."""
-        found: dict[str, list[Function]] = {}
-        for function in self.functions:
-            found.setdefault(function.qualname, []).append(function)
-        return found
+        return _grouped((function.qualname, function) for function in self.functions)
 
     @cached_property
     def _later(self) -> dict[Function, int]:
@@ -759,10 +756,7 @@ class Module:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Function]]:
-        found: dict[str, list[Function]] = {}
-        for function in self.functions:
-            found.setdefault(function.name, []).append(function)
-        return found
+        return _grouped((function.name, function) for function in self.functions)
 
     def functions_named(self, name: str) -> Sequence[Function]:
         """The functions of that name, methods and those inside of others among them, in source order."""
@@ -781,6 +775,13 @@ class Module:
     def class_of(self) -> dict[ast.ClassDef, Class]:
         """The classes by their statements."""
         return {klass.node: klass for klass in self.classes}
+
+
+def _grouped(named: Iterable[tuple[str, Function]]) -> dict[str, list[Function]]:
+    found: dict[str, list[Function]] = {}
+    for name, function in named:
+        found.setdefault(name, []).append(function)
+    return found
 
 
 _OWN_NAMES = frozenset(("self", "cls", "mcs", "mcls", "metacls", "this", "ctx"))

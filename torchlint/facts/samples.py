@@ -164,7 +164,7 @@ def is_sent_one_by_one(place: Place, array: ast.expr) -> bool:
     taker = place.flow.parents.get(sent) if place.flow.loops(sent) == place.flow.loops(place.target) else None
     if not isinstance(taker, ast.Call) or last(taker.func) != "append" or not isinstance(loop, ast.For):
         return False
-    if _is_of_batches(place, loop) or of_few(place.function, loop) or _is_short(place, loop):
+    if _is_of_batches_or_few(place, loop):
         return False
     if _is_of_dataset(place, array):
         return True
@@ -196,23 +196,29 @@ def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
 def is_gathered_one_by_one(place: Place, moved: ast.expr) -> bool:
     """`xs.append(self.images[i][a:b].to(device))` in a loop that draws samples, and `torch.stack(xs)` behind it: a copy of the stack would do."""
     taker, loop = place.flow.parents.get(place.target), place.loop()
-    match taker:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[_]) if loop is not None:
-            pass
-        case _:
-            return False
-    if isinstance(loop, ast.For) and (
-        _is_of_batches(place, loop) or of_few(place.function, loop) or _is_short(place, loop)
+    filled = taker.func.value if isinstance(taker, ast.Call) and isinstance(taker.func, ast.Attribute) else None
+    if (
+        loop is None
+        or not isinstance(taker, ast.Call)
+        or last(taker.func) != "append"
+        or not isinstance(filled, ast.Name)
     ):
+        return False
+    if isinstance(loop, ast.For) and _is_of_batches_or_few(place, loop):
         return False
     held = root_of(moved, ast.Subscript, ast.Attribute)
     if not isinstance(moved, ast.Subscript) or held is None or held.id != place.function.own_name:
         return False
-    takers = (place.flow.parents.get(read) for read in place.flow.loads.get(name, ()))
+    takers = (place.flow.parents.get(read) for read in place.flow.loads.get(filled.id, ()))
     return any(
         isinstance(one, ast.Call) and place.resolve(one.func) in JOINS and loop not in place.flow.loops(one)
         for one in takers
     )
+
+
+def _is_of_batches_or_few(place: Place, loop: ast.For) -> bool:
+    """Whether a loop goes through batches, or has few turns: what it moves one by one is no sample, or costs little."""
+    return _is_of_batches(place, loop) or of_few(place.function, loop) or _is_short(place, loop)
 
 
 def is_encoded_alone(place: Place, moved: ast.expr) -> bool:

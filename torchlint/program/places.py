@@ -56,7 +56,7 @@ def answer(subject: S, question: Callable[[S, K], R], key: K) -> R | FileError:
     except (MemoryError, Failure):
         raise
     except Exception as error:  # noqa: BLE001 - it costs what this place tells of others
-        return fault(f"`{question.__qualname__}`", error, *_lines_of(subject.project, key))
+        return fault(f"`{question.__qualname__}`", error, *_told_line(subject.project, key))
 
 
 def whole(project: Project, part: str, find: Callable[[], R], nothing: R) -> R:
@@ -80,7 +80,7 @@ def _function_of(key: Any) -> Place:
     return place
 
 
-def _lines_of(project: Project, key: Any) -> tuple[str, int]:
+def _told_line(project: Project, key: Any) -> tuple[str, int]:
     """The file and the line that a question is about; 0 for all of the file."""
     path = where(key)
     module = project.parsed.get(path)
