@@ -12,7 +12,8 @@ from ..text.normal_form import KINDS_OF_NODES, PairedAssign
 from ..torch_api.operators import operator
 from . import arguments, common_names, given_numbers, hot_calls, names, runs, syntax
 from .backward_passes import gone_through
-from .bindings import Assigned, Binding, Changed, Joined, Part, leaves
+from .bindings import Assigned, Binding, Changed, Iterated, Joined, Part, leaves
+from .copies import JOINS
 from .flow import contains
 from .frequency import in_forward, severity
 from .met_on_host import is_met_on_host
@@ -175,6 +176,10 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
             parts.append(node.func.value)
         elif not (place.resolve(node.func) or "").startswith("torch."):
             return False
+        elif names.last(node.func) in JOINS and isinstance(
+            joined := node.args[0] if node.args else None, ast.Tuple | ast.List
+        ):
+            return any(_of_batch(place, one) for one in joined.elts)  # what is joined lies in one place
     else:
         return place.value(node).from_loader
     tensors = [part for part in parts if place.value(part).kind == "tensor"]
@@ -190,10 +195,17 @@ def _runs_model(place: Place, call: ast.Call) -> bool:
 
 
 def _is_bound_to_batch(place: Place, name: ast.Name) -> bool:
-    """Whether a name is what was calculated so, or a part of that: `_, found = batch.max(1)`."""
-    binding = place.function.bindings.reach.get(name)
-    if isinstance(binding, Part):
-        binding = binding.whole
+    """Whether a name is what was calculated so, or a part of that: `_, found = batch.max(1)`, `for start, end in zip(places[:-1], places[1:])`."""
+    bound = place.function.bindings.reach.get(name)
+    binding = bound.whole if isinstance(bound, Part) else bound
+    if isinstance(binding, Iterated):
+        rows = binding.node
+        if isinstance(bound, Part):
+            several = rows.args if isinstance(rows, ast.Call) and names.last(rows.func) == "zip" else []
+            if not 0 <= bound.at < len(several):
+                return False
+            rows = several[bound.at]
+        return place.value(rows).kind == "tensor" and _of_batch(place, rows)
     if not isinstance(binding, Assigned) or isinstance(binding.node, ast.Tuple | ast.List):
         return False
     return _of_batch(place, binding.node)
