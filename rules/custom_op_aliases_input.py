@@ -67,13 +67,12 @@ def custom_op_aliases_input(site: Site) -> Iterator[Finding]:
         return
     if _gives_back_its_argument(site.target):
         return
-    for node in function.flow.nodes:
-        if isinstance(node, ast.Return) and node.value is not None:
-            for shared, reason in _shared(function, node.value):
-                place = Site(site.analysis, function, shared, site.rule, site.name)
-                yield place.finding(
-                    f"`{place.short()}` {reason}; a custom operator's results must share no memory with its inputs or each other"
-                )
+    for given in function.flow.returned:
+        for shared, reason in _shared(function, given):
+            place = Site(site.analysis, function, shared, site.rule, site.name)
+            yield place.finding(
+                f"`{place.short()}` {reason}; a custom operator's results must share no memory with its inputs or each other"
+            )
 
 
 def _gives_back_its_argument(decorator: ast.AST) -> bool:

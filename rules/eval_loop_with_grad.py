@@ -284,7 +284,7 @@ def _ends_in_script(site: Site, call: ast.Call) -> bool:
     """Whether a script, of which no word speaks of gradients, runs a model of the project and gives nobody what that gives."""
     if not _is_run_as_script(site) or site.source.holds(_OF_GRADIENTS) or not site.accelerator:
         return False
-    if site.loop() is not None or any(isinstance(node, ast.Return) and node.value for node in site.flow.nodes):
+    if site.loop() is not None or site.flow.returned:
         return False
     return _is_of_project(site, grad_at.whole(site, model_of(call))) and not grad_at.frozen(site, call)
 

@@ -204,6 +204,9 @@ def _says_host(call: ast.Call) -> bool:
 
 def _is_offload(site: Site) -> bool:
     """Whether the copy makes room on the device: in `embed_offload(...)`, behind `if offload_inference:`, `if self.cpu_cache:`."""
+    match site.statement:
+        case ast.Assign(targets=[ast.Attribute(attr="data")], value=value) if value is site.call:
+            return True  # the tensor itself is put there: `p.data = p.data.to("cpu")`
     tests = [name for guard in site.flow.guards(site.call) if guard.true for name in chain(guard.test) or ()]
     return any(map(_MAKES_ROOM.search, (site.function.name, *tests)))
 

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import parameter_loops, small_updates
+from torchlint.facts.names import last
 from torchlint.facts.nodes import names_in
 from torchlint.rule import Finding, Site, rule
 
@@ -65,6 +66,8 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
         return
     if not parameter_loops.over_parameters(site, loop.iter) or parameter_loops.has_one(site, loop.iter):
         return
+    if _does_all_at_once_elsewhere(site):
+        return
     names = names_in(loop.target)
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
@@ -79,3 +82,10 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
             f"`for ... in {site.short(loop.iter)}` launches kernels for each parameter by itself on every step",
             related=site.why_hot(),
         )
+
+
+def _does_all_at_once_elsewhere(site: Site) -> bool:
+    """Whether the loop is what an option leaves: `else:` of `if self.foreach: torch._foreach_lerp_(averages, weights, 0.01)`."""
+    others = (one for guard in site.flow.guards(site.target) for one in guard.otherwise)
+    calls = (part for one in others for part in ast.walk(one) if isinstance(part, ast.Call))
+    return any(last(call.func).startswith("_foreach_") for call in calls)

@@ -32,7 +32,7 @@ _JOINS = ("stack", "cat")
 
 @rule(
     "TL707",
-    shape=["for $row in $rows: ...", *(f"torch.{name}(...)" for name in _JOINS)],
+    shape=["for $row in $rows: ...", "sum($added)", *(f"torch.{name}(...)" for name in _JOINS)],
     severity="info",
     impact="high",
     category="kernel",
@@ -45,7 +45,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, or `torch.stack([start + i * step for i in range(n)])`, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`): in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, or `torch.stack([start + i * step for i in range(n)])`, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`), and the builtin `sum` of a tensor: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -89,7 +89,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/broadcasting.html
     """
     if isinstance(site.target, ast.Call):
-        yield from _gathered(site)
+        yield from _added(site) if site.name == "sum()" else _gathered(site)
         return
     assert isinstance(site.target, ast.For)
     loop = site.target
@@ -115,6 +115,17 @@ def _told(site: Site, loop: ast.For) -> Iterator[Finding]:
     often = _often(site)
     if often:
         text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` launches kernels for each row by itself {often}"
+        yield site.finding(text, related=site.why_hot())
+
+
+def _added(site: Site) -> Iterator[Finding]:
+    """`sum(x)` of a tensor: the builtin goes through its rows and adds one after the other."""
+    added = site.part("added")
+    if site.in_compiled or site.role == "test" or not site.accelerator or site.value(added).other_kinds:
+        return
+    often = _often(site) if loop_rows.is_device_tensor(site, added) else ""
+    if often:
+        text = f"the builtin `{site.short()}` launches a kernel for each row by itself {often}: `{site.short(added)}.sum(0)` is one"
         yield site.finding(text, related=site.why_hot())
 
 

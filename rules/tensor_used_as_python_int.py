@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from torchlint.facts import flat, frequency, host_needs, logging_calls, names, sort_keys
 from torchlint.facts import host_reads as reads
-from torchlint.facts.bindings import Binding, Iterated, Part
+from torchlint.facts.bindings import Assigned, Binding, Iterated, Part
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.facts.nodes import elements, indices
 from torchlint.facts.uses import assigned
@@ -158,7 +158,9 @@ def _needed(site: Site) -> Iterator[ast.expr]:
     elif site.name.removesuffix("()").rpartition(".")[2].removesuffix("_") in _BOUNDED:
         yield from _beside_number(site)
     elif site.name == "torch.nn.functional.pad()":
-        yield from _reduced(site, [site.argument("pad", 1)])
+        sizes = [site.argument("pad", 1)]
+        yield from _reduced(site, sizes)
+        yield from _counted(site, filter(None, sizes))
     elif site.name.strip(".()") in _SHAPING:
         read = [*_reduced(site, site.call.args), *_counted(site, site.call.args)]
         yield from read if read and site.receiver.is_tensor else ()
@@ -212,7 +214,7 @@ def _is_reduced(site: Site, size: ast.expr, depth: int) -> bool:
 
 
 def _counted(site: Site, given: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """The sizes that are taken out of a tensor of integers: `shapes[0][1]`, or `height` of `for height, width in shapes`."""
+    """The sizes that are taken out of a tensor of integers: `shapes[0][1]`, or `height` of `for height, width in shapes`, `height, width = shape`."""
     for size in (one for each in given for one in elements(each)):
         if _is_row(site, size):
             value = site.value(size)
@@ -223,9 +225,10 @@ def _counted(site: Site, given: Iterable[ast.expr]) -> Iterator[ast.expr]:
 def _is_row(site: Site, node: ast.expr) -> bool:
     if isinstance(node, ast.Name):
         bound: Binding | None = site.function.bindings.reach.get(node)
+        is_part = isinstance(bound, Part)
         while isinstance(bound, Part):
             bound = bound.whole
-        return isinstance(bound, Iterated)
+        return isinstance(bound, Iterated) or (is_part and isinstance(bound, Assigned))
     while isinstance(node, ast.Subscript):
         node = node.value
         if isinstance(node, ast.Name):
@@ -357,9 +360,13 @@ def _is_list_of_tensors(site: Site, node: ast.expr) -> bool:
 
 
 def _tensor(site: Site, node: ast.expr) -> bool:
-    """A tensor for certain; that it has no dimensions goes without saying, since others raise here."""
+    """A tensor for certain; that it has no dimensions goes without saying, since others raise here.
+
+    What an operator is given may be a number on another path: `ratio = norm / other if other > 0 else 1`.
+    """
     value = site.value(node)
-    return value.is_tensor and not value.other_kinds
+    others = value.other_kinds - {"number"} if "$number" in site.pattern else value.other_kinds
+    return value.is_tensor and not others
 
 
 def _why(site: Site, found: ast.expr) -> str:

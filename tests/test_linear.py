@@ -223,6 +223,15 @@ SHAPES: dict[str, Shape] = {
         "train.py": HEAD + many(n, "from m# import f#\n") + LOOP + many(n, "    f#(loss)\n"),
         **{f"m{i}.py": f"import torch\ndef f{i}(x):\n    x.cuda().item()\n" for i in range(n)},
     },
+    "reads of one name that a function gives back": lambda n: one(
+        HEAD,
+        LOOP,
+        "    a = model(images)\n",
+        many(n, "    a = a.cpu().numpy()\n"),
+        "def f(a):\n",
+        many(n, "    a = a.cpu()\n"),
+        "    return a\n",
+    ),
     # long blocks and literals
     "hooks of one function": lambda n: one(
         HEAD,

@@ -97,6 +97,10 @@ def test_nothing_is_read(line: str, before: str) -> None:
         "y = x[:, [0]]",
         "y = x[None, :, [2,1,0]]",
         "y = x[range(n), labels]",
+        "y = x[list(range(n)), labels]",
+        "y = x[:3, mask.view(-1)]",
+        "y = x[frame.mask.view(-1)[(i / 2).long()]]",
+        "if x[i, min(j + 1, x.shape[1] - 1)] > x[i, 0]:",
     ],
 )
 def test_what_the_line_itself_shows(line: str) -> None:

@@ -322,7 +322,7 @@ def _passed_in(function: Function) -> frozenset[str]:
 
 def _returned(function: Function) -> Iterator[ast.expr | None]:
     """What a function gives, one for each `return`."""
-    return (node.value for node in function.flow.nodes if isinstance(node, ast.Return))
+    return (node.value for node in function.flow.returns)
 
 
 def _pairs(target: ast.expr, given: ast.expr | None) -> Iterator[tuple[ast.Name, ast.Name]]:

@@ -114,7 +114,8 @@ def _part(values: Evaluator, binding: Part) -> Value:
         return batches.batch_held(each)
     if value.kind in ("batch", "tuple") and each.kind == "tensor" and _COUNTED.search(binding.name or ""):
         return replace(each, other_kinds=each.other_kinds | {"number"})
-    if value.kind == "tensor" and isinstance(whole, Assigned) and _is_moved(whole.node):
+    moved = _move(whole.node) if value.kind == "tensor" and isinstance(whole, Assigned) else None
+    if moved is not None and not _is_cast(values, moved):
         # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.
         return replace(each, other_kinds=each.other_kinds | {"tuple"})
     return each
@@ -334,11 +335,16 @@ def _before(values: Evaluator, binding: Before) -> Value:
 
 def _sends(binding: Binding) -> bool:
     """Whether a statement moves what it binds, wherever to: `batch[key] = batch[key].to(args.device)`."""
-    return isinstance(binding, Assigned) and _is_moved(binding.node)
+    return isinstance(binding, Assigned) and _move(binding.node) is not None
 
 
-def _is_moved(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and names.last(node.func) in moves.SENDING
+def _move(node: ast.expr) -> ast.Call | None:
+    """The call that an expression is where it sends something to a device: `x.to(device)`."""
+    return node if isinstance(node, ast.Call) and names.last(node.func) in moves.SENDING else None
+
+
+def _is_cast(values: Evaluator, call: ast.Call) -> bool:
+    return bool(call.args) and values.expr(call.args[0]).kind == "dtype"
 
 
 BINDINGS: dict[type[Binding], Reader] = {

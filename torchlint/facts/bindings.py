@@ -829,15 +829,22 @@ class Bindings:
             if default is not None:
                 self._read(default)
         mark = len(self._journal)
-        own = {one.arg: Parameter(one.arg) for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-        for name, parameter in own.items():
-            self._set(name, self._new(parameter))
+        parameters = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        over = self._owner.flow.mapped_over(node) if len(parameters) == 1 else None
+        own: dict[str, Binding] = {
+            name: self._new(Parameter(name) if over is None else Iterated(over)) for name in parameters
+        }
+        for name, binding in own.items():
+            self._set(name, binding)
         around, self._uses = self._uses, set()
         self._read(node.body)
         self._take_back(mark)
         shown = _of_tensors(self._uses)
-        for name, parameter in own.items():
-            parameter.used = name in shown
+        for name, binding in own.items():
+            if isinstance(binding, Parameter):
+                binding.used = name in shown
+            else:
+                self.of_comprehensions[binding] = name in shown
         # What is called like a parameter around the lambda is something else.
         around.update((how, key) for how, key in self._uses if key is not None and key.partition(".")[0] not in own)
         self._uses = around

@@ -89,6 +89,8 @@ _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ENCODED = Batch(LIKELY, device="cpu")
 """The tensors that a tokenizer makes of words, by name."""
+_BUILTINS: dict[str, type] = {"dict": dict, "list": list, "tuple": tuple, "str": str, "none": type(None)}
+"""The types of Python whose methods are known, by the kinds of their values."""
 _OBJECTS = frozenset(("instance", "module"))
 _MADE_BY_FIELDS = frozenset(("class", "function", "instance", "module"))
 _SHORT = 4
@@ -419,6 +421,8 @@ def _made(values: Evaluator, klass: Class, node: ast.Call, args: Arguments) -> V
     """An object of a class of the project, which may be a loader."""
     if values.world.is_loader(klass):
         return loader_of(values, klass, klass.full_name, node, args)
+    if values.world.is_progress_bar(klass):
+        return iteration(values, "tqdm", args)
     new = klass.methods.get("__new__")
     chosen = _returned_by(values, new, args) if new is not None else UNKNOWN
     if chosen.kind in _OBJECTS and klass not in chosen.classes:
@@ -439,6 +443,9 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         if not base.proven and "unknown" in base.other_kinds and shows_tensor(attr, node):
             # What has a method of tensors alone is one, on the paths that come here.
             base = replace(base, certainty=PROVEN, other_kinds=base.other_kinds - {"unknown"})
+        lacking = [kind for kind in base.other_kinds if kind in _BUILTINS and not hasattr(_BUILTINS[kind], attr)]
+        if lacking and attr not in moves.MOVES:  # something like a dictionary may be moved
+            base = replace(base, other_kinds=base.other_kinds.difference(lacking))
         return calls.tensor_method(base, attr, node, args)
     if base.kind == "batch":
         made = operations.batch_method(base, attr, args)

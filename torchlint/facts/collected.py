@@ -120,7 +120,7 @@ def _is_meant_there(place: Place, copy: ast.Call, there: Place, call: ast.Call, 
     if not keys and not isinstance(taker, ast.Assign):
         keys = {_key(_given_for(place, call, _holder(taker)))}
     results = _made_of(place.flow, copy, None)
-    returned = [one.value for one in place.flow.nodes if isinstance(one, ast.Return) and one.value is not None]
+    returned = place.flow.returned
     if isinstance(statement, ast.Assign) and any(not results.isdisjoint(names_in(one)) for one in returned):
         keys |= {_key(target) for whole in statement.targets for target in nodes.elements(whole)}
     if any(_is_written(there, key) for key in keys):

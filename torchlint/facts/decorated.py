@@ -53,10 +53,8 @@ def _turns(flow: Flow, taken: frozenset[str]) -> bool:
     calls = [call for name in taken for call in flow.calls_named(name) if isinstance(call.func, ast.Name)]
     results = {name for call in calls if (name := _result(flow, call)) is not None}
     return any(
-        not _hands_on(flow, end.value, calls)
-        and (not results.isdisjoint(names_in(end.value)) or _holds(end.value, calls))
-        for end in flow.nodes
-        if isinstance(end, ast.Return) and end.value is not None
+        not _hands_on(flow, given, calls) and (not results.isdisjoint(names_in(given)) or _holds(given, calls))
+        for given in flow.returned
     )
 
 

@@ -18,23 +18,33 @@ _UNKNOWN = object()
 
 def is_off(test: ast.expr, flow: Flow) -> bool:
     """Whether a condition does not hold in an environment that sets nothing: an expression, or a name of the module for one."""
+    value = _by_default(test, flow)
+    return value is not _UNKNOWN and not value
+
+
+def is_on(given: ast.expr, flow: Flow) -> bool:
+    """Whether an option is on in an environment that sets nothing: `PINNED = os.getenv("PINNED", "1") == "1"`."""
+    return _by_default(given, flow) is True
+
+
+def _by_default(node: ast.expr, flow: Flow) -> object:
+    """What an expression that asks the environment is where that sets nothing, or a name of the module for one."""
     module = flow.function.module
-    if not isinstance(test, ast.Name | ast.Compare | ast.Call) or not module.source.holds(_READS):
-        return False
-    if not isinstance(test, ast.Name):
-        return _is_off(test)
-    known: dict[str, bool] = module.__dict__.setdefault("environment switches", {})
-    if test.id not in known:
-        made = module.assigned.get(test.id)
-        known[test.id] = made is not None and _is_off(made)
-    return known[test.id] and not flow.function.binds(test.id)
+    if not isinstance(node, ast.Name | ast.Compare | ast.Call) or not module.source.holds(_READS):
+        return _UNKNOWN
+    if not isinstance(node, ast.Name):
+        return _asked(node)
+    known: dict[str, object] = module.__dict__.setdefault("environment switches", {})
+    if node.id not in known:
+        made = module.assigned.get(node.id)
+        known[node.id] = _asked(made) if made is not None else _UNKNOWN
+    return _UNKNOWN if flow.function.binds(node.id) else known[node.id]
 
 
-def _is_off(node: ast.expr) -> bool:
+def _asked(node: ast.expr) -> object:
     value = _unset(node, _DEEP)
-    if value is _UNKNOWN or value:
-        return False
-    return any(isinstance(part, ast.Call | ast.Compare) and _asks(part) for part in ast.walk(node))
+    asks = any(isinstance(part, ast.Call | ast.Compare) and _asks(part) for part in ast.walk(node))
+    return value if asks else _UNKNOWN
 
 
 def _asks(part: ast.Call | ast.Compare) -> bool:
@@ -91,8 +101,10 @@ def _called(node: ast.Call, deep: int) -> object:
     if isinstance(node.func, ast.Attribute) and node.func.attr in ("lower", "upper", "strip") and not node.args:
         value = _unset(node.func.value, deep - 1)
         return getattr(value, node.func.attr)() if isinstance(value, str) else _UNKNOWN
-    if isinstance(node.func, ast.Name) and node.func.id in ("bool", "int") and len(node.args) == 1:
+    if isinstance(node.func, ast.Name) and node.func.id in ("bool", "int", "str") and len(node.args) == 1:
         value = _unset(node.args[0], deep - 1)
+        if node.func.id == "str":
+            return value if value is _UNKNOWN else str(value)
         if value is _UNKNOWN or node.func.id == "bool":
             return value if value is _UNKNOWN else bool(value)
         if isinstance(value, str):

@@ -319,7 +319,7 @@ def keepers(place: Place, klass: Class, model: Model) -> Iterator[str]:
     function = place.function
     if len(model) == 2 and model[0] == function.own_name and function.name == "__init__":
         yield model[1]
-    returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None)
+    returned = function.flow.returned
     if not any(chain(value) == model for value in returned):
         return
     for method in klass.methods.values():

@@ -277,10 +277,13 @@ class Flow:
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement around the node, itself if it is one."""
-        if isinstance(node, ast.stmt):
-            return node
-        parents = (parent for _, parent in self.around(node))
-        return next(parent for parent in parents if isinstance(parent, ast.stmt))
+        parents = self.parents
+        for _ in range(_FAR):
+            if isinstance(node, ast.stmt):
+                return node
+            node = parents[node]
+        around = (parent for _, parent in self.around(node))
+        return node if isinstance(node, ast.stmt) else next(one for one in around if isinstance(one, ast.stmt))
 
     def assignment(self, name: str) -> ast.Assign | None:
         """The statement that alone binds a local name, where it is a plain assignment: `x = value`, `x = y = value`."""
@@ -319,7 +322,7 @@ class Flow:
         for child, parent in self.around(node):
             if isinstance(child, ast.stmt):
                 return tested + self._loops_of(child)
-            if isinstance(parent, ast.Lambda):
+            if isinstance(parent, ast.Lambda) and self.mapped_over(parent) is None:
                 break
             if isinstance(parent, ast.While) and child is parent.test:
                 tested.append(parent)
@@ -334,6 +337,13 @@ class Flow:
                 if isinstance(parent, _LOOPS) and self.inside(parent, "body", child)
             ]
         return self._loops[statement]
+
+    def mapped_over(self, node: ast.Lambda) -> ast.expr | None:
+        """What a lambda is called with the elements of, where it stands: `xs` of `map(lambda x: x.cuda(), xs)`."""
+        match self.parents.get(node):
+            case ast.Call(func=ast.Name(id="map" | "filter"), args=[first, over], keywords=[]) if first is node:
+                return over
+        return None
 
     def comprehension(self, node: ast.AST) -> Comprehension | None:
         """The innermost comprehension that evaluates the node once an element."""
@@ -496,6 +506,15 @@ class Flow:
         from .consumers import Consumers
 
         return Consumers(self)
+
+    @cached_property
+    def returns(self) -> list[ast.Return]:
+        return [node for node in self.nodes if isinstance(node, ast.Return)]
+
+    @property
+    def returned(self) -> list[ast.expr]:
+        """What the function's `return x` give; nothing for a bare `return`."""
+        return [one.value for one in self.returns if one.value is not None]
 
     @cached_property
     def calls(self) -> list[ast.Call]:

@@ -135,7 +135,7 @@ def _gives_frozen(place: Place, maker: Function, call: ast.Call) -> bool:
         given = maker.argument(call, part.id) or maker.defaults.get(part.id)
         return bool(given.value) if isinstance(given, ast.Constant) else None
 
-    returned = {root_of(node.value) for node in maker.flow.nodes if isinstance(node, ast.Return) and node.value}
+    returned = {root_of(one) for one in maker.flow.returned}
     names = {node.id if node is not None else "" for node in returned}
     if len(names) != 1:
         return False

@@ -81,6 +81,7 @@ _RANKS = frozenset(
     """rank local_rank global_rank is_main_process is_local_main_process is_master master_process is_global_zero
     main_process is_main is_rank_zero gpu local_process_index process_index ngpus_per_node world_size""".split()
 )
+_ACCUMULATION = regex(r"accum(?:ulat|_|$)|^update_freq$", re.IGNORECASE)
 _EPOCH_BEFORE = regex(r"^_?(last|prev|previous|old)_epoch$")
 _WEAK = frozenset(("sync_gradients",))
 _TRAINING = frozenset(("training", "is_training", "isTrain", "is_train", "return_loss"))
@@ -262,7 +263,10 @@ class _Reading:
                 return ""
             if true and self._is_first(test):
                 return "throttled"
-            return self._flag(test, true) or _named(_iterated(test, self.flow) or test, true)
+            meaning = self._flag(test, true)
+            if meaning or self._ends_accumulation(test):
+                return meaning
+            return _named(_iterated(test, self.flow) or test, true)
         if isinstance(test, ast.Call) and _divides(test, true, self.value_of):
             return "throttled"
         if true and isinstance(test, ast.Call) and names.last(test.func) in _MAKES_GRAPHS:
@@ -505,6 +509,13 @@ class _Reading:
                 self._flags[key] = next(iter(found), "") if all(found) else ""
         return self._flags[key]
 
+    def _ends_accumulation(self, name: ast.Name) -> bool:
+        """Whether a flag holds where an optimizer steps, whatever it is called: `should_log = (i + 1) % accumulation_steps == 0 or i == 0`."""
+        defined = _definitions(name, self.flow)
+        parts = ast.walk(defined[0]) if len(defined) == 1 else ()
+        divisions = (remainder(part) for part in parts if isinstance(part, ast.expr))
+        return any(divided is not None and _is_accumulation(divided[1]) for divided in divisions)
+
     def _definition(self, defined: ast.expr, true: bool) -> Meaning:
         """What a flag says by what it is assigned; a call may give anything, unless it tells every how many."""
         if isinstance(defined, ast.Call):
@@ -689,8 +700,18 @@ def _is_extent(node: ast.expr, value_of: ValueOf) -> bool:
     return value.kind == "number" and value.extent
 
 
+def _is_accumulation(node: ast.expr) -> bool:
+    """Whether a number says how many batches an optimizer takes for one step: `args.gradient_accumulation_steps`."""
+    return _ACCUMULATION.search(names.last(node)) is not None
+
+
 def _small(node: ast.expr, value_of: ValueOf) -> bool:
-    """Whether a period is known to be every step or nearly so; `log_interval = 1` is a default that people raise."""
+    """Whether a period is known to be every step or nearly so; `log_interval = 1` is a default that people raise.
+
+    What a step of the optimizer adds up is one step.
+    """
+    if _is_accumulation(node):
+        return True
     if _words_of(node) & (_THROTTLES - _PERIODS - _NOT_ALONE):
         return False
     value = value_of(node)

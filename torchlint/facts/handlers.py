@@ -44,7 +44,7 @@ def swallows(place: Place, entered: ast.expr) -> bool:
 
 def _says_so(leaves: Function) -> bool:
     """Whether an `__exit__` may give something true."""
-    given = (node.value for node in leaves.flow.nodes if isinstance(node, ast.Return))
+    given = (node.value for node in leaves.flow.returns)
     return any(one is not None and not (isinstance(one, ast.Constant) and not one.value) for one in given)
 
 

@@ -444,7 +444,7 @@ def _fills(place: Place, function: Function, steps: int) -> bool:
     """Whether a function gives what it fills on the host, of numbers alone, on its only way out."""
     end = function.end if not function.is_replaced else None
     given = end.value if isinstance(end, ast.Return) else None
-    if given is None or any(isinstance(node, ast.Return) and node is not end for node in function.flow.nodes):
+    if given is None or any(one is not end for one in function.flow.returns):
         return False
     inner = place.at(function, given)
     return inner.value(given).device == "cpu" and bool(_calculated(inner, given, steps))

@@ -26,8 +26,12 @@ _SHOWS = _PICTURES | {"imshow", "plot", "scatter", "hist"}
 _SHOWS |= {"pcolor", "pcolormesh", "contour", "contourf", "tricontourf", "quiver", "plot_surface"}
 _PRIORITIES = ("update_priorities", "update_priority")
 """What a replay buffer is told by how often to draw what it holds."""
+_ASYNC = "step_async"
+"""What environments alone have, those that run many in processes of their own: the result comes from `step_wait()`."""
 _NEEDS_HOST = (
-    _WRITES | _SHOWS | {"step", "decode", "batch_decode", "pack_padded_sequence", "send", "put", "dumps", "loads"}
+    _WRITES
+    | _SHOWS
+    | {"step", _ASYNC, "decode", "batch_decode", "pack_padded_sequence", "send", "put", "dumps", "loads"}
 )
 _NEEDS_HOST |= {*_PRIORITIES}
 _NEEDS_HOST |= {"linear_sum_assignment"}  # SciPy's, which torch has not
@@ -53,8 +57,10 @@ _RECORDS = regex(rb"wavfile|soundfile|VideoWriter")
 _PREPARES = "return_tensors"
 """What feature extractors and processors of transformers are asked by which tensors to give: they calculate with NumPy."""
 _BACK = frozenset(("from_numpy", "as_tensor", "tensor", "FloatTensor", "asarray"))
-_STEP = ("step",)
+_STEP = ("step", _ASYNC)
 _MOST_CALLERS = 8
+_NAMES = 3
+"""How many names of a value are followed, each read by the next alone."""
 _DEEP = 2
 _ACTION = regex(r"(?:^|_)actions?$")
 _ACTS = regex(r"^_*(?:act(?:_[a-z_]+)?|(?:select|get|choose|pick|sample|take|compute|predict)_(?:[a-z]+_)*actions?)$")
@@ -291,16 +297,19 @@ def _is_action(place: Place, node: ast.expr) -> bool:
 def _is_given_back(place: Place) -> bool:
     """Whether the statement returns what it makes, or assigns it to a name that one returns, by itself or as another one: `action = best`."""
     statement = place.statement
-    made = [*assigned_in(statement)]
-    users = [place.flow.statement(load) for name in made for load in place.flow.loads.get(name, ())]
-    again = (
-        name
-        for one in users
-        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name)
-        for name in assigned_in(one)
-    )
-    users += [place.flow.statement(load) for name in again for load in place.flow.loads.get(name, ())]
+    users = [place.flow.statement(read) for read in _reads_of(place, statement)]
+    again = (one for one in users if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name))
+    users += [place.flow.statement(read) for one in again for read in _reads_of(place, one)]
     return isinstance(statement, ast.Return) or any(isinstance(one, ast.Return) for one in users)
+
+
+def _reads_of(place: Place, made: ast.stmt) -> Iterator[ast.Name]:
+    """The reads that may find what an assignment gives its names; every one of a name of which it changes a part."""
+    for name in assigned_in(made):
+        if isinstance(made, ast.Assign) and any(isinstance(one, ast.Name) and one.id == name for one in made.targets):
+            yield from readers(place.function, name, made.value)
+        else:
+            yield from place.flow.loads.get(name, ())
 
 
 def _is_needed_by_callers(place: Place, depth: int) -> bool:
@@ -316,7 +325,7 @@ def _is_needed_by_callers(place: Place, depth: int) -> bool:
 def _is_given_itself(place: Place) -> bool:
     """Whether what is returned is the value, or what a method of it gives; not something that is calculated with it."""
     made = assigned_in(place.statement)
-    returned = [node.value for node in place.flow.nodes if isinstance(node, ast.Return)]
+    returned = [node.value for node in place.flow.returns]
     roots = [root_of(one, ast.Call, ast.Attribute, ast.Subscript) for one in returned if one is not None]
     return not made or any(isinstance(root, ast.Name) and root.id in made for root in roots)
 
@@ -346,7 +355,7 @@ def _weighs_actions(place: Place) -> bool:
 
 def _returned_numbers(function: Function) -> list[ast.Call]:
     """The reads in what a function returns: `return action.item()`."""
-    returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None)
+    returned = function.flow.returned
     return [call for value in returned for call in ast.walk(value) if isinstance(call, ast.Call) and _is_item(call)]
 
 
@@ -379,14 +388,14 @@ def _all_take(place: Place, node: ast.expr, words: Words) -> bool:
     return bool(targets) and all(hands_on(place.at(target, target.node), taker, given, words) for target in targets)
 
 
-def _taker(function: Function, node: ast.expr) -> tuple[ast.Call | None, ast.AST]:
-    """The call that takes a value, and what it is given: the value, or the name of it that nothing else reads."""
+def _taker(function: Function, node: ast.expr, renamed: int = _NAMES) -> tuple[ast.Call | None, ast.AST]:
+    """The call that takes a value, and what it is given: the value, or the last of so many names that nothing else reads."""
     for child, parent in function.flow.takers(node):
         if isinstance(parent, ast.Call) and child is not parent.func:
             return parent, child.value if isinstance(child, ast.keyword) else child
         if isinstance(parent, ast.Assign) and child is parent.value:
-            read = only_read(function, parent.value)
-            return _taker(function, read) if read is not None else (None, node)
+            read = only_read(function, parent.value) if renamed else None
+            return _taker(function, read, renamed - 1) if read is not None else (None, node)
     return None, node
 
 
@@ -418,7 +427,7 @@ def _is_drawn_by(place: Place) -> bool:
         return False
     target, statements = made.targets[0], [made]
     if isinstance(target, ast.Name):
-        reads = map(place.flow.statement, place.flow.loads.get(target.id, ()))
+        reads = map(place.flow.statement, readers(place.function, target.id, made.value))
         statements = [one for one in reads if isinstance(one, ast.Assign)]
     written = (one.targets[0] for one in statements)
     return any(_draws_by(place, one.value) for one in written if isinstance(one, ast.Subscript))
@@ -461,7 +470,10 @@ def _steps_environment(place: Place) -> bool:
     function = place.function
     return place.once(
         ("steps environment", function),
-        lambda: any(_is_of_environment(function, call) for call in function.flow.calls_named("step")),
+        lambda: (
+            bool(function.flow.calls_named(_ASYNC))
+            or any(_is_of_environment(function, call) for call in function.flow.calls_named("step"))
+        ),
     )
 
 

@@ -304,7 +304,7 @@ def _gives_scale(place: Place, call: ast.Call, func: ast.Attribute) -> bool:
 
 def _hands_state_on(place: Place, method: Function) -> bool:
     """`return self._scaler.state_dict()`, and nothing else."""
-    given = [node.value for node in method.flow.nodes if isinstance(node, ast.Return)]
+    given = [node.value for node in method.flow.returns]
     if len(given) != 1 or not isinstance(given[0], ast.Call) or not isinstance(given[0].func, ast.Attribute):
         return False
     func = given[0].func
@@ -610,7 +610,7 @@ def copies_given(function: Function) -> ast.Call | None:
     given = [one.arg for one in function.parameters if one.arg != function.own_name]
     if function.is_replaced:
         return None
-    returned = (node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None)
+    returned = function.flow.returned
     return next(filter(None, (copy_in(value, given) for value in returned)), None)
 
 

@@ -24,11 +24,7 @@ def _makes_there(place: Place, function: Function, call: ast.Call, absent: froze
     if not isinstance(function.node, ast.FunctionDef) or function.is_replaced or spreads(call):
         return False
     left = frozenset(name for name in function.positions if _is_none(function, call, name, absent))
-    ends = [
-        node
-        for node in function.flow.nodes
-        if isinstance(node, ast.Return) and not _is_closed_off(function, node, left)
-    ]
+    ends = [one for one in function.flow.returns if not _is_closed_off(function, one, left)]
     return bool(ends) and all(
         end.value is not None and _is_made_there(place, function, end.value, left, calls, _STEPS) for end in ends
     )

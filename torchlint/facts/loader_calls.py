@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..system.regex import regex
-from . import batches, left_on_host, names
+from . import batches, environment, left_on_host, names
 from .argparse_defaults import argparse_defaults
 from .arguments import Arguments
 from .collation import is_plain
@@ -27,6 +27,8 @@ _PLACES = regex(rb"device|\.cuda\(")
 def pinned_by_option(values: Evaluator, loader: Loader, node: ast.Call) -> Loader:
     """`pin_memory=args.pin_memory`, where the option is on unless somebody turns it off."""
     given = keyword_of(node, "pin_memory")
+    if loader.pinned is None and given is not None and environment.is_on(given, values.function.flow):
+        return batches.made_loader(loader, True)
     if loader.pinned is not None or not isinstance(given, ast.Attribute) or values.expr(given):
         return loader
     if given.attr == "pin_memory" and _copies(node, given.value):

@@ -37,7 +37,7 @@ def position_of(returned: ast.expr | None, name: str) -> int | None:
 
 def given_back_at(function: Function, name: str) -> int | None:
     """Where all returns of a function give a name back, as `position_of` tells it; None where one does not, or elsewhere."""
-    positions = {position_of(node.value, name) for node in function.flow.nodes if isinstance(node, ast.Return)}
+    positions = {position_of(node.value, name) for node in function.flow.returns}
     return positions.pop() if len(positions) == 1 else None
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 
 from ..system.regex import regex
-from .bindings import Assigned, Augmented, Binding, Joined, Narrowed, Part
+from . import names
+from .bindings import Assigned, Augmented, Binding, Joined, Narrowed, Part, leaves
 from .module import Function, key_of
 from .place import Place
 from .values import Value
 
 _MASK = regex(r"(?:^|_)masks?(?:_[a-z]|_?\d)?$")
+_PLACES = regex(r"(?:^|_)(?:index|indices|idxs?|ids)$")
+"""How functions are called that give places: `x_mask = pred_indices(data)`."""
 _SAYS = regex(r"^(?:is|has)_[a-z]")
 """What a tensor is called that says yes or no of each element: `is_left`."""
 _STEPS = 8
@@ -97,11 +100,16 @@ def _makes_mask(place: Place, node: ast.expr, steps: int) -> bool:
     if not is_open:
         return False
     if _is_called_mask(node) and not (value.kind == "tensor" and value.integer):
-        return True
+        return binding is None or not _gives_places(binding)
     if _says_of_each(place, node, value):
         return True
     key = _key(node)
     return key is not None and key in place.once(("inverted", place.function), lambda: _inverted(place.function))
+
+
+def _gives_places(binding: Binding) -> bool:
+    made = [one.node.func for one in leaves([binding]) if isinstance(one, Assigned) and isinstance(one.node, ast.Call)]
+    return any(_PLACES.search(names.last(func)) for func in made)
 
 
 def _is_called_mask(node: ast.expr) -> bool:

@@ -93,6 +93,13 @@ def attribute_of(values: Evaluator, base: Value, node: ast.Attribute) -> Value:
     return value
 
 
+def _is_optimizer(values: Evaluator, base: Value) -> bool:
+    """An optimizer of torch's, or an object of a class of the project that inherits from one."""
+    if base.kind == "optimizer":
+        return True
+    return base.kind == "instance" and base.class_ is not None and values.world.is_optimizer(base.class_)
+
+
 def member(values: Evaluator, base: Value, attr: str) -> Value:
     kind = base.kind
     if base.kind == "name":
@@ -166,7 +173,7 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         if attr in ("module", "_orig_mod"):
             return base
         return BOOL if attr == "training" else UNKNOWN
-    if kind == "optimizer" and attr == "param_groups":
+    if attr == "param_groups" and _is_optimizer(values, base):
         return sequence(Dict(entries={"params": module_calls.PARAMETERS, "lr": NUMBER}))
     if kind == "distribution":
         return tensor(base.device) if attr in table.DISTRIBUTION_TENSORS else UNKNOWN

@@ -15,6 +15,7 @@ from .values import (
     DICT,
     DTYPE,
     INTEGER,
+    LIKELY_TENSOR,
     LIST,
     NDARRAY,
     NONE,
@@ -49,6 +50,9 @@ _PROMISES: dict[str, Value] = {
     "numbers.Real": NUMBER,
     "numbers.Integral": INTEGER,
     **dict.fromkeys(("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor"), tensor()),
+    # Functions that are taken for the types: `x: torch.tensor`.
+    "torch.tensor": LIKELY_TENSOR,
+    "numpy.array": NDARRAY,
     **dict.fromkeys(("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"), Tensor(parameter=True)),
     "torch.utils.data.DataLoader": Loader(),
     "torch.utils.data.IterableDataset": Dataset(class_name="torch.utils.data.IterableDataset"),

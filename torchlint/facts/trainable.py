@@ -76,7 +76,7 @@ def is_method_of_models(place: Place, call: ast.Call) -> bool:
 
 def _returns_model(place: Place, method: Function) -> bool:
     """Whether a method returns what a model gives that is to be trained, as it is: `return self.net(x)`."""
-    returned = [node.value for node in method.flow.nodes if isinstance(node, ast.Return)]
+    returned = [node.value for node in method.flow.returns]
     return bool(returned) and all(
         isinstance(one, ast.Call) and _is_trained_model(place.at(method, one), one) for one in returned
     )
@@ -196,9 +196,8 @@ def _runs_function(place: Place, call: ast.Call) -> bool:
 
 
 def _given_back(place: Place, function: Function) -> Iterator[tuple[Function, ast.Call]]:
-    for node in function.flow.nodes:
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield from ((function, call) for call in sources(place.at(function, node), node.value))
+    for given in function.flow.returned:
+        yield from ((function, call) for call in sources(place.at(function, given), given))
 
 
 _Wanted = Callable[[Place, ast.Call], bool]

@@ -165,7 +165,7 @@ def starts_backward(place: Place, function: Function, values: Collection[ast.exp
 
 def gives_back(function: Function, values: Collection[ast.expr]) -> bool:
     """Whether a function returns some values, or what is made of them."""
-    returned = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
+    returned = function.flow.returned
     return bool(returned) and any(map(Derived(function.flow, values).holds, returned))
 
 

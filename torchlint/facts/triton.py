@@ -291,7 +291,7 @@ def _launch(function: Function, load: ast.Name) -> ast.Call | None:
 
 
 def _returned(function: Function) -> list[ast.expr]:
-    found = [node.value for node in function.flow.nodes if isinstance(node, ast.Return) and node.value is not None]
+    found = function.flow.returned
     return elements(found[0]) if len(found) == 1 else []
 
 

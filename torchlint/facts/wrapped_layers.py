@@ -58,7 +58,7 @@ def _heir(code: Code, klass: Class) -> Found | None:
 def _convolves(klass: Class) -> bool:
     """Whether what a convolution's heir gives is a convolution with its own bias: `super().forward(pad(x))`, `F.conv2d(x, w, self.bias)`."""
     forward = klass.methods.get("forward")
-    given = [node.value for node in forward.flow.nodes if isinstance(node, ast.Return)] if forward is not None else []
+    given = [node.value for node in forward.flow.returns] if forward is not None else []
     return all(isinstance(one, ast.Call) and _is_convolution(one) for one in given)
 
 
@@ -78,7 +78,7 @@ def _convolution(code: Code, klass: Class) -> Found | None:
     forward = code.method(klass, "forward")
     if forward is None:
         return None
-    names = {_run(forward, node.value) for node in forward.flow.nodes if isinstance(node, ast.Return)}
+    names = {_run(forward, node.value) for node in forward.flow.returns}
     name = names.pop() if len(names) == 1 else None
     stores = code.attribute_stores(klass, name) if name is not None else []
     if len(stores) != 1 or stores[0][0].name != "__init__":

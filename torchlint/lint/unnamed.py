@@ -21,31 +21,33 @@ _COMPARED = regex(rb"\[" + _PLAIN % b"=!<>~&|" + _NESTED % (_PLAIN % b"=!<>~&|")
 """`x[a > b]`, `x[~kept]`, `x[:, a & b]`"""
 _BY_METHOD = regex(rb"\.(?:gt|lt|ge|le|eq|ne|bool|byte|logical_(?:not|and|or|xor))\([^\[\]()\n]{0,60}\)\)?\]")
 """`x[(a + b).gt(0)]`, `x[kept[i].bool()]`, from the method on"""
-_INDEX = regex(rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})(?:, ?[:.]{1,3}){0,4}\]")
-"""`x[kept]`, `x[:, kept]`, `x[data.mask, :]`"""
+_INDEX = regex(rb"\[(?:[-\d:.]{1,12}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})(?:, ?[:.]{1,3}){0,4}\]")
+"""`x[kept]`, `x[:3, kept]`, `x[data.mask, :]`"""
 _FIRST = regex(rb"\[([a-z_]\w{0,60}), ?[^\[\]\n]{1,60}\]")
 """`x[kept, None]`, `x[kept, 1:4]`"""
 _LAST = regex(rb", ?([a-z_]\w{0,60})\]")
 """`x[rows, kept]`"""
 _RESHAPED = regex(
-    rb"\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})\.(?:cuda|to|reshape|view|flatten|squeeze|unsqueeze|triu|tril|flip|roll)\([\w., =-]{0,60}\)\]"
+    rb"\[(?:[-\d:.]{1,12}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})\.(?:cuda|to|reshape|view|flatten|squeeze|unsqueeze|triu|tril|flip|roll)\([\w., =-]{0,60}\)\]"
 )
 """`x[kept.reshape(-1)]`, `x[out.kept.to(x.device)]`"""
-_KEYED = regex(rb"""\[(?:[:.]{1,3}, ?){0,4}([a-z_]\w{0,60}\[["']\w{1,60}["']\])""")
+_BEGUN = regex(rb"\[(?:[-\d:.]{1,12}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})[\[(]")
+"""`x[frame.kept.view(-1)[rows]]`, as far as the first bracket"""
+_KEYED = regex(rb"""\[(?:[-\d:.]{1,12}, ?){0,4}([a-z_]\w{0,60}\[["']\w{1,60}["']\])""")
 """`x[batch["kept"]]`, `x[batch["kept"].byte()]`"""
 _OF_ROW = regex(rb"\[([a-z_]\w{0,60})\[\w{1,60}\]\]")
 """`x[kept[i]]`"""
 _INVERTED = regex(rb"""~([a-z_]\w{0,60}(?:\.\w{1,60}){0,4}(?:\[["']\w{1,60}["']\])?)""")
 """`~kept`, `~batch["kept"]`"""
 _BY_LIST = regex(
-    rb"\[(?<=[\w)\]]\[)(?:(?:[:.]{1,3}|None), ?){0,4}(?:\[[\w, -]{1,60}\]|(?:range|(?:np|numpy|torch)\.(?:arange|randperm))\()"
+    rb"\[(?<=[\w)\]]\[)(?:(?:[:.]{1,3}|None), ?){0,4}(?:\[[\w, -]{1,60}\]|(?:list\(range|range|(?:np|numpy|torch)\.(?:arange|randperm))\()"
 )
 """`x[[2, 1, 0]]`, `x[None, :, [0]]`, `x[range(n), labels]`, `x[torch.randperm(n)]`"""
 _BOUND = regex(rb"\[(" + _PLAIN % b":" + _NESTED % (_PLAIN % b":") + b":" + _INSIDE + rb")\]")
 """`x[:t]`, `x[i, : lengths[i]]`"""
 _ASKING = (b"if", b"while", b"assert", b"and", b"or")
 _CASTS = (b"int", b"float", b"bool")
-_BEHIND = rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?%s([A-Za-z_]\w*(?:(?:\.\w{1,60}){0,4}\[[^\[\]\n]*\]){0,3})[ :,)=!<>]"
+_BEHIND = rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?%s([A-Za-z_]\w*(?:(?:\.\w{1,60}){0,4}\[[^\[\]\n]*(?:\[[^\[\]\n]{0,60}\][^\[\]\n]{0,60}){0,3}\]){0,3})[ :,)=!<>]"
 _TAKEN = [
     regex(_BEHIND % (word, word, rb"(?:-?[\d.]+ ?[<>]=? ?)?"))
     for word in (*_ASKING, *_CASTS, b"range", b"randperm", b"max", b"min")
@@ -143,7 +145,7 @@ def _lines(source: Source) -> frozenset[int]:
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
         found += [start + at for at in (*part.tested, *part.to_host, *part.over, *part.options)]
         found += [start + at for at, value in part.taken if text.has_element(value) or value in text.targets]
-        found += [start + at for at in part.whole]
+        found += [start + at for at in (*part.whole, *part.begun)]
         found += [start + at for at, name in (*part.compared_names, *part.cast) if name in text.targets]
         found += [start + at for at in part.typed]
         found += [start + at for at, name in part.attributes if name in text.buffers]
@@ -162,6 +164,7 @@ class _Part:
         self.beside = [(match.start(1), match[1]) for some in (_FIRST, _LAST) for match in some.finditer(data)]
         self.indices += self.beside
         self.indices += [(match.start(1), match[1]) for match in _RESHAPED.finditer(data)]
+        self.begun = [match.start(1) for match in _BEGUN.finditer(data) if _CALLED_MASK.search(match[1])]
         self.over = [match.start() for found in (_OVER, _OVER_PAIRS) for match in found.finditer(data)]
         self.over += [_opened(data, match.start()) for match in _EACH.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]

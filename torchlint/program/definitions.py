@@ -22,6 +22,8 @@ from .finders import fact_of_files
 from .texts import MAX_SITES, Texts
 
 # Methods that are called in other ways than by name, or whose names are too common to find callers by.
+_NO_OPTIMIZERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")
+"""What torch.optim has beside optimizers."""
 GENERIC = frozenset("forward __call__ __getitem__ __len__ __iter__ __next__ get call apply to".split())
 _OF_EACH_MODULE = frozenset(
     """apply bfloat16 buffers children compile cpu cuda double eval extra_repr float half load_state_dict modules
@@ -259,6 +261,23 @@ class Definitions(Texts):
         if own is not None:
             return own is not klass and self.is_distribution(own)
         return name.startswith("torch.distributions.")
+
+    @question("is optimizer", False)
+    def is_optimizer(self, klass: Class) -> bool:
+        """Whether instances are optimizers of torch's: a subclass of one."""
+        return any(self._is_optimizer_base(klass, base) for base in klass.bases)
+
+    def _is_optimizer_base(self, klass: Class, base: ast.expr) -> bool:
+        name, own = self._base(klass, base)
+        if own is not None:
+            return own is not klass and self.is_optimizer(own)
+        return name.startswith("torch.optim.") and not name.startswith(_NO_OPTIMIZERS)
+
+    def is_progress_bar(self, klass: Class) -> bool:
+        """Whether instances show how far they are with what they are given, and give that on: a subclass of tqdm's."""
+        if not klass.methods.keys().isdisjoint(("__iter__", "__next__")):
+            return False
+        return any(self._base(klass, base)[0].rpartition(".")[2] == "tqdm" for base in klass.bases)
 
     def is_autograd_function(self, klass: Class) -> bool:
         """Whether a class is a function with a backward pass of its own: its `apply` runs its `forward`."""

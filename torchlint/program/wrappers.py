@@ -64,7 +64,7 @@ def _taking(code: Code, function: Function, decorator: ast.expr) -> Function | N
 
 def _given_back(function: Function) -> Function | None:
     """The nested function that a function gives, whatever way it takes: `return wrapper`, `return wraps(fn)(wrapper)`."""
-    ends = [node.value for node in function.flow.nodes if isinstance(node, ast.Return)] if function.nested else []
+    ends = [node.value for node in function.flow.returns] if function.nested else []
     given = {_named(function, end) for end in ends}
     return given.pop() if len(given) == 1 else None
 
