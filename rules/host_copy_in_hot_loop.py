@@ -138,7 +138,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ):
         return
     if forward:
-        if _first(site) is site.call:
+        if site.call in _told_in_forward(site):
             message = f"`{site.short()}` copies to the host and waits for the device {frequency.of_calls(site)}"
             yield site.finding(message, severity="info")
         return
@@ -323,9 +323,8 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
         yield site.finding(message, severity="info", at=stored, related=site.why_hot())
 
 
-def _first(site: Site) -> ast.Call | None:
-    """The first copy of a statement, none where a scalar is read in front of it."""
-    for node in reads.own_nodes(site.statement):
-        if isinstance(node, ast.Call) and reads.host_copy(site, node, LIKELY) is not None:
-            return node
-    return None
+def _told_in_forward(site: Site) -> frozenset[ast.Call]:
+    """The copies of a statement in a `forward`, of those on one line the first."""
+    calls = (node for node in reads.own_nodes(site.statement) if isinstance(node, ast.Call))
+    copies = [call for call in calls if reads.host_copy(site, call, LIKELY) is not None]
+    return reads.first_of_lines(site, site.statement, copies)

@@ -9,8 +9,10 @@ from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import BODIES
 from torchlint.facts.names import last
 from torchlint.facts.nodes import indices, names_in, steps
+from torchlint.facts.uses import meant
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
+from torchlint.rule.lazy import regex
 from torchlint.torch_api.operators import operator
 
 # Methods that compute nothing, or take the row to the host.
@@ -28,11 +30,13 @@ _SIZED = frozenset(
 
 
 _JOINS = ("stack", "cat")
+_OF_SAMPLES = regex(r"collate|^__getitems?__$")
+"""What functions are called that a loader calls for each sample, or each batch."""
 
 
 @rule(
     "TL707",
-    shape=["for $row in $rows: ...", "sum($added)", *(f"torch.{name}(...)" for name in _JOINS)],
+    shape=["for $row in $rows: ...", "sum($added)", "$x.apply_($called)", *(f"torch.{name}(...)" for name in _JOINS)],
     severity="info",
     impact="high",
     category="kernel",
@@ -45,7 +49,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, or `torch.stack([start + i * step for i in range(n)])`, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`), and the builtin `sum` of a tensor: in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, windows of one size (`[x[i : i + 8] for i in range(n)]`), or `torch.stack([start + i * step for i in range(n)])`, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`), and the builtin `sum` of a tensor, and `x.apply_(function)`, which calls Python for each element of a tensor on the host: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -87,9 +91,11 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.vmap.html
     - https://docs.pytorch.org/docs/stable/notes/broadcasting.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.apply_.html
     """
     if isinstance(site.target, ast.Call):
-        yield from _added(site) if site.name == "sum()" else _gathered(site)
+        tells = {"sum()": _added, ".apply_()": _applied}.get(site.name, _gathered)
+        yield from tells(site)
         return
     assert isinstance(site.target, ast.For)
     loop = site.target
@@ -129,15 +135,31 @@ def _added(site: Site) -> Iterator[Finding]:
         yield site.finding(text, related=site.why_hot())
 
 
+def _applied(site: Site) -> Iterator[Finding]:
+    """`labels.apply_(lambda n: table[n])`: "should not be used in code sections that require high performance", says its page."""
+    if site.role == "test" or site.rare or site.receiver.kind not in ("tensor", "unknown"):
+        return
+    if _often(site) or site.loop() or _OF_SAMPLES.search(site.function.name):
+        text = f"`{site.short()}` calls a function of Python for each element; an operation on the tensor, or an index of a table, takes all at once"
+        yield site.finding(text, related=site.why_hot())
+
+
 def _gathered(site: Site) -> Iterator[Finding]:
     """`torch.stack([x[i] for i in rows])`: a kernel for each row that is picked, and one that joins them."""
-    made = site.call.args[0] if site.call.args else None
+    made = meant(site.function, site.call.args[0]) if site.call.args else None
     if not isinstance(made, ast.ListComp | ast.GeneratorExp) or len(made.generators) != 1 or made.generators[0].ifs:
         return
     if loop_rows.makes_by_number(site, made):
         often = "" if site.in_compiled or site.role == "test" or not site.accelerator else _often(site)
         if often:
             text = f"`{site.short(made)}` launches kernels for each number by itself {often}: one product with `torch.arange` makes them all"
+            yield site.finding(text, related=site.why_hot())
+        return
+    window = _window(made) if site.name == "torch.stack()" else None
+    if window is not None:
+        often = _often(site) if site.role != "test" and loop_rows.is_device_tensor(site, window.value) else ""
+        if often and not site.in_compiled:
+            text = f"`{site.short(made)}` takes each window by itself {often}: `unfold` gives a view of all"
             yield site.finding(text, related=site.why_hot())
         return
     by, picked = made.generators[0].target, made.elt
@@ -156,6 +178,22 @@ def _gathered(site: Site) -> Iterator[Finding]:
     if often:
         text = f"`{site.short(made)}` launches a kernel for each row by itself {often}: one index picks them all"
         yield site.finding(text, related=site.why_hot())
+
+
+def _window(made: ast.ListComp | ast.GeneratorExp) -> ast.Subscript | None:
+    """The window of `[x[i : i + size] for i in range(n)]`, of one size for all."""
+    match made.elt, made.generators[0]:
+        case (
+            ast.Subscript(
+                value=ast.Name() | ast.Attribute(),
+                slice=ast.Slice(lower=ast.Name(id=begin), upper=ast.BinOp(op=ast.Add()) as end, step=None),
+            ) as window,
+            ast.comprehension(target=ast.Name(id=turn), iter=ast.Call(func=ast.Name(id="range"))),
+        ) if begin == turn:
+            terms = [one.id for one in ast.walk(end) if isinstance(one, ast.Name)]
+            is_sum = all(isinstance(one.op, ast.Add) for one in ast.walk(end) if isinstance(one, ast.BinOp))
+            return window if is_sum and terms.count(turn) == 1 else None
+    return None
 
 
 def _is_place(site: Site, index: ast.expr, turn: str) -> bool:

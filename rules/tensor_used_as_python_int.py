@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from torchlint.facts import flat, frequency, host_needs, logging_calls, names, sort_keys
 from torchlint.facts import host_reads as reads
-from torchlint.facts.bindings import Assigned, Binding, Iterated, Part
+from torchlint.facts.bindings import Assigned, Binding, Iterated, Joined, Part
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.facts.nodes import elements, indices
 from torchlint.facts.uses import assigned
@@ -365,8 +365,9 @@ def _tensor(site: Site, node: ast.expr) -> bool:
     What an operator is given may be a number on another path: `ratio = norm / other if other > 0 else 1`.
     """
     value = site.value(node)
-    others = value.other_kinds - {"number"} if "$number" in site.pattern else value.other_kinds
-    return value.is_tensor and not others
+    bound = (site.function.bindings.reach.get(part) for part in ast.walk(node) if isinstance(part, ast.Name))
+    meets = "$number" in site.pattern and any(isinstance(one, Joined) for one in bound)
+    return value.is_tensor and not (value.other_kinds - {"number"} if meets else value.other_kinds)
 
 
 def _why(site: Site, found: ast.expr) -> str:

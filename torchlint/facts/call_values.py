@@ -89,7 +89,14 @@ _OF_DISTRIBUTIONS = {"log_prob": 1, "entropy": 0, "rsample": 0}
 """Methods that torch's distributions and those made like them have, with how many arguments they are given."""
 _ENCODED = Batch(LIKELY, device="cpu")
 """The tensors that a tokenizer makes of words, by name."""
-_BUILTINS: dict[str, type] = {"dict": dict, "list": list, "tuple": tuple, "str": str, "none": type(None)}
+_BUILTINS: dict[str, type] = {
+    "dict": dict,
+    "list": list,
+    "none": type(None),
+    "number": float,
+    "str": str,
+    "tuple": tuple,
+}
 """The types of Python whose methods are known, by the kinds of their values."""
 _OBJECTS = frozenset(("instance", "module"))
 _MADE_BY_FIELDS = frozenset(("class", "function", "instance", "module"))
