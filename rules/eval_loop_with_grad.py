@@ -331,11 +331,12 @@ def _evaluates_each_step(site: Site, call: ast.Call, loop: Loop) -> bool:
 
 
 def _is_evaluation(site: Site, call: ast.Call, model: Model) -> bool:
-    """Whether a call runs a function of the project with an evaluation loop; one that switches a model itself is told of there."""
+    """Whether a call runs a function of the project with an evaluation loop; one that switches a model itself is told of there, and one that switches autograd knows about it."""
     itself = _is_of_model_itself(site, call, model)
     targets = site.project.targets(site.function, call) if not itself else []
     warm_loops = site.analysis.warm_loops
-    return any(not evaluation_mode.switches(one) and warm_loops.holds_warm_loop(one) for one in targets)
+    open_ = (one for one in targets if not evaluation_mode.switches(one) and not one.says(_SWITCHES))
+    return any(map(warm_loops.holds_warm_loop, open_))
 
 
 def _only_evaluates(site: Site, call: ast.Call) -> bool:
@@ -358,7 +359,9 @@ def _run_by_test(site: Site, call: ast.Call, model: Model) -> Iterator[tuple[Fun
             continue
         if around in told or target.module is not site.module or evaluation_mode.switches(target):
             continue
-        if site.analysis.steps.hot(target, inner) is None and not grad_at.frozen(within, inner):
+        if site.analysis.steps.hot(target, inner) is not None or grad_at.off(within, inner):
+            continue
+        if not grad_at.frozen(within, inner):
             told.add(around)
             yield target, inner
 

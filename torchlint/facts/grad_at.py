@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from . import evaluation_mode, runs, training
+from ..system.regex import regex
+from . import evaluation_mode, names, runs, training
 from .flow import Loop
 from .frozen import freezes_itself, is_frozen, is_frozen_by, is_made_frozen
 from .names import chain
 from .place import Place
 from .trainable import model_of
+
+
+_GRADIENTS = regex(r"(?:^|_)grads?(?:ients?)?(?:_|$)")
+"""What options on autograd are called: `no_grad`, `with_gradient`."""
 
 
 def repeated(place: Place, call: ast.Call) -> bool:
@@ -30,9 +35,11 @@ def runs_often(place: Place) -> bool:
 
 
 def off(place: Place, call: ast.Call) -> bool:
-    """Whether autograd is off at the call, or inside what it runs, or is needed there."""
+    """Whether autograd is off at the call, or inside what it runs, or is needed there, or an option of that name leaves it on."""
     context = place.analysis.context
     if context.off_where_called(place.function, call) or training.differentiates(place, call):
+        return True
+    if any(_GRADIENTS.search(names.last(guard.test)) for guard in place.flow.guards(call)):
         return True
     klass = place.value(whole(place, model_of(call))).class_
     forward = place.project.method(klass, "forward") if klass is not None else None

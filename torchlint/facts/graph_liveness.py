@@ -189,11 +189,14 @@ def _is_text(place: Place, node: ast.expr, part: ast.AST) -> bool:
 
 
 def _is_tracked(place: Place, call: ast.Call) -> bool:
-    """Whether a call gives what it is followed into: a function of torch, a method of a tensor, a model or a method of one."""
+    """Whether a call gives what it is followed into: a function of torch, a method of a tensor, a model or a method of one that asks for no gradients itself."""
     func = call.func
     if (place.resolve(func) or "").startswith("torch.") or place.value(func).kind == "module":
         return True
-    return isinstance(func, ast.Attribute) and place.value(func.value).kind in ("module", "tensor")
+    kind = place.value(func.value).kind if isinstance(func, ast.Attribute) else ""
+    if kind == "module":
+        return not any(map(training.asks, place.project.targets(place.function, call)))
+    return kind == "tensor"
 
 
 def _fate(place: Place, call: ast.Call, given: ast.AST, depth: int) -> Fate:

@@ -6,10 +6,10 @@ from .arguments import Arguments
 from .values import ARRAY_OR_NUMBER, NDARRAY, NUMBER, UNKNOWN, Tuple, Value, tensor
 
 _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
-_NUMPY_ELEMENTWISE = frozenset(
+_TYPES = frozenset("bool_ int8 int16 int32 int64 uint8 float16 float32 float64 single double".split())
+_NUMPY_ELEMENTWISE = _TYPES | frozenset(
     """log log1p exp expm1 exp2 sqrt cbrt square abs absolute fabs sign negative reciprocal power float_power maximum minimum
-    fmax fmin clip mod sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh deg2rad rad2deg radians degrees
-    bool_ int8 int16 int32 int64 uint8 float16 float32 float64 single double""".split()
+    fmax fmin clip mod sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh deg2rad rad2deg radians degrees""".split()
 )
 """What gives a number of numbers: types of NumPy, too."""
 # Draws of one number, up to so many positional arguments; one more is a shape.
@@ -35,6 +35,8 @@ _OF_MATRICES = frozenset(
 def numpy_call(name: str, args: Arguments) -> Value:
     """What a call of `numpy....` gives: an array, or one number where that is known."""
     last = name.rpartition(".")[2]
+    if name.startswith("numpy.math."):
+        return NUMBER  # Python's own module, as older versions had it
     if last in _NUMPY_NUMBERS and args.first.kind in ("number", "size", "tuple"):
         return NUMBER
     if last in _NUMPY_ELEMENTWISE and not (args.open or args.keywords) and args.positional:
@@ -47,7 +49,7 @@ def numpy_call(name: str, args: Arguments) -> Value:
         return NUMBER
     if name == "numpy.nonzero" or (name == "numpy.where" and len(args) == 1 and not args.open):
         return Tuple(element=NDARRAY)  # of each axis the places
-    if name in _OF_MATRICES:
+    if name in _OF_MATRICES or (last in _TYPES and args.first.kind == "unknown"):
         return ARRAY_OR_NUMBER
     if last in ("load", "savez", "save", "savez_compressed"):
         return UNKNOWN
