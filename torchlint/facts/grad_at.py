@@ -12,7 +12,6 @@ from .names import chain
 from .place import Place
 from .trainable import model_of
 
-
 _GRADIENTS = regex(r"(?:^|_)grads?(?:ients?)?(?:_|$)")
 """What options on autograd are called: `no_grad`, `with_gradient`."""
 
