@@ -251,27 +251,24 @@ class Definitions(Texts):
         """Whether instances are nn.Modules: through a base of torch, of a library that makes models, or of the project."""
         return any(self._is_module_base(klass, base) for base in klass.bases)
 
-    @question("is distribution", False)
     def is_distribution(self, klass: Class) -> bool:
         """Whether instances are distributions of torch's: a subclass of one."""
-        return any(self._is_distribution_base(klass, base) for base in klass.bases)
+        return self._inherits_of_torch(klass, "torch.distributions.")
 
-    def _is_distribution_base(self, klass: Class, base: ast.expr) -> bool:
-        name, own = self._base(klass, base)
-        if own is not None:
-            return own is not klass and self.is_distribution(own)
-        return name.startswith("torch.distributions.")
-
-    @question("is optimizer", False)
     def is_optimizer(self, klass: Class) -> bool:
         """Whether instances are optimizers of torch's: a subclass of one."""
-        return any(self._is_optimizer_base(klass, base) for base in klass.bases)
+        return self._inherits_of_torch(klass, "torch.optim.")
 
-    def _is_optimizer_base(self, klass: Class, base: ast.expr) -> bool:
+    @question("inherits of torch", False)
+    def _inherits_of_torch(self, klass: Class, package: str) -> bool:
+        """Whether a class inherits from one of a package of torch, schedulers apart."""
+        return any(self._is_base_from(klass, base, package) for base in klass.bases)
+
+    def _is_base_from(self, klass: Class, base: ast.expr, package: str) -> bool:
         name, own = self._base(klass, base)
         if own is not None:
-            return own is not klass and self.is_optimizer(own)
-        return name.startswith("torch.optim.") and not name.startswith(_NO_OPTIMIZERS)
+            return own is not klass and self._inherits_of_torch(own, package)
+        return name.startswith(package) and not name.startswith(_NO_OPTIMIZERS)
 
     def is_progress_bar(self, klass: Class) -> bool:
         """Whether instances show how far they are with what they are given, and give that on: a subclass of tqdm's."""
