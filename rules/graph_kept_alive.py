@@ -7,6 +7,7 @@ from torchlint.facts import (
     backward_passes,
     beside_training,
     common_names,
+    frequency,
     graph_liveness,
     kept_by_objects,
     longer,
@@ -156,6 +157,8 @@ def _of_batches(site: Site) -> Iterator[Finding]:
         return
     if not _outlives(site, holder, loop) or site.grad_off or site.role == "test":
         return
+    if frequency.in_forward(site):
+        return  # the backward pass behind it wants the graph of each
     if not any(_records(site, loop, call) for call in trainable.sources(site, loss)):
         return
     if graph_liveness.is_dead(site, stored) or beside_training.is_unused(site, stored, site.function.node.body):
