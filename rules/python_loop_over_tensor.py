@@ -49,7 +49,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, windows of one size (`[x[i : i + 8] for i in range(n)]`), or `torch.stack([start + i * step for i in range(n)])`, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`), and the builtin `sum` of a tensor, and `x.apply_(function)`, which calls Python for each element of a tensor on the host: in step loops, in evaluation loops, in what these call, and in what a
+    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, windows of one size (`[x[i : i + 8] for i in range(n)]`), or `torch.stack([start + i * step for i in range(n)])`, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`), or that is changed place by place (`for token in set(tokens): logits[0, token] /= penalty`), and the builtin `sum` of a tensor, and `x.apply_(function)`, which calls Python for each element of a tensor on the host: in step loops, in evaluation loops, in what these call, and in what a
     `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
     functions of the project.
 
@@ -100,6 +100,13 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     assert isinstance(site.target, ast.For)
     loop = site.target
     if site.in_compiled or not site.accelerator or site.role == "test":
+        return
+    changed = loop_rows.changed_by_element(site, loop)
+    if changed is not None and not runs.counts_few(site.function, loop):
+        often = _often(site)
+        if often:
+            text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` changes `{site.short(changed)}` place by place {often}: an index of all the places does it at once"
+            yield site.finding(text, related=site.why_hot())
         return
     rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
     by_number = not rows and loop_rows.fills_by_number(site, loop) and not runs.counts_few(site.function, loop)

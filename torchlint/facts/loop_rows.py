@@ -127,6 +127,56 @@ def fills_by_lengths(place: Place, loop: ast.For) -> bool:
     return all(one is not None and is_device_tensor(place, one) for one in filled)
 
 
+def changed_by_element(place: Place, loop: ast.For) -> ast.expr | None:
+    """The tensor of which all that each turn does is to change one place: `for token in set(tokens): logits[0, token] /= penalty`.
+
+    It may ask that place first: `if logits[0, token] < 0:`. An index of all places changes them at once. What counts, and
+    the rows of a tensor, are others: `for label in labels.unique()` goes round a few times.
+    """
+    match loop:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"))):
+            return None
+        case ast.For(target=ast.Name(id=turn), iter=given, orelse=[]) if place.value(given).kind != "tensor":
+            pass
+        case _:
+            return None
+    todo, told = list(loop.body), list[ast.expr]()
+    while todo:
+        match todo.pop():
+            case ast.If(test=test, body=body, orelse=others):
+                todo += [*body, *others]
+                told.append(test)
+            case ast.AugAssign(target=ast.Subscript(), value=value) | ast.Assign(targets=[ast.Subscript()], value=value):
+                told.append(value)
+            case _:
+                return None
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    places = [node for node in nodes if isinstance(node, ast.Subscript)]
+    first = places[0]
+    alike = all(same(one.value, first.value) and same(one.slice, first.slice) for one in places)
+    turns = sum(isinstance(node, ast.Name) and node.id == turn for node in nodes)
+    if not alike or turns != len(places) or not _at_place_beside(first, turn) or not all(map(_is_plain, told)):
+        return None
+    return first.value if isinstance(first.value, ast.Name) and is_device_tensor(place, first.value) else None
+
+
+def _at_place_beside(part: ast.Subscript, turn: str) -> bool:
+    """`x[0, i]`, `x[b, :, i]`: one place along a dimension, beside others that the turn does not choose."""
+    chosen = [one for one in indices(part.slice) if turn in names_in(one)]
+    others = [one for one in indices(part.slice) if one not in chosen]
+    return (
+        len(chosen) == 1
+        and isinstance(chosen[0], ast.Name)
+        and all(isinstance(one, ast.Name | ast.Constant | ast.Slice | ast.UnaryOp) for one in others)
+    )
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression calculates with places, names and numbers alone; `float("-inf")` is one of these."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    return all(isinstance(one.func, ast.Name) and one.func.id == "float" for one in calls)
+
+
 def _filled_by_length(statement: ast.stmt, index: str, turns: set[str]) -> ast.expr | None:
     """The `mask` of `mask[i, :n] = 1`, `mask[i][lengths[i] :] = 0`; None of others."""
     match statement:

@@ -79,8 +79,8 @@ _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 """`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
 _ONE_BY_ONE = regex(rb"for ([a-z_]\w{0,60}) in ([a-z_][^\n]{0,80}):[ \t]{0,20}\r?\n")
 """`for i in order:`, with what the loop goes through"""
-_FLAT = regex(rb"(?:argsort|randperm|unique|arange|linspace|flatten|ravel|bincount|masked_select|view|reshape)\(")
-"""What gives a tensor of one dimension, whose elements are integers without dimensions."""
+_FLAT = regex(rb"(?:argsort|argwhere|nonzero|randperm|unique|arange|linspace|flatten|ravel|bincount|masked_select|view|reshape)\(")
+"""What gives a tensor of one dimension, whose elements are integers without dimensions, or the places of `nonzero()`, rows of one."""
 _OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z_]\w{0,60}\):")
 """`for row, target in zip(rows, targets):`"""
 _EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
