@@ -146,7 +146,9 @@ def changed_by_element(place: Place, loop: ast.For) -> ast.expr | None:
             case ast.If(test=test, body=body, orelse=others):
                 todo += [*body, *others]
                 told.append(test)
-            case ast.AugAssign(target=ast.Subscript(), value=value) | ast.Assign(targets=[ast.Subscript()], value=value):
+            case (
+                ast.AugAssign(target=ast.Subscript(), value=value) | ast.Assign(targets=[ast.Subscript()], value=value)
+            ):
                 told.append(value)
             case _:
                 return None

@@ -69,7 +69,7 @@ _BUFFERS = [
 ]
 """`int(self.queue_ptr)`, `if not self.ready:`"""
 _REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
-_REDUCED = regex(rb"\.(?:sum|max|min|mean|norm|any|all|isnan|isinf|isfinite)\(")
+_REDUCED = regex(rb"\.(?:sum|max|min|mean|std|var|median|count_nonzero|norm|any|all|isnan|isinf|isfinite)\(")
 _TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert)[ (]|(?<![\w.])(?:max|min|range)\(")
 """`if kept.sum() == 0:`, `a if (x > 0).sum() else b`, `max(kept.sum(), 1)`: what stands in front of a reduction on its line"""
 _ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
@@ -79,7 +79,9 @@ _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 """`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
 _ONE_BY_ONE = regex(rb"for ([a-z_]\w{0,60}) in ([a-z_][^\n]{0,80}):[ \t]{0,20}\r?\n")
 """`for i in order:`, with what the loop goes through"""
-_FLAT = regex(rb"(?:argsort|argwhere|nonzero|randperm|unique|arange|linspace|flatten|ravel|bincount|masked_select|view|reshape)\(")
+_FLAT = regex(
+    rb"(?:argsort|argwhere|nonzero|randperm|unique|arange|linspace|flatten|ravel|bincount|masked_select|view|reshape)\("
+)
 """What gives a tensor of one dimension, whose elements are integers without dimensions, or the places of `nonzero()`, rows of one."""
 _OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z_]\w{0,60}\):")
 """`for row, target in zip(rows, targets):`"""
@@ -112,7 +114,7 @@ _SUM = regex(rb"[\w.]{1,60}(?: [-+*/%]{1,2} [\w.]{1,60}){1,8}(?=[ \t\r]*$)")
 _NAMES = 3
 """Through how many names such a mask, or an element in such a sum, is followed."""
 _ELEMENT = regex(
-    rb"torch\.(?:rand|bernoulli)\(|\.(?:sum|max|min|amax|amin|any|all|mean|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\](?: [-+*/%]{1,2} [\w.]{1,60})?[ \t\r]*$"
+    rb"torch\.(?:rand|bernoulli)\(|\.(?:sum|max|min|amax|amin|any|all|mean|std|var|median|count_nonzero|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\](?: [-+*/%]{1,2} [\w.]{1,60})?[ \t\r]*$"
 )
 _TO_HOST = regex(rb"to_?(?:np|numpy|array|host|cpu)\((?!\))")
 """`to_np(model(x))`: a helper that takes a tensor to the host by its name"""
