@@ -48,10 +48,23 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too (`zip(*x.topk(5))`), whose rows may be
-    unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`), and `torch.stack([x[i] for i in rows])`, or `[x[:, index[i]] for i in range(n)]`, which picks them one by one, windows of one size (`[x[i : i + 8] for i in range(n)]`), or `torch.stack([start + i * step for i in range(n)])`, and a tensor that is filled by a number and another tensor, part by part (`for i in range(n): out[:, i] = x * (i + 1)`), or by places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), or whose rows are filled by a number up to their lengths (`for i, n in enumerate(lengths): mask[i, :n] = 1`), or that is changed place by place (`for token in set(tokens): logits[0, token] /= penalty`), and the builtin `sum` of a tensor, and `x.apply_(function)`, which calls Python for each element of a tensor on the host: in step loops, in evaluation loops, in what these call, and in what a
-    `forward` does. With `--preview` also where the rows differ in what is done with them: behind conditions, by masks, by
-    functions of the project.
+    In step loops, in evaluation loops, in what these call, and in what a `forward` does, finds
+
+    - `for row in x` over a tensor, by `enumerate`, `reversed`, `unbind`, `split(1)` and `zip` of tensors too
+      (`zip(*x.topk(5))`), whose rows may be unpacked (`for *box, score in x`), and `for i in range(len(x))` with `x[i]` or
+      `x[i : i + 1]` in its body, where the body computes with the row, writes it into another tensor
+      (`losses[n] = loss[i]`) or writes where it says (`mask[i, kept[i]] = 0`);
+    - rows that are picked one by one, `torch.stack([x[i] for i in rows])`, `[x[:, index[i]] for i in range(n)]`, windows of
+      one size, `[x[i : i + 8] for i in range(n)]`, and rows that are made so, `torch.stack([start + i * step for i in range(n)])`;
+    - a tensor that is filled part by part: by a number and another tensor (`for i in range(n): out[:, i] = x * (i + 1)`), by
+      places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), by a number up to lengths
+      (`for i, n in enumerate(lengths): mask[i, :n] = 1`), or that is changed place by place
+      (`for token in set(tokens): logits[0, token] /= penalty`);
+    - the builtin `sum` of a tensor, and `x.apply_(function)`, which calls Python for each element of a tensor on the host,
+      also in what a loader calls for each sample or batch.
+
+    With `--preview` also loops whose rows differ in what is done with them: behind conditions, by masks, by functions of
+    the project.
 
     ## Why is this slow?
 
