@@ -46,7 +46,7 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     `pin_memory=True`, in training, evaluation and generation loops. A `pin_memory` that travels to the loader in a
     dictionary (`DataLoader(dataset, **kwargs)`), and a loader that travels to the loop as an argument, count too. Where
     it is not known whether the loader pins, a part of a batch counts if another part of it is moved without waiting. Where
-    an option of that name decides (`pin_memory=args.pin_memory`) whose default is not known, or one that turns the GPU on
+    an option of that name decides (`pin_memory=args.pin_memory`, `config["pin_memory"]`) whose default is not known, or one that turns the GPU on
     (`pin_memory=use_cuda`), it is an `info`, with `--preview` alone where the option is off by default; there what
     `create_loader(data, pin_memory=args.pin_memory)` gives counts as a loader, too, whoever defines it.
     A tensor that a step pins itself, for that copy alone, counts too: `x.pin_memory().to(device)`.
@@ -230,6 +230,9 @@ def _pins(loader: ast.expr) -> str | None:
     given = _given(loader)
     if isinstance(given, ast.IfExp) and is_constant(given.body, True) and is_constant(given.orelse, False):
         given = given.test  # `True if args.use_cuda else False`
+    match given:
+        case ast.Subscript(slice=ast.Constant(value=str(key))) if common_names.PINS_NAME.search(key):
+            return ast.unparse(given)  # `config["loader"]["pin_memory"]`
     name = chain(given) if given is not None else None
     return ".".join(name) if name is not None and common_names.PINS_NAME.search(name[-1]) else None
 
