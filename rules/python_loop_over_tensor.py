@@ -201,15 +201,15 @@ def _gathered(site: Site) -> Iterator[Finding]:
 
 
 def _window(made: ast.ListComp | ast.GeneratorExp) -> ast.Subscript | None:
-    """The window of `[x[i : i + size] for i in range(n)]`, of one size for all."""
+    """The window of `[x[i : i + size] for i in range(n)]`, of one size for all; a number that stands there is a small one."""
     match made.elt, made.generators[0]:
         case (
             ast.Subscript(
                 value=ast.Name() | ast.Attribute(),
                 slice=ast.Slice(lower=ast.Name(id=begin), upper=ast.BinOp(op=ast.Add()) as end, step=None),
             ) as window,
-            ast.comprehension(target=ast.Name(id=turn), iter=ast.Call(func=ast.Name(id="range"))),
-        ) if begin == turn:
+            ast.comprehension(target=ast.Name(id=turn), iter=ast.Call(func=ast.Name(id="range"), args=counted)),
+        ) if begin == turn and not all(isinstance(one, ast.Constant) for one in counted):
             terms = [one.id for one in ast.walk(end) if isinstance(one, ast.Name)]
             is_sum = all(isinstance(one.op, ast.Add) for one in ast.walk(end) if isinstance(one, ast.BinOp))
             return window if is_sum and terms.count(turn) == 1 else None
