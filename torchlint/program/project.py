@@ -35,7 +35,20 @@ from ..facts.values import (
 )
 from ..query.question import question
 from ..settings.home import Home
-from . import applied, attributes, by_text, handed, hooks, mixins, objects, of_object, results, supers, wrappers
+from . import (
+    applied,
+    attributes,
+    by_keywords,
+    by_text,
+    handed,
+    hooks,
+    mixins,
+    objects,
+    of_object,
+    results,
+    supers,
+    wrappers,
+)
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
 from .constructions import constructions, knows_heirs
 from .definitions import GENERIC, Definitions
@@ -215,7 +228,7 @@ class Project(Definitions):
         sites = self.runs_of(function, most) or self.call_sites(function, most)
         if sites != []:
             return sites or ()
-        others = handed.calls_as(self, function) or by_text.calls(self, function)
+        others = handed.calls_as(self, function) or by_text.calls(self, function) or by_keywords.calls(self, function)
         return others if len(others) <= most else ()
 
     def _joined(self, given: list[tuple[CallSite, Value]]) -> Value:
