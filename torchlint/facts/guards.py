@@ -425,7 +425,7 @@ class _Reading:
         return names.chain(_whole(counter)) is not None and any(self._is_mark(mark, counter) for mark in marks)
 
     def _has_changed(self, test: ast.Compare, true: bool) -> bool:
-        """`if size == self.size: return`, where the function writes `self._size = size` afterwards: once for each size that is asked for."""
+        """`if size == self.size: return` of a number, where the function writes `self._size = size` afterwards: once for each size that is asked for."""
         match test:
             case ast.Compare(left=one, ops=[ast.NotEq() | ast.Eq() as op], comparators=[other]):
                 pass
@@ -435,7 +435,7 @@ class _Reading:
         if isinstance(op, ast.Eq) is true or not isinstance(given, ast.Name) or not isinstance(own, ast.Attribute):
             return False
         owner = names.chain(own.value)
-        if owner is None or given.id not in self.flow.parameters:
+        if owner is None or given.id not in self.flow.parameters or self.value_of(given).kind != "number":
             return False
         kept = (".".join([*owner, name]) for name in (own.attr, f"_{own.attr}"))
         made = (self.flow.parents.get(store) for name in kept for store in self.flow.targets.get(name, ()))
