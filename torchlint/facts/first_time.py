@@ -173,13 +173,16 @@ def grows(guard: Guard, flow: Flow) -> bool:
     """`if length != self.length: self.length = length; ...`: where a size, a device or a dtype is another one than the last time.
 
     So is the highest number so far: `if n > self.max_length: self.max_length = n.item()`; and a tensor that lies elsewhere, or has
-    another shape: `if self.table.device != device: self.table = self.table.to(device)`.
+    another shape: `if self.table.device != device: self.table = self.table.to(device)`. What a property gives is kept under
+    another name: `self._length` of `self.length`.
     """
     for name, new in _other_than_kept(guard):
         of_tensor = len(name) > 2 and name[-1] in ("device", "dtype", "shape")
-        kept = ".".join(name[:-1] if of_tensor else name)
-        stores: list[ast.expr] = [*flow.targets.get(kept, ()), *(flow.stored_in.get(kept, ()) if of_tensor else ())]
-        behind = [store for store in stores if any(contains(statement, store) for statement in guard.block or ())]
+        *owner, last = name[:-1] if of_tensor else name
+        kept = ".".join([*owner, last])
+        stores: list[ast.expr] = [*flow.targets.get(kept, ()), *flow.targets.get(".".join([*owner, f"_{last}"]), ())]
+        stores += flow.stored_in.get(kept, ()) if of_tensor else ()
+        behind = [store for store in stores if _is_behind([store], guard)]
         if behind and (_is_extent(new, flow) or (_is_more(guard, new) and _is_highest(name, new, behind, flow))):
             return True
     return False
@@ -230,17 +233,23 @@ def outgrown(guard: Guard, flow: Flow) -> Iterator[tuple[str, ast.expr, ast.Call
 
 
 def _other_than_kept(guard: Guard) -> Iterator[tuple[list[str], ast.expr]]:
-    """`length != self.length`, `length > self.length`: an attribute in front of a block, and what it is not, or not any more."""
-    test = guard.test
-    if not guard.true or guard.block is None or not isinstance(test, ast.Compare) or len(test.ops) != 1:
+    """`length != self.length`, `length > self.length`: an attribute in front of a block, and what it is not, or not any more.
+
+    So does what stands behind `if length <= 0 or length == self.length: return`.
+    """
+    if guard.true and guard.block is None:
         return
-    if not isinstance(test.ops[0], ast.NotEq | ast.Gt | ast.Lt):
-        return
-    sides = [test.left, test.comparators[0]]
-    for kept, new in (sides, sides[::-1]):
-        name = names.chain(_whole(kept))
-        if name is not None and name[0] == "self" and len(name) > 1:
-            yield name, new
+    tests, differs = [guard.test], ast.NotEq | ast.Gt | ast.Lt if guard.true else ast.Eq
+    if not guard.true and isinstance(guard.test, ast.BoolOp) and isinstance(guard.test.op, ast.Or):
+        tests = guard.test.values
+    for test in tests:
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], differs):
+            continue
+        sides = [test.left, test.comparators[0]]
+        for kept, new in (sides, sides[::-1]):
+            name = names.chain(_whole(kept))
+            if name is not None and name[0] == "self" and len(name) > 1:
+                yield name, new
 
 
 def _whole(kept: ast.expr) -> ast.expr:

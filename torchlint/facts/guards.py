@@ -281,7 +281,7 @@ class _Reading:
         """What a comparison says, where what counts or is measured stands on its left."""
         test = self._with_remainder(test)
         rare = self._since_last(test, true) or self._is_nth(test, true) or self._is_reached(test, true)
-        rare = rare or self._has_changed(test, true) or (true and self._is_last_of_all(test))
+        rare = rare or (true and self._is_last_of_all(test))
         rare = rare or (true and (_is_seldom_drawn(test) or self._has_counted(test)))
         return _compare(test, true, self.value_of) or ("throttled" if rare else "")
 
@@ -423,25 +423,6 @@ class _Reading:
         else:
             return False
         return names.chain(_whole(counter)) is not None and any(self._is_mark(mark, counter) for mark in marks)
-
-    def _has_changed(self, test: ast.Compare, true: bool) -> bool:
-        """`if size == self.size: return` of a number, where the function writes `self._size = size` afterwards: once for each size that is asked for."""
-        match test:
-            case ast.Compare(left=one, ops=[ast.NotEq() | ast.Eq() as op], comparators=[other]):
-                pass
-            case _:
-                return False
-        given, own = (one, other) if isinstance(one, ast.Name) else (other, one)
-        if isinstance(op, ast.Eq) is true or not isinstance(given, ast.Name) or not isinstance(own, ast.Attribute):
-            return False
-        owner = names.chain(own.value)
-        if owner is None or given.id not in self.flow.parameters or self.value_of(given).kind != "number":
-            return False
-        kept = (".".join([*owner, name]) for name in (own.attr, f"_{own.attr}"))
-        made = (self.flow.parents.get(store) for name in kept for store in self.flow.targets.get(name, ()))
-        return any(
-            isinstance(one, ast.Assign) and isinstance(one.value, ast.Name) and one.value.id == given.id for one in made
-        )
 
     def _is_nth(self, test: ast.Compare, true: bool) -> bool:
         """`self.calls == 1` of what the function counts, `self.calls += 1`: one time of all."""
