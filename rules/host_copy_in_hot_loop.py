@@ -138,7 +138,7 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     ):
         return
     if forward:
-        if site.call in _told_in_forward(site):
+        if site.call in reads.told_copies(site, site.statement, LIKELY):
             message = f"`{site.short()}` copies to the host and waits for the device {frequency.of_calls(site)}"
             yield site.finding(message, severity="info")
         return
@@ -321,10 +321,3 @@ def _into_host(site: Site, holder: ast.expr, stored: ast.expr) -> Iterator[Findi
     if not of_batch or site.settings.preview:
         message = f"`{site.short(holder)}` is in host memory: what is written into it is waited for {frequency.how_often(site)}"
         yield site.finding(message, severity="info", at=stored, related=site.why_hot())
-
-
-def _told_in_forward(site: Site) -> frozenset[ast.Call]:
-    """The copies of a statement in a `forward`, of those on one line the first."""
-    calls = (node for node in reads.own_nodes(site.statement) if isinstance(node, ast.Call))
-    copies = [call for call in calls if reads.host_copy(site, call, LIKELY) is not None]
-    return reads.first_of_lines(site, site.statement, copies)

@@ -388,11 +388,12 @@ def _copies(place: Place, method: str, call: ast.Call) -> bool:
     return "cpu" in named or "host" in named
 
 
-def host_copies(place: Place, statement: ast.stmt) -> list[ast.Call]:
+def host_copies(place: Place, statement: ast.stmt, certainty: Certainty = PROVEN) -> list[ast.Call]:
     """The copies to the host in a statement, outermost first."""
+    calls = (node for node in own_nodes(statement) if isinstance(node, ast.Call))
     return place.once(
-        ("host_copies", statement),
-        lambda: [n for n in own_nodes(statement) if isinstance(n, ast.Call) and host_copy(place, n) is not None],
+        ("host_copies", statement, certainty),
+        lambda: [call for call in calls if host_copy(place, call, certainty) is not None],
     )
 
 
@@ -598,10 +599,11 @@ def _run_backward_in(module: Module) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(found), frozenset(made)
 
 
-def told_copies(place: Place, statement: ast.stmt) -> frozenset[ast.Call]:
+def told_copies(place: Place, statement: ast.stmt, certainty: Certainty = PROVEN) -> frozenset[ast.Call]:
     """The same for copies to the host."""
     return place.once(
-        ("told_copies", statement), lambda: first_of_lines(place, statement, host_copies(place, statement))
+        ("told_copies", statement, certainty),
+        lambda: first_of_lines(place, statement, host_copies(place, statement, certainty)),
     )
 
 
