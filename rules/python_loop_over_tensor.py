@@ -147,9 +147,9 @@ def _told(site: Site, loop: ast.For) -> Iterator[Finding]:
 def _added(site: Site) -> Iterator[Finding]:
     """`sum(x)` of a tensor: the builtin goes through its rows and adds one after the other."""
     added = site.part("added")
-    if site.in_compiled or site.role == "test" or not site.accelerator or site.value(added).other_kinds:
+    if site.value(added).other_kinds:
         return
-    often = _often(site) if loop_rows.is_device_tensor(site, added) else ""
+    often = _often_on_device(site, added)
     if often:
         text = f"the builtin `{site.short()}` launches a kernel for each row by itself {often}: `{site.short(added)}.sum(0)` is one"
         yield site.finding(text, related=site.why_hot())
@@ -170,15 +170,15 @@ def _gathered(site: Site) -> Iterator[Finding]:
     if not isinstance(made, ast.ListComp | ast.GeneratorExp) or len(made.generators) != 1 or made.generators[0].ifs:
         return
     if loop_rows.makes_by_number(site, made):
-        often = "" if site.in_compiled or site.role == "test" or not site.accelerator else _often(site)
+        often = _often_on_device(site)
         if often:
             text = f"`{site.short(made)}` launches kernels for each number by itself {often}: one product with `torch.arange` makes them all"
             yield site.finding(text, related=site.why_hot())
         return
     window = _window(made) if site.name == "torch.stack()" else None
     if window is not None:
-        often = _often(site) if site.role != "test" and loop_rows.is_device_tensor(site, window.value) else ""
-        if often and not site.in_compiled:
+        often = _often_on_device(site, window.value)
+        if often:
             text = f"`{site.short(made)}` takes each window by itself {often}: `unfold` gives a view of all"
             yield site.finding(text, related=site.why_hot())
         return
@@ -192,9 +192,9 @@ def _gathered(site: Site) -> Iterator[Finding]:
         return
     if not _are_places(site, made.generators[0].iter):
         return
-    if by.id in names_in(picked.value) or site.in_compiled or site.role == "test" or not site.accelerator:
+    if by.id in names_in(picked.value):
         return
-    often = _often(site) if loop_rows.is_device_tensor(site, picked.value) else ""
+    often = _often_on_device(site, picked.value)
     if often:
         text = f"`{site.short(made)}` launches a kernel for each row by itself {often}: one index picks them all"
         yield site.finding(text, related=site.why_hot())
@@ -229,6 +229,13 @@ def _are_places(site: Site, given: ast.expr) -> bool:
     element = value.element
     by_number = element is not None and element.kind == "number" and not element.other_kinds
     return by_number or value.is_tensor or syntax.is_counted(site.resolve, given, ())
+
+
+def _often_on_device(site: Site, tensor: ast.expr | None = None) -> str:
+    """When kernels are launched again and again, for a tensor of the device where one is given; "" in tests and in what is compiled."""
+    if site.in_compiled or site.role == "test" or not site.accelerator:
+        return ""
+    return _often(site) if tensor is None or loop_rows.is_device_tensor(site, tensor) else ""
 
 
 def _often(site: Site) -> str:
