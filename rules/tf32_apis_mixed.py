@@ -4,12 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import syntax, versions
-from torchlint.facts.flow import Flow
 from torchlint.rule import Finding, Site, chain, plain, rule
-from torchlint.rule.lazy import regex
 
 _OLD = {"torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32"}
-_VERSION = regex(r"\d+\.\d+")
 
 
 @rule("TL602", shape=plain(*_OLD), severity="error", torch=">=2.9", category="precision", principle=("precision",))
@@ -80,18 +77,11 @@ def _new_setting(site: Site) -> ast.expr | None:
                 _same_backend(site, chain(node) or [])
                 and open_to_all
                 and not versions.behind_probe(function.flow, node)
-                and not _asks_for_version(function.flow, node)
+                and not versions.behind_version_test(function.flow, node)
                 and not (function is site.function and syntax.exclusive(function.flow, site.target, node))
             ):
                 return node
     return None
-
-
-def _asks_for_version(flow: Flow, node: ast.AST) -> bool:
-    """Whether a function that is given a version decides whether a place is reached: `if requires("2.9"):`."""
-    tests = [guard.test for guard in flow.guards(node) if isinstance(guard.test, ast.Call)]
-    given = (arg.value for test in tests for arg in test.args if isinstance(arg, ast.Constant))
-    return any(isinstance(one, str) and _VERSION.match(one) for one in given)
 
 
 def _same_backend(site: Site, parts: list[str]) -> bool:

@@ -43,6 +43,7 @@ _READS = Words(
 _FIRST = regex(r"(\d)\.?")
 """`2` and `2.`: what versions begin with."""
 _NUMBER = regex(r"\d+(?:\.\d+)*")
+_VERSION = regex(r"\d+\.\d+")
 _OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
@@ -173,6 +174,13 @@ def behind_version_of(flow: Flow, node: ast.AST, package: str) -> bool:
         for test in (*tests, *filter(None, bound))
         for part in ast.walk(test)
     )
+
+
+def behind_version_test(flow: Flow, node: ast.AST) -> bool:
+    """Whether a function that is given a version decides whether a place is reached: `if requires("2.9"):`."""
+    tests = [guard.test for guard in flow.guards(node) if isinstance(guard.test, ast.Call)]
+    given = (string(argument) for test in tests for argument in test.args)
+    return any(_VERSION.match(one) for one in given if one is not None)
 
 
 def _missing(kind: ast.expr | None) -> bool:
