@@ -9,6 +9,7 @@ from torchlint.facts.nodes import is_constant, required
 from torchlint.facts.syntax import same
 from torchlint.rule import Finding, Range, Site, rule
 from torchlint.rule.lazy import regex
+from torchlint.torch_api.operators import operator
 
 _TENSORS = frozenset(("torch.Tensor", "torch.autograd.Variable"))
 """Types that all tensors are of."""
@@ -46,7 +47,8 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     other lists too where that happens on each step, the constructors of `torch.cuda` on whatever they are given,
     `torch.set_default_tensor_type`; `torch.sparse.FloatTensor(i, v, shape)` with its like, in projects for a torch that does not warn
     of it yet (deprecated-api tells of the others); in step loops and loops that run a model also `.data` of an expression that autograd
-    records; and `ctx.saved_variables` in the `backward` of a function.
+    records; writes through `.data` there, in forwards and in the steps of optimizers (`p.data.add_(step)`, `p.data = q`, `x.data[mask] = 0`); and
+    `ctx.saved_variables` in the `backward` of a function.
 
     ## Why is this slow?
 
@@ -57,12 +59,14 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
     `Variable(x, volatile=True)` kept autograd off for all that was made of it; since torch 0.4 it warns and does not: the graph of
     an evaluation is recorded, and its activations are kept (a warning).
     `(model(x) * 2).data` records a graph that it throws away.
+    A write through `.data` costs what it costs under `torch.no_grad()`, but leaves the version of the tensor as it was: where a
+    backward pass still needs the old values, autograd raises no error, and the gradients are wrong.
 
     ## When it does not matter
 
     `torch.Tensor(3, 4)`, which is an empty tensor of that shape, is common in initialisation and is not reported;
-    nor are writes through `.data` (`p.data.copy_(q)`): they hide from autograd, but cost what the same write under
-    `torch.no_grad()` does. A loop that updates each parameter by hand is optimizer-slow-impl's.
+    nor are writes through `.data` that are done once (`layer.weight.data.normal_()`) or now and then, and what reads `.data` alone. That a loop
+    updates each parameter by itself is optimizer-slow-impl's.
     In projects that name an oldest torch from before 0.4; `set_default_tensor_type` of a type on the device is also left
     alone where theirs has no `set_default_device` (2.0), and any where the newest does not deprecate it (2.1).
     What a file that others import does under `if __name__ == "__main__":` to try itself, `print(Net()(Variable(torch.randn(1, 3))).size())`, is not reported.
@@ -105,6 +109,7 @@ def legacy_tensor_api(site: Site) -> Iterator[Finding]:
 
     ## References
 
+    - https://pytorch.org/blog/pytorch-0_4_0-migration-guide/
     - https://docs.pytorch.org/docs/stable/tensors.html
     - https://docs.pytorch.org/docs/stable/generated/torch.set_default_tensor_type.html
     """
@@ -247,13 +252,38 @@ def _is_data(site: Site) -> bool:
 
 
 def _data(site: Site) -> Iterator[Finding]:
-    """`(x * w).data` in the step loop and in loops that run a model."""
+    """`(x * w).data` in the step loop and in loops that run a model; `p.data.add_(step)` wherever it is done again and again."""
     assert isinstance(site.target, ast.Attribute)
-    if not (site.hot or site.warm) or not isinstance(site.target.ctx, ast.Load):
+    owner = site.target.value
+    value = site.value(owner)
+    if not value.is_tensor:
         return
-    value = site.value(site.target.value)
-    if isinstance(site.target.value, ast.BinOp | ast.Call) and value.is_tensor and value.grad and not site.grad_off:
+    if _is_written(site, site.target):
+        if _is_repeated(site) and not site.rare:
+            yield site.finding(
+                f"`{site.short()}` is written past autograd, which can't tell a backward pass that reads it of the change; "
+                f"write `{site.short(owner)}` under `torch.no_grad()`",
+                related=site.why_hot(),
+            )
+    elif (site.hot or site.warm) and isinstance(owner, ast.BinOp | ast.Call) and value.grad and not site.grad_off:
         yield site.finding(
             f"`{site.short()}` throws away the graph that the expression has just recorded; calculate under `torch.no_grad()`",
             related=site.why_hot(),
         )
+
+
+def _is_written(site: Site, node: ast.Attribute) -> bool:
+    """Whether a tensor is set, or a part of it, or changed by a method: `x.data = y`, `x.data[0] = 1`, `x.data[:, 0].mul_(2)`.
+
+    Not gradients that are set to zero, of which zero-filling-grads tells.
+    """
+    part: ast.expr = node
+    while isinstance(around := site.flow.parents.get(part), ast.Subscript) and around.value is part:
+        part = around
+    if not isinstance(getattr(part, "ctx", None), ast.Load):
+        return True
+    call = site.flow.parents.get(around) if isinstance(around, ast.Attribute) else None
+    if not isinstance(around, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not around:
+        return False
+    row = operator(f"torch.Tensor.{around.attr}") if around.attr.endswith("_") else None
+    return row is not None and row.alias == "self" and around.attr not in ("requires_grad_", "zero_", "detach_")
