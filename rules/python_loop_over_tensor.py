@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, loop_rows, runs, syntax, turns
+from torchlint.facts import frequency, loop_rows, runs, syntax, turn_parts, turns
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import BODIES
@@ -64,7 +64,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
       also in what a loader calls for each sample or batch.
 
     With `--preview` also loops whose rows differ in what is done with them: behind conditions, by masks, by functions of
-    the project.
+    the project; and those whose turns take or fill parts of tensors by their numbers, however long each is
+    (`for b in range(n): x[b, lengths[b] :] = fill`), unless the numbers are named as those of layers, levels or dimensions are.
 
     ## Why is this slow?
 
@@ -126,6 +127,9 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     if by_number or (not rows and loop_rows.fills_by_places(site, loop)) or loop_rows.fills_by_lengths(site, loop):
         yield from _told(site, loop)
         return
+    if not rows and site.settings.preview and turn_parts.takes_parts(site, loop):
+        yield from _told(site, loop)
+        return
     if (
         not rows
         or _differentiates(site.flow, loop)
@@ -182,22 +186,33 @@ def _gathered(site: Site) -> Iterator[Finding]:
             text = f"`{site.short(made)}` takes each window by itself {often}: `unfold` gives a view of all"
             yield site.finding(text, related=site.why_hot())
         return
+    picked = _picked(site, made)
+    if picked is not None:
+        often = _often_on_device(site, picked)
+        if often:
+            text = f"`{site.short(made)}` launches a kernel for each row by itself {often}: one index picks them all"
+            yield site.finding(text, related=site.why_hot())
+    elif site.settings.preview and turn_parts.made_of_parts(site, made):
+        often = _often_on_device(site)
+        if often:
+            yield site.finding(
+                f"`{site.short(made)}` launches kernels for each row by itself {often}", related=site.why_hot()
+            )
+
+
+def _picked(site: Site, made: ast.ListComp | ast.GeneratorExp) -> ast.expr | None:
+    """The `x` of `[x[i] for i in rows]`, and of `[x[:, index[i]] for i in range(n)]`."""
     by, picked = made.generators[0].target, made.elt
     if not isinstance(by, ast.Name) or not isinstance(picked, ast.Subscript):
-        return
+        return None
     places = indices(picked.slice)
     alone = [one for one in places if _is_place(site, one, by.id)]
     rest = [one for one in places if one not in alone]
     if len(alone) != 1 or not all(isinstance(one, ast.Slice) and not names_in(one) for one in rest):
-        return
-    if not _are_places(site, made.generators[0].iter):
-        return
-    if by.id in names_in(picked.value):
-        return
-    often = _often_on_device(site, picked.value)
-    if often:
-        text = f"`{site.short(made)}` launches a kernel for each row by itself {often}: one index picks them all"
-        yield site.finding(text, related=site.why_hot())
+        return None
+    if not _are_places(site, made.generators[0].iter) or by.id in names_in(picked.value):
+        return None
+    return picked.value
 
 
 def _window(made: ast.ListComp | ast.GeneratorExp) -> ast.Subscript | None:

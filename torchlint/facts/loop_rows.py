@@ -56,7 +56,7 @@ def fills_by_number(place: Place, loop: ast.For) -> bool:
             parts = indices(where)
         case _:
             return False
-    told = [one for one in parts if _is_turn(one, index)]
+    told = [one for one in parts if is_turn(one, index)]
     if len(told) != 1 or any(names_in(one) for one in parts if one not in told):
         return False
     if index not in names_in(made) or filled in names_in(made):
@@ -192,7 +192,7 @@ def _filled_by_length(statement: ast.stmt, index: str, turns: set[str]) -> ast.e
         parts[:0] = indices(holder.slice)
         holder = holder.value
     told = [one for one in parts if names_in(one)]
-    if not isinstance(holder, ast.Name) or len(told) != 2 or not _is_turn(told[0], index) or holder.id in turns:
+    if not isinstance(holder, ast.Name) or len(told) != 2 or not is_turn(told[0], index) or holder.id in turns:
         return None
     span = told[1]
     if not isinstance(span, ast.Slice) or span.step is not None or (span.lower is None) is (span.upper is None):
@@ -309,10 +309,10 @@ def _is_taken_apart(place: Place, parts: ast.expr) -> bool:
 
 def _is_at(part: ast.expr, index: str) -> bool:
     """`x[i]`, `x[i, :, 0]`, `x[i : i + 1]`"""
-    return _is_turn(_first(part), index)
+    return is_turn(_first(part), index)
 
 
-def _is_turn(part: ast.expr, index: str) -> bool:
+def is_turn(part: ast.expr, index: str) -> bool:
     """`i`, `i : i + 1`"""
     return (isinstance(part, ast.Name) and part.id == index) or _is_one(part, index)
 

@@ -83,6 +83,8 @@ _FLAT = regex(
     rb"(?:argsort|argwhere|nonzero|randperm|unique|arange|linspace|flatten|ravel|bincount|masked_select|view|reshape)\("
 )
 """What gives a tensor of one dimension, whose elements are integers without dimensions, or the places of `nonzero()`, rows of one."""
+_OVER_LISTED = regex(rb"for [\w, ()]{1,80} in enumerate\([a-z_][^\n]{0,80}\.tolist\(\)\):")
+"""`for i, place in enumerate(mask.nonzero().tolist()):`"""
 _OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z_]\w{0,60}\):")
 """`for row, target in zip(rows, targets):`"""
 _EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
@@ -167,7 +169,7 @@ class _Part:
         self.indices += self.beside
         self.indices += [(match.start(1), match[1]) for match in _RESHAPED.finditer(data)]
         self.begun = [match.start(1) for match in _BEGUN.finditer(data) if _CALLED_MASK.search(match[1])]
-        self.over = [match.start() for found in (_OVER, _OVER_PAIRS) for match in found.finditer(data)]
+        self.over = [match.start() for found in (_OVER, _OVER_PAIRS, _OVER_LISTED) for match in found.finditer(data)]
         self.over += [_opened(data, match.start()) for match in _EACH.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]

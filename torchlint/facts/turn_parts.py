@@ -1,0 +1,114 @@
+"""The parts of tensors that the turns of a loop take, or fill, each by what it is: `x[b, :lengths[b]]` of `for b in range(n)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from ..system.regex import regex
+from .flow import contains
+from .loop_rows import is_device_tensor, is_turn
+from .nodes import indices, names_in, number
+from .place import Place
+from .runs import counts_few
+from .turns import left_for_next
+
+_FEW = regex(
+    r"(?i)dim|shot|ways?\b|level|scale|stage|layer|head|channel|block|stack|group|order|axis|axes|epoch|fold|trial|round|stream|view|kernel|sp(?:ea)?k|source"
+)
+"""Of what there are a handful: dimensions, levels of a pyramid, layers of a model."""
+_ROWS = frozenset(("tensor", "number", "list", "tuple", "ndarray"))
+"""What a list holds that was made for each row."""
+_STEPS = frozenset(("backward", "grad", "step", "no_sync"))
+"""What a loop calls whose turns are steps, of a model or of a simulation, or backward passes."""
+
+
+def takes_parts(place: Place, loop: ast.For) -> bool:
+    """Whether each turn of a loop launches kernels for its own part of a tensor of the device, however long that is.
+
+    The turns are numbers, or what a list holds for each row. Not where a turn needs what the one before has left, where
+    each has a layer of its own, where parts are batches (`x[i * n : (i + 1) * n]`), and where there are a handful.
+    """
+    if counts_few(place.function, loop) or not _are_of_turns(place, loop.target, loop.iter, loop.body):
+        return False
+    steps = (call for name in _STEPS for call in place.flow.calls_named(name))
+    return not any(contains(loop, call) for call in steps) and not left_for_next(loop) and not _is_kept_for_next(loop)
+
+
+def made_of_parts(place: Place, made: ast.ListComp | ast.GeneratorExp) -> bool:
+    """The same of a list: `[x[b, : lengths[b]] for b in range(n)]`."""
+    by = made.generators[0]
+    return _are_of_turns(place, by.target, by.iter, [made.elt])
+
+
+def _are_of_turns(place: Place, target: ast.expr, given: ast.expr, body: Iterable[ast.AST]) -> bool:
+    """Whether tensors of the device have parts in the body that the turns choose, and there may be many turns."""
+    if not _goes_through_many(place, given):
+        return False
+    turn = names_in(target)
+    every = (node for one in body for node in ast.walk(one) if isinstance(node, ast.Subscript))
+    parts = [one for one in every if not turn.isdisjoint(names_in(one.slice))]
+    if any(_is_batch(one, turn) or place.value(one.value).kind == "module" for one in parts):
+        return False
+    return any(_is_told(place, one, turn) and is_device_tensor(place, one.value) for one in parts)
+
+
+def _is_told(place: Place, part: ast.Subscript, turn: set[str]) -> bool:
+    """Whether a part is read, or set to what the turn tells, or to a number; what a model gives each time may be drawn at random."""
+    statement = place.flow.parents.get(part)
+    if not isinstance(statement, ast.Assign) or isinstance(part.ctx, ast.Load):
+        return True
+    return not any(isinstance(node, ast.Call) for node in ast.walk(statement.value)) or not turn.isdisjoint(
+        names_in(statement.value)
+    )
+
+
+def _goes_through_many(place: Place, given: ast.expr) -> bool:
+    """Whether a loop counts one by one, or goes through a list of what is no part of a model."""
+    called = place.resolve(given.func) if isinstance(given, ast.Call) and not given.keywords else None
+    if not isinstance(given, ast.Call) or called not in ("range", "enumerate"):
+        return False
+    if called == "range":
+        by = given.args[2] if len(given.args) == 3 else None
+        return (by is None or number(by) in (1, -1)) and not any(_FEW.search(ast.unparse(one)) for one in given.args)
+    value = place.value(given.args[0])
+    element = value.element if value.kind == "list" else None
+    every = (element, *(element.items or ())) if element is not None else ()
+    return bool(every) and all(one.kind in _ROWS for one in every)
+
+
+def _is_kept_for_next(loop: ast.For) -> bool:
+    """Whether a turn reads what another one has put into an object, a list or a tensor: `hidden[layer] = cell(x[t], hidden[layer])`."""
+    turn = names_in(loop.target)
+    nodes = [node for one in loop.body for node in ast.walk(one)]
+    added = {node.target for node in nodes if isinstance(node, ast.AugAssign)}
+    parts = [node for node in nodes if isinstance(node, ast.Subscript)]
+    within = {
+        node.value for node in nodes if isinstance(node, ast.Subscript | ast.Attribute)
+    }  # `x` of `x[i]`, `x.shape`
+    read: dict[str, set[str]] = {}
+    for one in parts:
+        if isinstance(one.ctx, ast.Load):
+            read.setdefault(ast.unparse(one.value), set()).add(ast.unparse(one))
+    for node in nodes:
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and node not in within:
+            text = ast.unparse(node)
+            read.setdefault(text, set()).add(text)
+    for node in nodes:
+        if not isinstance(node, ast.Attribute | ast.Subscript) or not isinstance(node.ctx, ast.Store) or node in added:
+            continue
+        is_own = isinstance(node, ast.Subscript) and not turn.isdisjoint(names_in(node.slice))
+        holder = node.value if isinstance(node, ast.Subscript) else node
+        if read.get(ast.unparse(holder), set()) - ({ast.unparse(node)} if is_own else set()):
+            return True
+    return False
+
+
+def _is_batch(part: ast.Subscript, turn: set[str]) -> bool:
+    """`x[i * n : (i + 1) * n]`, `x[i : i + n]`: as many rows as somebody chose; `x[i : i + 1]` is one."""
+    return any(
+        isinstance(one, ast.Slice)
+        and not any(is_turn(one, name) for name in turn)
+        and all(bound is not None and not turn.isdisjoint(names_in(bound)) for bound in (one.lower, one.upper))
+        for one in indices(part.slice)
+    )
