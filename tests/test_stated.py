@@ -369,6 +369,7 @@ def test_what_a_script_installs_counts_beside_the_python(project: Path) -> None:
         ("1. 1.1.0 =< PyTorch < 1.5.0\n", (1, 5)),
         ("- 1.1 <= torch < 1.5\n", (1, 5)),
         ("- PyTorch >= 2.0 <2.2\n", (2, 2)),
+        ("PyTorch >= 1.7.0 < 1.11.0;\npython >= 3.7;\n", (1, 11)),
         ("- PyTorch<1.5\n- PyTorch 1.4.0\n", (1, 5)),
         ("1. [torch](https://pytorch.org/) 1.1.0\n2. numpy\n", (1, 2)),
         ("- Pytorch (1.13.1)\n", (1, 14)),

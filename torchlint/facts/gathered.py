@@ -23,7 +23,12 @@ _HELPER = regex(
 
 
 def is_buffer(place: Place) -> bool:
-    """Whether the place makes one tensor of a list, in a comprehension or a loop, that another one of each process is written into."""
+    """Whether the place makes one tensor of a list, in a comprehension or a loop, that another one of each process is written into.
+
+    What pickles sends objects, as programs do with the results of an evaluation, once.
+    """
+    if any(place.flow.calls_named("dumps")):
+        return False
     calls = (call for call in place.flow.calls_named("all_gather") if place.resolve(call.func) == _GATHERS)
     given = [call.args[0] for call in calls if call.args]
     if not given or not isinstance(place.target, ast.expr):

@@ -25,7 +25,13 @@ def is_written_out(place: Place, node: ast.expr) -> bool:
         return node.id.isupper() and (place.function is place.function.module.body or not place.function.binds(node.id))
     if isinstance(node, ast.Attribute):
         return not _is_gathered(place, node)
-    return isinstance(node, ast.List | ast.Tuple)
+    return isinstance(node, ast.List | ast.Tuple) and not _is_of_tokens(place, node)
+
+
+def _is_of_tokens(place: Place, node: ast.List | ast.Tuple) -> bool:
+    """`[ids]`, a batch of one text: `ids = tokenizer.encode(text)`."""
+    made = assigned(place.function, node.elts[0]) if len(node.elts) == 1 else None
+    return isinstance(made, ast.Call) and names.last(made.func) in _ENCODES
 
 
 def _is_gathered(place: Place, held: ast.Attribute) -> bool:

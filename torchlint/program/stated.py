@@ -75,7 +75,7 @@ _AT_LEAST = regex(
 _AT_MOST = regex(rf"\b(?:py)?torch\b[^\n;]{{0,80}}?\\?(?:<=|≤)\s*v?({_NUMBERS}{{1,3}}){_WHOLE}", re.IGNORECASE)
 _BEFORE = regex(
     rf"(?:{_NUMBERS}{{1,3}}\s*(?:<=?|=<|≤)\s*)?(?:py)?torch(?: version)?\s*(?:>=?\s*v?{_NUMBERS}{{1,3}}\s*,?\s*)?"
-    rf"(?:\bbefore|\bbelow|\\?<(?!=))\s*v?({_NUMBERS}{{1,3}})\.?\s*(?:$|\()",
+    rf"(?:\bbefore|\bbelow|\\?<(?!=))\s*v?({_NUMBERS}{{1,3}})\.?\s*(?:$|[(;])",
     re.IGNORECASE,
 )
 _BADGE = regex(r"\bimg\.shields\.io/badge/((?:py)?torch)[-_]((?!-)[^-\s\"'()]{1,99})-\w[^\s\"')>]*", re.IGNORECASE)
@@ -531,7 +531,12 @@ def _told(text: str) -> Iterator[str]:
     lines = [line for line in text.splitlines() if "torch" in line.lower()]
     commands = [given for line in lines for _, given in _commands(line)]
     found = _first_of(_INSTALL, commands) + [match[1] for line in lines for match in _AT_MOST.finditer(line)]
-    before = {line: match[1] for line in lines if (match := _BEFORE.match(_item(line)))}
+    # A line that is no item may be about anything, unless it is nothing but two bounds: `PyTorch >= 1.7 < 1.11;`.
+    before = {
+        line: match[1]
+        for line in lines
+        if (match := _BEFORE.match(_item(line)) or (_BEFORE.fullmatch(line) if ">" in line else None))
+    }
     least = [
         match
         for line in lines
