@@ -30,7 +30,8 @@ def is_written_out(place: Place, node: ast.expr) -> bool:
 
 def _is_of_tokens(place: Place, node: ast.List | ast.Tuple) -> bool:
     """`[ids]`, a batch of one text: `ids = tokenizer.encode(text)`."""
-    made = assigned(place.function, node.elts[0]) if len(node.elts) == 1 else None
+    held = node.elts[0] if len(node.elts) == 1 else None
+    made = assigned(place.function, held) if isinstance(held, ast.Name) else None
     return isinstance(made, ast.Call) and names.last(made.func) in _ENCODES
 
 
