@@ -66,8 +66,8 @@ def _is_told(place: Place, part: ast.Subscript, turn: set[str]) -> bool:
 def _goes_through_many(place: Place, given: ast.expr) -> bool:
     """Whether a loop counts one by one, or goes through a list of what is no part of a model."""
     called = place.resolve(given.func) if isinstance(given, ast.Call) and not given.keywords else None
-    if not isinstance(given, ast.Call) or called not in ("range", "enumerate"):
-        return False
+    if not isinstance(given, ast.Call) or not given.args or called not in ("range", "enumerate"):
+        return False  # `enumerate()`, which Python refuses to run
     if called == "range":
         by = given.args[2] if len(given.args) == 3 else None
         return (by is None or number(by) in (1, -1)) and not any(_FEW.search(ast.unparse(one)) for one in given.args)
