@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from torchlint.facts.deprecated_table import warns_since
 from torchlint.facts.legacy_tensors import CONSTRUCTORS, SPARSE, is_new
 from torchlint.facts.nodes import is_constant, required
+from torchlint.facts.operator_calls import changes_its_tensor
 from torchlint.facts.syntax import same
 from torchlint.rule import Finding, Range, Site, rule
 from torchlint.rule.lazy import regex
-from torchlint.torch_api.operators import operator
 
 _TENSORS = frozenset(("torch.Tensor", "torch.autograd.Variable"))
 """Types that all tensors are of."""
@@ -277,13 +277,17 @@ def _is_written(site: Site, node: ast.Attribute) -> bool:
 
     Not gradients that are set to zero, of which zero-filling-grads tells.
     """
-    part: ast.expr = node
-    while isinstance(around := site.flow.parents.get(part), ast.Subscript) and around.value is part:
-        part = around
-    if not isinstance(getattr(part, "ctx", None), ast.Load):
-        return True
+    part: ast.Attribute | ast.Subscript = node
+    around = site.flow.parents.get(part)
+    while isinstance(around, ast.Subscript) and around.value is part:
+        part, around = around, site.flow.parents.get(around)
+    if not isinstance(part.ctx, ast.Load):
+        return isinstance(part.ctx, ast.Store)
     call = site.flow.parents.get(around) if isinstance(around, ast.Attribute) else None
-    if not isinstance(around, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not around:
-        return False
-    row = operator(f"torch.Tensor.{around.attr}") if around.attr.endswith("_") else None
-    return row is not None and row.alias == "self" and around.attr not in ("requires_grad_", "zero_", "detach_")
+    return (
+        isinstance(around, ast.Attribute)
+        and isinstance(call, ast.Call)
+        and call.func is around
+        and around.attr not in ("zero_", "detach_")
+        and changes_its_tensor(around.attr)
+    )

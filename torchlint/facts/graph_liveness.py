@@ -18,7 +18,7 @@ from .literals import literals
 from .module import Function
 from .names import chain
 from .nodes import callee, elements, made_first, names_in, root_of, steps
-from .operator_calls import carries_no_graph
+from .operator_calls import carries_no_graph, changes_its_tensor
 from .place import Place
 from .uses import fellows, readers
 
@@ -240,11 +240,8 @@ def _only_appends(place: Place, statement: ast.AST, node: ast.AST) -> bool:
 def _written_in_place(place: Place, statement: ast.Expr) -> ast.Name | None:
     """The name of a tensor made in the function that a statement only writes into: `probs` of `probs.scatter_(1, index, values)`."""
     match statement.value:
-        case ast.Call(func=ast.Attribute(value=ast.Name() as written, attr=attr)) if (
-            attr.endswith("_") and attr != "requires_grad_"
-        ):
-            row = operator(f"torch.Tensor.{attr}")
-            return written if row is not None and row.alias == "self" and _is_new(place, written.id) else None
+        case ast.Call(func=ast.Attribute(value=ast.Name() as written, attr=attr)) if changes_its_tensor(attr):
+            return written if _is_new(place, written.id) else None
     return None
 
 

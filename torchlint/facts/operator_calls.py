@@ -50,6 +50,12 @@ def has_dynamic_shape(place: Place, call: ast.Call) -> bool:
     return found is not None and holds(found[0], found[0].dynamic, found[1]) is True
 
 
+def changes_its_tensor(method: str) -> bool:
+    """Whether a method writes into the tensor that it is called on: `add_`, `copy_`; `requires_grad_` changes no values."""
+    row = operator(f"torch.Tensor.{method}") if method.endswith("_") and method != "requires_grad_" else None
+    return row is not None and row.alias == "self"
+
+
 _NO_TENSOR = frozenset("int bool number float str dtype device size extent list ndarray int64 int64s".split())
 _NO_GRADIENT = frozenset(("bool", "int64", "int32"))
 
