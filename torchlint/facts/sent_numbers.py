@@ -30,9 +30,13 @@ def is_written_out(place: Place, node: ast.expr) -> bool:
 
 def _is_of_tokens(place: Place, node: ast.List | ast.Tuple) -> bool:
     """`[ids]`, a batch of one text: `ids = tokenizer.encode(text)`."""
-    held = node.elts[0] if len(node.elts) == 1 else None
-    made = assigned(place.function, held) if isinstance(held, ast.Name) else None
-    return isinstance(made, ast.Call) and names.last(made.func) in _ENCODES
+    return len(node.elts) == 1 and isinstance(node.elts[0], ast.Name) and _encoding(place, node.elts[0]) is not None
+
+
+def _encoding(place: Place, ids: ast.expr) -> ast.Call | None:
+    """The call of a tokenizer that gives the numbers of a text, by itself or behind a name."""
+    made = assigned(place.function, ids) if isinstance(ids, ast.Name) else ids
+    return made if isinstance(made, ast.Call) and names.last(made.func) in _ENCODES else None
 
 
 def _is_gathered(place: Place, held: ast.Attribute) -> bool:
@@ -78,8 +82,8 @@ def are_ids_of_text(place: Place, data: ast.expr) -> bool:
     """`tokenizer.encode("<think>")` of a text that is written out, or a list of that alone: the same numbers each time."""
     if isinstance(data, ast.List) and len(data.elts) == 1:
         data = data.elts[0]
-    made = assigned(place.function, data) if isinstance(data, ast.Name) else data
-    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr not in _ENCODES:
+    made = _encoding(place, data)
+    if made is None or not isinstance(made.func, ast.Attribute):
         return False
     if not names.last(made.func.value).lower().endswith("tokenizer") or len(made.args) != 1:
         return False
