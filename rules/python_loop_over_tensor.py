@@ -124,10 +124,12 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
         return
     rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
     by_number = not rows and loop_rows.fills_by_number(site, loop) and not runs.counts_few(site.function, loop)
-    if by_number or (not rows and loop_rows.fills_by_places(site, loop)) or loop_rows.fills_by_lengths(site, loop):
-        yield from _told(site, loop)
-        return
-    if not rows and site.settings.preview and turn_parts.takes_parts(site, loop):
+    if (
+        by_number
+        or (not rows and loop_rows.fills_by_places(site, loop))
+        or loop_rows.fills_by_lengths(site, loop)
+        or (not rows and site.settings.preview and turn_parts.takes_parts(site, loop))
+    ):
         yield from _told(site, loop)
         return
     if (

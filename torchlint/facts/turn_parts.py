@@ -29,10 +29,14 @@ def takes_parts(place: Place, loop: ast.For) -> bool:
     The turns are numbers, or what a list holds for each row. Not where a turn needs what the one before has left, where
     each has a layer of its own, where parts are batches (`x[i * n : (i + 1) * n]`), and where there are a handful.
     """
-    if counts_few(place.function, loop) or not _are_of_turns(place, loop.target, loop.iter, loop.body):
+    if counts_few(place.function, loop) or left_for_next(loop):
         return False
     steps = (call for name in _STEPS for call in place.flow.calls_named(name))
-    return not any(contains(loop, call) for call in steps) and not left_for_next(loop) and not _is_kept_for_next(loop)
+    return (
+        not any(contains(loop, call) for call in steps)
+        and _are_of_turns(place, loop.target, loop.iter, loop.body)
+        and not _is_kept_for_next(loop)
+    )
 
 
 def made_of_parts(place: Place, made: ast.ListComp | ast.GeneratorExp) -> bool:
@@ -82,26 +86,27 @@ def _is_kept_for_next(loop: ast.For) -> bool:
     turn = names_in(loop.target)
     nodes = [node for one in loop.body for node in ast.walk(one)]
     added = {node.target for node in nodes if isinstance(node, ast.AugAssign)}
-    parts = [node for node in nodes if isinstance(node, ast.Subscript)]
-    within = {
-        node.value for node in nodes if isinstance(node, ast.Subscript | ast.Attribute)
-    }  # `x` of `x[i]`, `x.shape`
+    # `x` of `x[i]` and of `x.shape` is not read whole.
+    within = {node.value for node in nodes if isinstance(node, ast.Subscript | ast.Attribute)}
     read: dict[str, set[str]] = {}
-    for one in parts:
-        if isinstance(one.ctx, ast.Load):
-            read.setdefault(ast.unparse(one.value), set()).add(ast.unparse(one))
+    written: list[ast.Attribute | ast.Subscript] = []
     for node in nodes:
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and node not in within:
-            text = ast.unparse(node)
-            read.setdefault(text, set()).add(text)
-    for node in nodes:
-        if not isinstance(node, ast.Attribute | ast.Subscript) or not isinstance(node.ctx, ast.Store) or node in added:
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             continue
-        is_own = isinstance(node, ast.Subscript) and not turn.isdisjoint(names_in(node.slice))
-        holder = node.value if isinstance(node, ast.Subscript) else node
-        if read.get(ast.unparse(holder), set()) - ({ast.unparse(node)} if is_own else set()):
+        if isinstance(node.ctx, ast.Load) and (isinstance(node, ast.Subscript) or node not in within):
+            read.setdefault(_holder(node), set()).add(ast.unparse(node))
+        elif isinstance(node.ctx, ast.Store) and not isinstance(node, ast.Name) and node not in added:
+            written.append(node)
+    for one in written:
+        is_own = isinstance(one, ast.Subscript) and not turn.isdisjoint(names_in(one.slice))
+        if read.get(_holder(one), set()) - ({ast.unparse(one)} if is_own else set()):
             return True
     return False
+
+
+def _holder(node: ast.Name | ast.Attribute | ast.Subscript) -> str:
+    """What holds a part, `x` of `x[i]`; a name or an attribute itself."""
+    return ast.unparse(node.value if isinstance(node, ast.Subscript) else node)
 
 
 def _is_batch(part: ast.Subscript, turn: set[str]) -> bool:
