@@ -73,7 +73,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    For a few rows; for recurrences, whose step needs the one before, and for what takes as much of each row as was found
+    For a few rows, such as the levels of a pyramid; for recurrences, whose step needs the one before, and for what takes as much of each row as was found
     for it (`x[i][kept[i]]`, a list of what `nonzero()` gave), which are not reported; for a backward pass of each row; and on the host.
 
     ## Bad
@@ -113,7 +113,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
         return
     assert isinstance(site.target, ast.For)
     loop = site.target
-    if site.in_compiled or not site.accelerator or site.role == "test":
+    if site.in_compiled or not site.accelerator or site.role == "test" or turn_parts.goes_through_levels(loop):
         return
     changed = loop_rows.changed_by_element(site, loop)
     if changed is not None and not runs.counts_few(site.function, loop):

@@ -8,19 +8,28 @@ from collections.abc import Iterable
 from ..system.regex import regex
 from .flow import contains
 from .loop_rows import is_device_tensor, is_turn
+from .names import last
 from .nodes import indices, names_in, number
 from .place import Place
 from .runs import counts_few
 from .turns import left_for_next
 
 _FEW = regex(
-    r"(?i)dim|shot|ways?\b|level|scale|stage|layer|head|channel|block|stack|group|order|axis|axes|epoch|fold|trial|round|stream|view|kernel|sp(?:ea)?k|source"
+    r"(?i)dim|shot|ways?\b|level|lvl|scale|stage|layer|head|channel|block|stack|group|order|axis|axes|epoch|fold|trial|round|stream|view|kernel|sp(?:ea)?k|source"
 )
 """Of what there are a handful: dimensions, levels of a pyramid, layers of a model."""
+_LEVEL = regex(r"(?i)(?:^|_)(?:lvl|level)(?:_|$)")
+_SIZED = frozenset(("view", "reshape", "expand", "repeat", "narrow", "split", "range", "int"))
+"""What takes sizes, which are read on the host and launch nothing."""
 _ROWS = frozenset(("tensor", "number", "list", "tuple", "ndarray"))
 """What a list holds that was made for each row."""
 _STEPS = frozenset(("backward", "grad", "step", "no_sync"))
 """What a loop calls whose turns are steps, of a model or of a simulation, or backward passes."""
+
+
+def goes_through_levels(loop: ast.For) -> bool:
+    """Whether a loop goes through the levels of a pyramid, by what it calls them: `for lvl, (h, w) in enumerate(shapes):`."""
+    return any(_LEVEL.search(name) for name in names_in(loop.target))
 
 
 def takes_parts(place: Place, loop: ast.For) -> bool:
@@ -47,7 +56,7 @@ def made_of_parts(place: Place, made: ast.ListComp | ast.GeneratorExp) -> bool:
 
 def _are_of_turns(place: Place, target: ast.expr, given: ast.expr, body: Iterable[ast.AST]) -> bool:
     """Whether tensors of the device have parts in the body that the turns choose, and there may be many turns."""
-    if not _goes_through_many(place, given):
+    if not _goes_through_many(place, given) or _FEW.search(ast.unparse(target)):
         return False
     turn = names_in(target)
     every = (node for one in body for node in ast.walk(one) if isinstance(node, ast.Subscript))
@@ -58,13 +67,19 @@ def _are_of_turns(place: Place, target: ast.expr, given: ast.expr, body: Iterabl
 
 
 def _is_told(place: Place, part: ast.Subscript, turn: set[str]) -> bool:
-    """Whether a part is read, or set to what the turn tells, or to a number; what a model gives each time may be drawn at random."""
-    statement = place.flow.parents.get(part)
-    if not isinstance(statement, ast.Assign) or isinstance(part.ctx, ast.Load):
+    """Whether a part is computed with, or set to what the turn tells, or to a number.
+
+    What a model gives each time may be drawn at random, and sizes are read on the host: `y.view(n, shapes[i][0])`.
+    """
+    around = place.flow.parents.get(part)
+    while isinstance(around, ast.Subscript) and around.value is part:
+        part, around = around, place.flow.parents.get(around)
+    if isinstance(part.ctx, ast.Load):
+        return not (isinstance(around, ast.Call) and part in around.args and last(around.func) in _SIZED)
+    if not isinstance(around, ast.Assign):
         return True
-    return not any(isinstance(node, ast.Call) for node in ast.walk(statement.value)) or not turn.isdisjoint(
-        names_in(statement.value)
-    )
+    made_anew = any(isinstance(node, ast.Call) for node in ast.walk(around.value))
+    return not made_anew or not turn.isdisjoint(names_in(around.value))
 
 
 def _goes_through_many(place: Place, given: ast.expr) -> bool:
