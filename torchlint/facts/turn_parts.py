@@ -90,6 +90,8 @@ def _goes_through_many(place: Place, given: ast.expr) -> bool:
     if called == "range":
         by = given.args[2] if len(given.args) == 3 else None
         return (by is None or number(by) in (1, -1)) and not any(_FEW.search(ast.unparse(one)) for one in given.args)
+    if isinstance(given.args[0], ast.List | ast.Tuple):
+        return False  # a list that is written out is a short one
     value = place.value(given.args[0])
     element = value.element if value.kind == "list" else None
     every = (element, *(element.items or ())) if element is not None else ()

@@ -83,7 +83,7 @@ _FLAT = regex(
     rb"(?:argsort|argwhere|nonzero|randperm|unique|arange|linspace|flatten|ravel|bincount|masked_select|view|reshape)\("
 )
 """What gives a tensor of one dimension, whose elements are integers without dimensions, or the places of `nonzero()`, rows of one."""
-_OVER_LISTED = regex(rb"for [\w, ()]{1,80} in enumerate\([a-z_][^\n]{0,80}\.tolist\(\)\):")
+_OVER_LISTED = regex(rb"for [\w, ()*]{1,80} in enumerate\([a-z_][^\n]{0,80}\.tolist\(\)\):")
 """`for i, place in enumerate(mask.nonzero().tolist()):`"""
 _OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z_]\w{0,60}\):")
 """`for row, target in zip(rows, targets):`"""
