@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..system.cached import kept
 from ..system.regex import regex
+from ..text.declared import functions_in
 from . import alternatives, short_functions, training
 from .graph_liveness import becomes_array, is_dead
 from .module import Class, Function
@@ -153,8 +153,10 @@ def switches(function: Function) -> bool:
     module = function.module
     if not (module.source.holds(b".eval(") or module.source.holds(b".train(")):
         return False  # before other functions are looked at, which an edit of them would have this one asked again for
-    names = kept(module, "names of switches", lambda: {one.name for one in module.functions if _only_switches(one)})
-    return any(function.flow.calls_named(name) for name in names)
+    called = {last(call.func) for call in function.flow.calls}.intersection(
+        module.source.fact("functions", functions_in)
+    )
+    return any(any(map(_only_switches, module.functions_named(name))) for name in sorted(called))
 
 
 def is_wrapped_for_it(place: Place) -> bool:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 
 from ..system.regex import regex
+from ..text.finders import fact_of_words
+from ..text.source import Source
 from .flow import Loop
 from .module import Function
 from .names import chain
@@ -33,11 +35,17 @@ _MOST = 20
 """Of more callers none is asked."""
 
 
+@fact_of_words("frozen")
+def freezes(source: Source, name: str) -> bool:
+    """Whether a text freezes the parameters of a model of that name."""
+    return _freezes(source.text, name)
+
+
 def is_frozen(place: Place, name: str) -> bool:
     """Whether the file, or a class that the method's class inherits from, freezes the parameters of a model of that name."""
     source, klass = place.function.module.source, place.function.cls
     speaks = source.holds(b"requires_grad") or source.holds(_FREEZES) or source.holds(_DETACHES)
-    if speaks and source.fact(f"frozen {name}", lambda read: _freezes(read.text, name)):
+    if speaks and source.fact(f"frozen {name}", lambda read: freezes(read, name)):
         return True
     if _is_frozen_by_call_in_file(place, name):
         return True

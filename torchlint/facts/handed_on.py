@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from ..system.cached import kept
+from ..text.declared import functions_in
 from . import names
 from .flow import Flow
-from .module import Function, Module
+from .module import Function
 from .nodes import given_to
 from .place import Place
 
@@ -21,7 +21,7 @@ Words = Callable[[Place], Collection[str]]
 def handed_on(place: Place, words: Words, depth: int = _DEEP) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The calls of functions of the same file, each with what it gives that all of these hand to calls of the words for each."""
     function = place.function
-    own = kept(function.module, "names of functions", lambda: _names_of(function.module))
+    own = function.module.source.fact("functions", functions_in)
     for call in place.flow.calls:
         if names.last(call.func) not in own or not given_to(call):
             continue
@@ -54,7 +54,3 @@ def with_keywords(flow: Flow, given: Iterable[ast.expr]) -> frozenset[ast.AST]:
 def _loads_of_given(function: Function, call: ast.Call, value: ast.AST) -> list[ast.Name]:
     """The reads of the parameter of a function for which a call gives a value."""
     return function.flow.loads.get(function.parameter_given(call, value) or "", [])
-
-
-def _names_of(module: Module) -> frozenset[str]:
-    return frozenset(one.name for one in module.functions if one is not module.body)

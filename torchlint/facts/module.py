@@ -645,7 +645,7 @@ class Module:
     def assigned(self) -> dict[str, ast.expr]:
         """The names that statements of the module assign, each with its first value."""
         found: dict[str, ast.expr] = {}
-        for statement in self.tree.body:
+        for statement in self.statements:
             if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
                 for target in [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets:
                     if isinstance(target, ast.Name):
@@ -684,6 +684,11 @@ class Module:
         """Whether the lines of a node hold what a pattern matches."""
         source = self.text_of(node)
         return pattern.search(source.data, *source.span(node.lineno, node.end_lineno or node.lineno)) is not None
+
+    @property
+    def statements(self) -> list[ast.stmt]:
+        """The statements of the file itself, for who looks at nothing in its functions."""
+        return self.tree.body
 
     def whole_tree(self) -> ast.Module:
         """The tree of the file, for who looks at all of it."""

@@ -12,11 +12,11 @@ from ..facts import names
 from ..facts.lookup import lookup
 from ..facts.module import Class, Module
 from ..facts.nodes import OPERATORS
-from ..program.finders import fact_of_files
 from ..program.project import Project
 from ..rule import Site
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.finders import fact_of_files
 from ..text.finding import Fix
 from ..text.source import Source
 

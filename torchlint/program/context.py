@@ -15,13 +15,13 @@ from ..facts.roles import Role, role_of
 from ..facts.torch_table import EVALUATION_STEPS, OFF
 from ..query.question import question
 from ..system.regex import regex
-from ..system.stamp import as_bytes
 from ..text.blocks import in_loops
+from ..text.declared import import_text
+from ..text.finders import fact_of_files
 from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
 from . import families, frameworks, handed, objects, threads
 from .calling import CallSite
-from .finders import fact_of_files
 from .host_defaults import is_of_host
 from .host_places import may_name_host, names_host
 from .places import asked_here, soundly
@@ -353,17 +353,17 @@ class Context:
         """Whether the file, or a file of the project that imports it, deals with an accelerator, or it imports what does."""
         source = module.source
         named = source.fact("names an accelerator", _names_accelerator) and not self._is_of_host_by_default(module)
-        if named or (source.mentions(b"Trainer") and source.holds(_TRAINERS)):
+        if named or (source.holds(b"Trainer") and source.holds(_TRAINERS)):
             return True
         users = self.project.importers(module.path)
         if any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users):
             return True
-        called = frozenset(_CALLED.findall(source.data))
+        called = frozenset(source.fact("calls what it imports", _imported_calls))
         imports = ((name, origin) for name, origin in module.imports.items() if "." in origin)
-        if any(self._leads_there(origin, module, called=as_bytes(name) in called) for name, origin in imports):
+        if any(self._leads_there(origin, module, called=name in called) for name, origin in imports):
             return True
-        paths = (self.project.find(origin, module) for origin in module.stars)
-        return any(as_bytes(name) in called for path in paths for name in self._movers(path, module))
+        movers = {name for origin in module.stars for name in self._movers(self.project.find(origin, module), module)}
+        return bool(movers) and not movers.isdisjoint(_called(source))
 
     @question("host alone", False)
     def has_host_alone(self, module: Module) -> bool:
@@ -523,6 +523,18 @@ class Context:
 @fact_of_files("names an accelerator")
 def _names_accelerator(source: Source) -> bool:
     return source.holds(ACCELERATOR) and not source.fact("host alone", _has_host_alone)
+
+
+def _called(source: Source) -> set[str]:
+    """The names that a text calls."""
+    return {name.decode(errors="replace") for name in _CALLED.findall(source.data)}
+
+
+@fact_of_files("calls what it imports")
+def _imported_calls(source: Source) -> list[str]:
+    """The names that a file calls and that its imports hold."""
+    imported = source.fact("imports", import_text).decode(errors="replace")
+    return sorted(_called(source).intersection(re.findall(r"\w+", imported)))
 
 
 @fact_of_files("host alone")

@@ -16,9 +16,9 @@ from ..query.question import question
 from ..system.stamp import as_bytes
 from ..text import search_path
 from ..text.declared import packages_of
+from ..text.finders import fact_of_files
 from ..text.source import Source
 from .files import OUTSIDE
-from .finders import fact_of_files
 from .texts import MAX_SITES, Texts
 
 # Methods that are called in other ways than by name, or whose names are too common to find callers by.

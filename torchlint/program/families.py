@@ -162,7 +162,8 @@ def _by_name(project: Project, module: Module, name: str) -> dict[Function, list
 def _calls_of_objects(project: Project, method: Function, klass: Class) -> Iterator[CallSite]:
     """`loss_scaler(loss, optimizer)`: where objects of a class are called, by the names that its constructor is assigned to."""
     for name in made_as(project, klass):
-        for module in project.modules(_few(files_calling(project, name))):
+        paths = _few(files_calling(project, name))
+        for module in filter(None, (project.module_for_calls(path, name) for path in paths)):
             for caller, call in calls_named(module, name):
                 if method in may_run(project, caller, call):
                     yield CallSite(caller, call)

@@ -13,8 +13,8 @@ from ..facts.torch_table import EVALUATION_STEPS, OFF, OTHER_EVALUATION_STEPS, T
 from ..facts.values import FunctionValue
 from ..system.regex import regex
 from ..text.declared import defined_in
+from ..text.finders import fact_of_files
 from ..text.source import Source
-from .finders import fact_of_files
 from .project import Project
 
 # Methods that a framework calls on each training step, by what a base of the class has in its name ("": any class).

@@ -16,10 +16,10 @@ from ..facts.values import Value
 from ..query.question import question
 from ..system.stamp import as_bytes
 from ..text.called import is_taken
+from ..text.finders import fact_of_words
 from ..text.source import Source
 from . import supers
 from .calling import CallSite, calls_named
-from .finders import fact_of_words
 from .texts import MAX_SITES
 
 T = TypeVar("T")

@@ -9,6 +9,8 @@ from ..facts import names
 from ..facts.module import Function, Module
 from ..facts.nodes import given_to, keyword_of, spreads, string
 from ..system.regex import regex
+from ..text.finders import fact_of_files
+from ..text.source import Source
 from .handed import ASKS_OF_CLASSES
 
 _BY_DEFAULT = regex(rb"\bdevice\b[^\n=,()]{0,199}=[ \t]*[\"']cpu[\"']")
@@ -17,10 +19,16 @@ _ASKED = regex(rb"(?<!torch)\.device\b|[\"'](?:--)?device[\"']")
 """A device that something has, or that somebody chooses."""
 
 
+@fact_of_files("may be of host")
+def may_be_of_host(source: Source) -> bool:
+    """Whether a script has a parameter for a device that is the host by default, and asks for none elsewhere."""
+    data = source.data
+    return b"cpu" in data and b"__main__" in data and bool(_BY_DEFAULT.search(data)) and not _ASKED.search(data)
+
+
 def is_of_host(module: Module) -> bool:
     """Whether all that a script says of a device is a parameter, `def load(path, device="cpu")`, for which its calls give nothing."""
-    data = module.source.data
-    if b"cpu" not in data or b"__main__" not in data or not _BY_DEFAULT.search(data) or _ASKED.search(data):
+    if not module.source.fact("may be of host", may_be_of_host):
         return False
     takers = [one for one in module.functions if string(one.defaults.get("device")) == "cpu"]
     others = [one for one in module.functions if one not in takers]

@@ -8,8 +8,8 @@ from ..facts.arguments import device_of
 from ..facts.module import Function
 from ..facts.nodes import argument_of, string
 from ..system.regex import regex
+from ..text.finders import fact_of_files
 from ..text.source import Source
-from .finders import fact_of_files
 from .project import Project
 
 _GLOBAL = regex(rb"(?m)\bglobal[ \t]+(\w[^\n;#]*)")

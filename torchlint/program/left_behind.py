@@ -56,7 +56,7 @@ def lacking(project: Project, module: Module) -> frozenset[str]:
 
 
 def _sure_imports(module: Module) -> Iterator[ast.ImportFrom]:
-    return (one for statement in module.whole_tree().body for one in _surely_imported(statement))
+    return (one for statement in module.statements for one in _surely_imported(statement))
 
 
 def _surely_imported(statement: ast.stmt) -> list[ast.ImportFrom]:
@@ -116,7 +116,7 @@ def _ends_with(place: str, parts: list[str]) -> bool:
 
 def _is_not_imported(project: Project, module: Module) -> bool:
     """Whether nobody imports a file of an application, and another one replaces it or comments alone name what is in it: else it may be new."""
-    if not _is_part(project, module) or _is_imported(project, module) or not _only_defines(module.whole_tree().body):
+    if not _is_part(project, module) or _is_imported(project, module) or not _only_defines(module.statements):
         return False
     if _is_spelled(project, module) or looks_up(project, module, TOP):
         return False
@@ -128,7 +128,7 @@ def is_idle(project: Project, module: Module) -> bool:
     """Whether no import of an application names a file of it that is no script, nor a configuration or another text: it may be new, or forgotten."""
     if not _is_part(project, module) or not _defined(module) or project.importers(module.path):
         return False
-    if not _only_defines(module.whole_tree().body):
+    if not _only_defines(module.statements):
         return False
     names = configured(project)
     spelled = names is None or not names.isdisjoint((module.name.rpartition(".")[2], *module.top_classes))

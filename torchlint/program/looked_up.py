@@ -10,9 +10,9 @@ from ..facts.module import Module
 from ..query.question import question
 from ..system.regex import regex
 from ..text.declared import WORD, import_text
+from ..text.finders import fact_of_files
 from ..text.source import Source, SourceError
 from ..text.whole_words import WholeWords
-from .finders import fact_of_files
 from .project import Project
 
 TOP, ANY_TOP, MEMBER, ANY_MEMBER = "*top", "*any top", "*member", "*any member"

@@ -8,8 +8,8 @@ from ..facts.module import Function
 from ..facts.values import Dict, Tuple, Value
 from ..query.question import question
 from ..system.regex import regex
+from ..text.finders import fact_of_files
 from ..text.source import Source, Words
-from .finders import fact_of_files
 from .project import Project
 from .texts import MAX_SITES
 

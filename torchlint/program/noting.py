@@ -23,9 +23,9 @@ from ..system.stamp import as_bytes, digest, encoded
 from ..text import search_path
 from ..text.called import How
 from ..text.declared import called_in, classes_in, functions_in, packages_of, renamed_in
+from ..text.finders import found_by_name
 from ..text.source import Source
 from .by_file import FACT, TEXT, WORDS, ByFile, Told
-from .finders import found_by_name
 from .project import Project
 from .texts import MAX_FILES, Sought, holding, words_of
 
@@ -35,7 +35,7 @@ IN_FILE = frozenset(
     (
         *("may hold", "may call", "called as", "may import", "listing", "writes", "fact"),
         *("pattern", "calls", "holding", "looping", "lists", "having", "named"),
-        *("imports", "parses", "name", "unit", "top", "class", "stores"),
+        *("imports", "parses", "name", "unit", "top", "tops", "class", "stores"),
     )
 )
 """Kinds of things that one file says by itself."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from ..facts.common_names import OPTIMIZER_NAME
 from ..system.regex import regex
+from ..text.finders import fact_of_files
 from ..text.source import Source, Words
 from ..text.spoken import in_code
-from .finders import fact_of_files
 from .frameworks import STEP_NAMES
 
 # No optimizer takes a second argument, as `scheduler.step(noise, t, x)` and `env.step(action, render=True)` do.
@@ -39,6 +39,7 @@ def may_step(source: Source) -> bool:
     return hands_step_on(source) or (source.holds(STEPPING) and next(_taken(source.data, _CALLED), None) is not None)
 
 
+@fact_of_files("hands step on")
 def hands_step_on(source: Source) -> bool:
     """Whether a text may give a loss and an optimizer to something."""
     return next(_given_on(source.data), None) is not None

@@ -10,11 +10,11 @@ from ..facts.module import Class, Function, Module
 from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import import_spans
+from ..text.finders import fact_of_words
 from ..text.source import Source
 from ..text.spoken import in_code
 from ..text.whole_words import whole_word
 from .files import OUTSIDE
-from .finders import fact_of_words
 from .project import Project
 
 _TAKEN = rb"(?m)\bimport\b[^\n]*\bNAME\b|^[ \t(]*(?:\w+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*NAME[ \t]*(?:as\b|[,)#\\]|$)|\.[ \t]*NAME\b"

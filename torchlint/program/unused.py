@@ -11,6 +11,8 @@ from ..facts.nodes import callee, root_of, spelled
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.finders import fact_of_words
+from ..text.source import Source
 from ..text.spoken import in_code
 from ..text.whole_words import whole_word
 from .application import IS_SCRIPT, is_apart, is_application
@@ -220,13 +222,12 @@ def _is_named_in(statement: ast.stmt, name: str) -> bool:
 
 def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
     """Whether a file has a name anywhere but in its definition, in `__all__` and in what is not used itself."""
-    word, data = as_bytes(name), module.source.data
-    held = [number for number, line in enumerate(data.splitlines(), 1) if word in line]
-    if len(held) == 1:
+    held = module.lines_holding(name)
+    if len({*held}) == 1:
         return False  # where it is defined
     naming = (
         one
-        for one in module.whole_tree().body
+        for one in module.statements
         if one is not definition and _holds_one(one, held) and any(name == spelled(node) for node in ast.walk(one))
     )
     return not all(_is_all(one) or _is_unused_part(project, module, one) for one in naming)
@@ -256,8 +257,14 @@ def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bo
 
 def _is_of_script(module: Module, name: str) -> bool:
     """Whether a file is a script, and has a name once in its code: where it defines it."""
-    found = itertools.islice(in_code(module.source.data, whole_word(name)), 2)
-    return module.source.holds(IS_SCRIPT) and len([*found]) == 1
+    source = module.source
+    return source.holds(IS_SCRIPT) and source.fact(f"once in code {name}", lambda text: is_once_in_code(text, name))
+
+
+@fact_of_words("once in code")
+def is_once_in_code(source: Source, name: str) -> bool:
+    """Whether a name stands in one place of a text that is no comment."""
+    return len([*itertools.islice(in_code(source.data, whole_word(name)), 2)]) == 1
 
 
 def _is_named_nowhere_else(project: Project, module: Module, name: str) -> bool:

@@ -120,6 +120,12 @@ class WarmLoops:
         """Whether an evaluation or generation loop stands in a function."""
         return any(self.is_warm(function, loop) for loop in function.own_loops)
 
+    def _is_known_warm(self, function: Function) -> bool:
+        """The same, which may be known from an earlier run."""
+        if not function.own_loops:
+            return False
+        return self.project.told_of(function, "warm loop", lambda: self.holds_warm_loop(function))
+
     def is_beside(self, function: Function, node: ast.AST) -> bool:
         """Whether a place runs once beside a loop of its function that generates or evaluates: next to that it is little."""
         if not function.has_loops or self._is_forward(function) or function.flow.loops(node):
@@ -133,7 +139,7 @@ class WarmLoops:
     @question("warm in", ())
     def _warm_in(self, path: str) -> Collection[Function]:
         functions = self.project.functions_of(path)
-        loops = frozenset(function for function in functions if self.holds_warm_loop(function))
+        loops = frozenset(filter(self._is_known_warm, functions))
         called = (function for function in functions if function in loops or runs_on_batches(self.project, function))
         found = dict.fromkeys(called)
         own = {function.name for function in functions}

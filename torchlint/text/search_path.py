@@ -6,6 +6,7 @@ import ast
 import warnings
 
 from ..system.regex import regex
+from .finders import fact_of_files
 from .source import Source
 
 NAMES = regex(rb"sys\.path")
@@ -19,6 +20,7 @@ def folders(source: Source) -> list[str]:
     return source.fact("folders on path", _folders)
 
 
+@fact_of_files("folders on path")
 def _folders(source: Source) -> list[str]:
     data = source.data
     if not source.holds(NAMES):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..text.declared import called_in, class_names, classes_in, functions_in, made_for, made_in, renamed_in
-from ..text.source import Source
+from .declared import called_in, class_names, classes_in, functions_in, made_for, made_in, renamed_in
+from .source import Source
 
 _FINDERS: dict[str, Callable[[Source], Any]] = {
     "called behind": called_in,
