@@ -26,6 +26,7 @@ from torchlint.cache.dependencies import Recording
 from torchlint.cache.links import Links, noted, packed, unpacked
 from torchlint.cache.store import Cache
 from torchlint.lint import parallel
+from torchlint.lint import run as linting
 from torchlint.lint.run import Result, lint
 from torchlint.program.noting import Atom
 from torchlint.query.closures import Depends, chosen
@@ -799,6 +800,137 @@ class TestChanged:
         assert same(plain(settings_with()), result)
 
 
+def shown_in(run: Callable[[], Ran], monkeypatch: pytest.MonkeyPatch) -> tuple[Ran, list[str]]:
+    """What a run gives, and the functions that rules were shown for it."""
+    shown: list[str] = []
+    show = linting._Run._shown
+
+    def noted(self: Any, dispatch: Any, function: Any, lines: Any) -> Any:
+        if function.parent is not None:
+            shown.append(f"{function.module.path} {function.qualname}")
+        return show(self, dispatch, function, lines)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(linting._Run, "_shown", noted)
+        return run(), shown
+
+
+HELPERS = f"""{METRICS}
+
+def worst(output):
+    return output.max().item()
+"""
+
+
+class TestByFunction:
+    """Of a file that has changed in one place, what was said of its other functions is said again."""
+
+    @pytest.fixture(autouse=True)
+    def _linted(self, project: Path) -> None:
+        put("tools/metrics.py", HELPERS)
+        run()
+
+    def test_lines_that_are_moved(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("tools/metrics.py", f"# what is measured\n\n{HELPERS}")
+        (result, asked), shown = shown_in(run, monkeypatch)
+        assert (["tools/metrics.py"], []) == (asked, shown)
+        assert [13] == [f.line for f in result.findings if f.path == "tools/metrics.py"]
+        assert same(plain(settings_with()), result)
+
+    def test_a_function_that_is_another(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("tools/metrics.py", HELPERS.replace("output.max()", "output.max().abs()"))
+        (result, _), shown = shown_in(run, monkeypatch)
+        assert {"tools/metrics.py worst"} == set(shown)
+        assert same(plain(settings_with()), result)
+
+    def test_again_after_a_run_in_which_another_file_changed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("plain.py", "x = 1\n")
+        run()
+        put("tools/metrics.py", f"# what is measured\n{HELPERS}")
+        (result, _), shown = shown_in(run, monkeypatch)
+        assert [] == shown
+        assert same(plain(settings_with()), result)
+
+    def test_a_constant_of_the_file_is_of_all_of_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("tools/metrics.py", f"LIMIT = 3\n{HELPERS}")
+        (result, _), shown = shown_in(run, monkeypatch)
+        assert {"tools/metrics.py Meter.update", "tools/metrics.py accuracy"} <= set(shown)
+        assert same(plain(settings_with()), result)
+
+    def test_a_method_beside_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        put("tools/metrics.py", HELPERS.replace("self.total = 0.0", "self.total = 0"))
+        (result, _), shown = shown_in(run, monkeypatch)
+        assert "tools/metrics.py Meter.update" in shown
+        assert "tools/metrics.py worst" not in shown
+        assert same(plain(settings_with()), result)
+
+    def test_a_loop_elsewhere_that_is_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        gone = TRAIN.replace("loss.backward()", "pass").replace("optimizer.step()", "pass")
+        put("train.py", gone.replace("net(x.cuda())", "x"))
+        put("tools/metrics.py", f"# what is measured\n{HELPERS}")
+        result, _ = run()
+        assert not any(f.path == "tools/metrics.py" and f.code == "TL101" for f in result.findings)
+        assert same(plain(settings_with()), result)
+
+    def test_lines_of_another_file_that_a_finding_tells(self) -> None:
+        for first in ("# a\n", "# a\n# b\n", ""):
+            put("train.py", f"{first}{TRAIN}")
+            put("tools/metrics.py", f"{first}{HELPERS}")
+            assert same(plain(settings_with()), run()[0])
+
+    def test_lines_of_other_functions_that_a_finding_tells(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        head = "import torch\nfrom model import Net\n\n"
+        train = "def train(loader, optimizer):\n    net = Net().cuda()\n    for x in loader:\n        loss = net(x.cuda()).sum()\n"
+        train += "        loss.backward()\n        optimizer.step()\n        show(loss)\n"
+        show = "\ndef show(loss):\n    print(loss.item())\n"
+        put("loop.py", f"{head}{train}{show}")
+        first, _ = run()
+        assert [(13, [6])] == [
+            (f.line, [one.line for one in f.related])
+            for f in first.findings
+            if f.code == "TL104" and f.path == "loop.py"
+        ]
+        for text in (
+            f"{head}# a\n\n{train}{show}",
+            f"{head}{train}# a\n# b\n{show}",
+            f"{head}# a\n\n{train}# b\n{show}",
+        ):
+            put("loop.py", text)
+            (result, _), shown = shown_in(run, monkeypatch)
+            assert [] == [one for one in shown if one.startswith("loop.py")]
+            assert same(plain(settings_with()), result)
+
+    def test_a_fix_is_moved_with_its_finding(self) -> None:
+        put("amp.py", AMP)
+        run()
+        put("amp.py", f"# in half precision\n{AMP}")
+        result, _ = run()
+        (fix,) = (finding.fix for finding in result.findings if finding.path == "amp.py" and finding.fix is not None)
+        assert fix.edits
+        assert same(plain(settings_with()), result)
+
+    def test_of_many_files_it_is_not_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(cached, "FEW", 3)
+        shutil.rmtree(".torchlint_cache")
+        run()
+        put("tools/metrics.py", f"# what is measured\n{HELPERS}")
+        (result, _), shown = shown_in(run, monkeypatch)
+        assert {"tools/metrics.py Meter.update", "tools/metrics.py accuracy"} <= set(shown)
+        assert same(plain(settings_with()), result)
+
+    @pytest.mark.parametrize("told", [None, 3, [3], [[]], {"a": 1}])
+    def test_what_does_not_look_right_is_found_again(self, told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        cache = Cache(".torchlint_cache")
+        key = digest(cached._key(settings_with(), ".torchlint_cache"), b"links")
+        kept = cache.load(key)
+        kept["links"]["functions"] = [[*one[:4], told] for one in kept["links"]["functions"]]
+        cache.save(key, kept)
+        put("tools/metrics.py", f"# what is measured\n{HELPERS}")
+        (result, _), shown = shown_in(run, monkeypatch)
+        assert {"tools/metrics.py Meter.update", "tools/metrics.py accuracy"} <= set(shown)
+        assert same(plain(settings_with()), result)
+
+
 class TestProcesses:
     """What workers find out about what results hang on comes back with the results."""
 
@@ -1082,7 +1214,7 @@ class TestDirectory:
         old = entries()
         for one in old:
             os.utime(one, (1, 1))
-        monkeypatch.setattr("torchlint.cache.store.LIMIT", sum(one.stat().st_size for one in old) + 10)
+        monkeypatch.setattr("torchlint.cache.store.LIMIT", int(1.5 * sum(one.stat().st_size for one in old)))
         run(settings_with(sieve=False))
         assert set() == set(old) & set(entries())
         assert 2 == len(entries())

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from ..facts.module import Class, Function, Module
@@ -24,13 +25,16 @@ from ..facts.values import Callee, Common, Value
 from ..program.by_file import Told
 from ..program.calling import CallSite, aliases
 from ..program.definitions import MOST_HEIRS, origins
-from ..program.finders import found_by_name
+from ..program.files import How, Said
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
 from ..program.texts import STARTS
+from ..query.closures import NOTHING
 from ..settings.home import Home
 from ..system.cached import kept
+from ..text.finders import found_by_name
 from ..text.source import Searches, Source
 from ..text.whole_words import as_pattern
+from .by_function import ByFunction, Extent, key_of
 from .watched import Watched
 
 T = TypeVar("T")
@@ -47,6 +51,8 @@ class Recording(Noting):
         changed: Collection[str] = (),
     ) -> None:
         """`before` and `changed` are what `Noting` takes."""
+        self.by_function: ByFunction | None = None
+        """Where it is kept what rules say of single functions, if it is."""
         self._nested = 0
         """How many of the project's own questions the present one is asked by."""
         super().__init__(files, home, before, changed)
@@ -94,6 +100,14 @@ class Recording(Noting):
         """Told that somebody looks at the functions of a name."""
         self.note("named", module.path, name, self._own(lambda: _units(found)))
 
+    def note_statements(self, module: Module) -> None:
+        """Told that somebody looks at the statements of a file itself."""
+        self._note_named(module, BODY)
+
+    def note_tops(self, module: Module) -> None:
+        """Told that somebody looks at the names of what stands at the top of a file."""
+        self.note("tops", module.path, "", self._own(lambda: _tops(module)))
+
     def note_top(self, module: Module, name: str) -> None:
         """Told that somebody looks up what stands at the top of a file under a name."""
         self._own(lambda: self._note_top(module, name))
@@ -123,6 +137,52 @@ class Recording(Noting):
     def _note_top(self, module: Module, name: str) -> None:
         self.note("top", module.path, name, top(module, name))
         self._note_named(module, BODY)
+
+    # What rules say
+
+    def shown(self, function: Function, how: How, look: Callable[[], Said]) -> Said:
+        module, known = function.module, self.by_function
+        if known is None or function.parent is None or module.text.cell(1) is not None:
+            return super().shown(function, how, look)
+        extent = Extent.of(function)
+        key = key_of(function, how, extent)
+        if (again := known.again(key, extent)) is not None:
+            return again, []
+
+        def noted() -> Said:
+            self._own(lambda: self._note_part(function))
+            for kind in ("steps", "regions"):
+                self.note(kind, module.path)
+            self.note("renames")
+            found, errors = look()
+            for other in extent.beyond(found):
+                self.note("text", other)
+            for near in extent.related(found):
+                self._own(partial(self._note_unit, near))
+            return found, errors
+
+        found, errors = self.linked(("file", module.path), lambda: self.linked(("shown", *key), noted))
+        if not errors:
+            known.learn(key, extent.told(found))
+        return found, errors
+
+    def told_of(self, function: Function, what: str, find: Callable[[], bool]) -> bool:
+        module, known = function.module, self.by_function
+        if known is None or function.parent is None:
+            return super().told_of(function, what, find)
+        key = (module.path, function.qualname, module.number_of(function), what)
+        again = known.told_again(key)
+        if again is not None:
+            self._database.use(("shown", *key), again.hangs_on or NOTHING)
+            return bool(again.told)
+
+        def noted() -> bool:
+            self._own(lambda: self._note_part(function))
+            return find()
+
+        told = self.linked(("shown", *key), noted)
+        known.learn(key, told)
+        return told
 
     # Files
 
@@ -374,6 +434,8 @@ class Recording(Noting):
             return unit(module, atom[2])
         if kind == "top":
             return top(module, atom[2])
+        if kind == "tops":
+            return _tops(module)
         if kind == "having":
             return _heads(super().having(atom[2], (atom[1],)), atom[1])
         if kind == "lists":
@@ -425,6 +487,11 @@ def _functions(answer: object) -> Iterator[Function]:
             yield from _functions(item)
     elif isinstance(answer, CallSite):
         yield answer.function
+
+
+def _tops(module: Module) -> str:
+    """Digest of the names of what stands at the top of a file."""
+    return mark([*module.top_functions, "", *module.top_classes])
 
 
 def _calling(module: Module, name: str) -> str:

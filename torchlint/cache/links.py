@@ -31,6 +31,8 @@ from ..settings.config import Settings
 from ..settings.home import Home
 from ..system.cached import cached_property
 from ..system.stamp import digest, encoded
+from .as_data import is_a
+from .by_function import Key, Shown
 from .dependencies import Recording
 
 Bits = int
@@ -55,6 +57,8 @@ class Links:
     paths: Sequence[str]
     told: Told
     """What files say by themselves."""
+    functions: Mapping[Key, Known] = dataclasses.field(default_factory=dict)
+    """What rules said of single functions."""
 
 
 class Linked:
@@ -73,7 +77,8 @@ class Linked:
         )
         self._analysis = Analysis(self.project, settings)
         # The table keeps its numbers, and things with them that nothing hangs on any more: they tell of files as they were once.
-        used = reduce(or_, (*before.hangs_on.values(), *(known.hangs_on for known in before.answers.values())), 0)
+        known = (*before.answers.values(), *before.functions.values())
+        used = reduce(or_, (*before.hangs_on.values(), *(one.hangs_on for one in known)), 0)
         atoms = chosen(enumerate(before.atoms), used)
         others = bits_of(n for n, atom in atoms if self.project.is_other(atom, self._changed))
         indexed = [n for n, atom in enumerate(before.atoms) if atom[0] in INDEXED]
@@ -95,6 +100,12 @@ class Linked:
         """What the result of a file depends on; None where that is not known."""
         bits = self._before.hangs_on.get(path)
         return Depends(self._before.atoms, bits) if bits is not None else None
+
+    def functions(self) -> dict[Key, Shown]:
+        """What rules would say again of single functions."""
+        known = self._before.functions.items()
+        atoms, others = self._before.atoms, self._others
+        return {key: Shown(one.answer, Depends(atoms, one.hangs_on)) for key, one in known if not others & one.hangs_on}
 
 
 class Index:
@@ -169,15 +180,23 @@ def _mark(what: object) -> str:
 
 
 def noted(
-    project: Recording, settings: Settings, hangs_on: Mapping[str, Depends], kept: Mapping[str, Depends]
+    project: Recording,
+    settings: Settings,
+    hangs_on: Mapping[str, Depends],
+    kept: Mapping[str, Depends],
+    functions: Mapping[Key, Shown] | None = None,
 ) -> Links:
-    """What is known of a project now that it was linted; `kept` is what known results hang on, as it was kept."""
+    """What is known of a project now that it was linted; `kept` is what known results hang on, as it was kept.
+
+    `functions` is what rules say of single functions, of those of other files as it was kept.
+    """
+    shown = _with_hangs_on(project, functions or {})
     index = Index(Analysis(project, settings), settings)
     of_files = {**hangs_on, **kept}
     own = {path: (("steps", path), ("regions", path), ("renames",)) for path in hangs_on.keys() - kept.keys()}
     used = {name: one for name, one in project.answers.items() if name in project.used}
     # Files of one process share a table, and so do the answers that were known: each thing in it is looked at once.
-    every_one = [*of_files.values(), *(one.hangs_on for one in used.values())]
+    every_one = [*of_files.values(), *(one.hangs_on for one in used.values()), *(one for _, one in shown.values())]
     tables = {id(one.things): one.things for one in every_one}
     read = dict.fromkeys(tables, 0)
     for one in every_one:
@@ -208,10 +227,22 @@ def noted(
 
     alike = sorted(of_files.items(), key=lambda item: item[1].bits.bit_count())
     bits = {path: with_own(path, one) for path, one in alike}
+    said = {key: Known(told, numbered(one)) for key, (told, one) in shown.items()}
+    for (path, *_), known_one in said.items():
+        if path in hangs_on:
+            bits[path] |= known_one.hangs_on
     linked = {path: bits[path] for path in of_files}
     _ = index.mark("regions", ""), index.mark("steps", "")
     known = {name: Known(one.answer, numbered(one.hangs_on)) for name, one in used.items()}
-    return Links(list(numbers), linked, known, project.paths, project.told())
+    return Links(list(numbers), linked, known, project.paths, project.told(), said)
+
+
+def _with_hangs_on(project: Recording, functions: Mapping[Key, Shown]) -> dict[Key, tuple[Any, Depends]]:
+    """What rules say of functions, each with what it depends on."""
+    new = [key for key, one in functions.items() if one.hangs_on is None]
+    found = dict(zip(new, project.all_hang_on([("shown", *key) for key in new]), strict=True))
+    every = ((key, one.told, one.hangs_on or found[key]) for key, one in functions.items())
+    return {key: (told, hangs_on) for key, told, hangs_on in every if hangs_on is not None}
 
 
 def _still_good(kept: Mapping[str, Depends], read: Mapping[int, Bits]) -> Sequence[Atom]:
@@ -244,6 +275,8 @@ def packed(links: Links) -> Any:
         "hang on": _rows(links.hangs_on.values(), width),
         "answers": [[*name, _plain(one.answer)] for name, one in links.answers.items()],
         "answers hang on": _rows((one.hangs_on for one in links.answers.values()), width),
+        "functions": [[*key, one.answer] for key, one in links.functions.items()],
+        "functions hang on": _rows((one.hangs_on for one in links.functions.values()), width),
         "paths": links.paths,
         "told": columns_of(links.told, links.paths),
     }
@@ -260,7 +293,12 @@ def unpacked(data: Any) -> Links | None:
         }
         told = {name: lines_of(column, data["paths"]) for name, column in data["told"].items()}
         hangs_on = dict(zip(data["files"], _bits(data["hang on"], len(data["files"]), atoms), strict=True))
-        return Links(atoms, hangs_on, answers, data["paths"], told)
+        bits = _bits(data["functions hang on"], len(data["functions"]), atoms)
+        functions = {
+            (is_a(str, path), is_a(str, qualname), is_a(int, number), is_a(str, what)): Known(told, one)
+            for (path, qualname, number, what, told), one in zip(data["functions"], bits, strict=True)
+        }
+        return Links(atoms, hangs_on, answers, data["paths"], told, functions)
     except (TypeError, ValueError, LookupError, AttributeError, zlib.error):
         return None
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, fields
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any
 
 from ..lint.run import Checked, Result, may_be_torch, prepared
 from ..program import scripts, spelled
@@ -26,9 +26,10 @@ from ..system import stamp
 from ..system.cached import cached_property
 from ..system.failure import Failure
 from ..system.stamp import digest, encoded
-from ..text.finding import Applicability, Edit, Finding, Fix, Related, Severity
 from ..text.source import Source, SourceError
 from ..torch_api.version import Range
+from .as_data import as_data, is_a, of_data
+from .by_function import FEW, ByFunction, Key, Shown, latest
 from .dependencies import Recording
 from .links import Linked, Links, noted, packed, unpacked
 from .store import Cache, identity
@@ -42,7 +43,6 @@ _NOT_FOUND_BY = frozenset(
 if TYPE_CHECKING:
     from ..system.witness import Witness
 
-T = TypeVar("T")
 Lint = Callable[..., Result]
 """What the cache stands in front of: `lint.lint`, or what spreads it over processes, which takes the same arguments."""
 
@@ -164,9 +164,10 @@ class _Run:
         made: list[Recording] = []
 
         def make(files: Mapping[str, Callable[[], bytes]], home: Home) -> Recording:
-            made.append(
-                self.linked.project if state is not None and self.linked is not None else Recording(files, home)
-            )
+            linked = self.linked if state is not None else None
+            made.append(linked.project if linked is not None else Recording(files, home))
+            if len(stale) <= FEW:
+                made[0].by_function = ByFunction(linked.functions() if linked is not None else {})
             return made[0]
 
         found = inner([self.targets[path] for path in stale], self.settings, context=context, make=make, **options)
@@ -260,7 +261,7 @@ class _Run:
         """The project, linked anew with what is known of it in another state; None where nothing is known."""
         kept = self.cache.load(self.links_key)
         try:
-            state, frame, digests = _is(str, kept["state"]), _is(str, kept["frame"]), _is(dict, kept["digests"])
+            state, frame, digests = is_a(str, kept["state"]), is_a(str, kept["frame"]), is_a(dict, kept["digests"])
         except (TypeError, KeyError):
             return None
         links = unpacked(kept["links"]) if frame == self.frame.hex() and "links" in kept else None
@@ -285,7 +286,14 @@ class _Run:
                     kept[path] = known
         new = {path: one for path, one in checked.items() if path in self.new and not one.alone}
         hangs_on = {path: one.hangs_on for path, one in new.items() if one.hangs_on is not None}
-        self.links = noted(project, self.settings, hangs_on, kept)
+        self.links = noted(project, self.settings, hangs_on, kept, self._of_functions(project, hangs_on))
+
+    def _of_functions(self, project: Recording, linted: Container[str]) -> dict[Key, Shown]:
+        """What rules say of single functions: of the files that were linted now, and of some others what still stands."""
+        now = project.by_function.said if project.by_function is not None else {}
+        before = self.linked.functions() if self.linked is not None else {}
+        said = {key: one for key, one in now.items() if key[0] in linted}
+        return latest({**said, **{key: one for key, one in before.items() if key[0] not in linted}})
 
     def testify(self, witness: Witness) -> None:
         """Tell what the result depends on."""
@@ -542,88 +550,28 @@ def _entry(rows: Mapping[str, _Row], said: Mapping[str, _Said]) -> dict[str, Any
 def _loaded(entry: Any) -> tuple[dict[str, _Row], dict[str, _Said]]:
     try:
         rows = {
-            path: _Row(_is(str, lasting), _is(str, digest))
-            for path, (lasting, digest) in _is(dict, entry["rows"]).items()
+            path: _Row(is_a(str, lasting), is_a(str, digest))
+            for path, (lasting, digest) in is_a(dict, entry["rows"]).items()
         }
         said = {
-            path: _Said(_is(str, digest), state if state is None else _is(str, state), text)
-            for path, (digest, state, text) in _is(dict, entry["said"]).items()
+            path: _Said(is_a(str, digest), state if state is None else is_a(str, state), text)
+            for path, (digest, state, text) in is_a(dict, entry["said"]).items()
         }
     except (TypeError, ValueError, KeyError):
         return {}, {}
     return rows, said
 
 
-def _is(kind: type[T], value: Any) -> T:
-    """The value, which must be of that type."""
-    if type(value) is not kind:
-        raise TypeError(value)
-    return value
-
-
-def _one_of(known: tuple[Any, ...], value: object) -> Any:
-    if value not in known:
-        raise ValueError(value)
-    return value
-
-
 def _text(checked: Checked) -> Any:
     """What was said of a file, for JSON."""
-    findings = [
-        [
-            [f.line, f.column, f.end_line, f.end_column, *f.statement],
-            [f.code, f.name, f.message, f.severity],
-            f.provable,
-            f.cell,
-            [[related.path, related.line, related.column, related.message] for related in f.related],
-            None if f.fix is None else _fix_text(f.fix),
-        ]
-        for f in checked.findings
-    ]
-    return [findings, checked.suppressed]
-
-
-def _fix_text(fix: Fix) -> Any:
-    edits = [[edit.start, edit.end, edit.text.decode("latin-1")] for edit in fix.edits]
-    return [fix.title, edits, fix.applicability, fix.note]
+    return [[*map(as_data, checked.findings)], checked.suppressed]
 
 
 def _checked(path: str, text: Any, *, alone: bool) -> Checked | None:
     """What was said of a file; None where that can't be made out."""
     try:
         findings, suppressed = text
-        found = tuple(_finding(path, *parts) for parts in findings)
-        return Checked(found, _is(int, suppressed), alone=alone)
+        found = tuple(of_data(path, data) for data in findings)
+        return Checked(found, is_a(int, suppressed), alone=alone)
     except (TypeError, ValueError):
         return None
-
-
-def _finding(path: str, numbers: Any, words: Any, provable: Any, cell: Any, related: Any, fix: Any) -> Finding:
-    line, column, end_line, end_column, first, last = (_is(int, number) for number in numbers)
-    code, name, message, severity = (_is(str, word) for word in words)
-    return Finding(
-        path,
-        line,
-        column,
-        end_line,
-        end_column,
-        code,
-        name,
-        message,
-        _one_of(get_args(Severity), severity),
-        None if fix is None else _fix(*fix),
-        tuple(Related(_is(str, a), _is(int, b), _is(int, c), _is(str, d)) for a, b, c, d in related),
-        None if cell is None else _is(int, cell),
-        None,
-        (first, last),
-        _is(bool, provable),
-    )
-
-
-def _fix(title: Any, edits: Any, applicability: Any, note: Any) -> Fix:
-    return Fix(
-        _is(str, title),
-        tuple(Edit(_is(int, start), _is(int, end), _is(str, text).encode("latin-1")) for start, end, text in edits),
-        _one_of(get_args(Applicability), applicability),
-        _is(str, note),
-    )

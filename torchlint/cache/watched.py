@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -20,7 +21,9 @@ class Watcher(Protocol):
     def look_at(self, path: str) -> None: ...
     def note_fact(self, path: str, name: str, find: Callable[[Source], Any]) -> None: ...
     def note_functions(self, kind: str, module: Module, text: str) -> None: ...
+    def note_statements(self, module: Module) -> None: ...
     def note_named(self, module: Module, name: str, found: Sequence[Function]) -> None: ...
+    def note_tops(self, module: Module) -> None: ...
     def note_top(self, module: Module, name: str) -> None: ...
     def note_held(self, path: str, wanted: Searches | bytes, found: bool) -> None: ...
     def quietly(self, answer: Callable[[], T]) -> T: ...
@@ -66,6 +69,14 @@ class Watched(Module):
         """The lines of which the text says something, by that name."""
         self.look()
         return self.text.told_lines(name, find)
+
+    @property
+    def statements(self) -> list[ast.stmt]:
+        watcher = self._watcher
+        if watcher is None:
+            return super().statements
+        watcher.note_statements(self)
+        return watcher.quietly(lambda: super(Watched, self).statements)
 
     def functions_named(self, name: str) -> Sequence[Function]:
         found = super().functions_named(name)
@@ -139,12 +150,16 @@ class _Tops(Mapping[str, Any]):
         return self._tops[name]
 
     def __iter__(self) -> Iterator[str]:
-        self._module.look()
+        self._look_at_names()
         return iter(self._tops)
 
     def __len__(self) -> int:
-        self._module.look()
+        self._look_at_names()
         return len(self._tops)
+
+    def _look_at_names(self) -> None:
+        if (watcher := self._module._watcher) is not None:
+            watcher.note_tops(self._module)
 
 
 def _quietly(name: str) -> Callable[[Watched], Any]:

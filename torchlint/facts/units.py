@@ -27,12 +27,17 @@ def bound(module: Module, name: str) -> str:
     return f"{kinds}{origin}{again}|{','.join(module.stars)}"
 
 
-def unit_of(function: Function) -> str:
-    """The name of the outermost function around one, of one itself, or of the module's body."""
+def outermost(function: Function) -> Function:
+    """The outermost function around one: itself where it stands in no other, or is the module's body."""
     body = function.module.body
     while function.parent is not None and function.parent is not body:
         function = function.parent
-    return function.qualname
+    return function
+
+
+def unit_of(function: Function) -> str:
+    """The name of the outermost function around one, of one itself, or of the module's body."""
+    return outermost(function).qualname
 
 
 def top_of(part: Function | Class) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..facts.module import Function, Module
 from ..facts.syntax import never_runs
 from ..program.context import ACCELERATOR
-from ..program.files import normal, read
+from ..program.files import How, normal, read
 from ..program.project import Project
 from ..program.unused import why_unused
 from ..query.closures import Depends
@@ -244,8 +244,8 @@ class _Run:
         found: dict[str, list[Finding]] = {}
         for dispatch, function, lines in self._tasks():
             path = function.module.path
-            labels = lines and frozenset(map(function.module.label, lines))
-            how = dispatch.name, labels, *self._about(function.module)
+            labels = frozenset(map(function.module.label, lines)) if lines is not None else None
+            how = How(dispatch.name, labels, self._about(function.module))
             look = partial(self._noted, path, partial(self._shown, dispatch, function, lines))
             findings, errors = self.project.shown(function, how, look)
             for error in errors:
@@ -257,7 +257,8 @@ class _Run:
     def _about(self, module: Module) -> tuple[object, ...]:
         """What is known of a file as a whole that all rules may ask."""
         analysis = self.analysis
-        return self._codes_at(module), analysis.context.role(module), analysis.tests_versions(module)
+        codes, torch = self._codes_at(module), analysis.stated_for(module)
+        return codes, torch, analysis.context.role(module), analysis.tests_versions(module)
 
     def _noted(self, path: str, look: Callable[[], list[Finding]]) -> tuple[list[Finding], list[FileError]]:
         """Findings, and what torchlint failed at on the way."""

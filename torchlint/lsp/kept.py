@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ..program.files import Said
-from ..text.finding import Edit, Finding, Related
+from ..text.finding import Finding, Related
+from ..text.moved import moved, outside
 from .open_file import OpenFunction, OpenModule
 
 
@@ -37,34 +38,14 @@ class Kept:
         return [self._at(finding, more, further) for finding in findings], errors
 
     def _at(self, finding: Finding, more: int, further: int) -> Finding:
-        fix = finding.fix
-        if fix is not None:
-            edits = (Edit(edit.start + further, edit.end + further, edit.text) for edit in fix.edits)
-            fix = replace(fix, edits=tuple(edits))
-        first, last = finding.statement
-        return replace(
-            finding,
-            line=finding.line + more,
-            end_line=finding.end_line + more,
-            statement=(first + more, last + more),
-            fix=fix,
-            related=tuple(map(self._moved, finding.related)),
-        )
+        return replace(moved(finding, more, further), related=tuple(map(self._moved, finding.related)))
 
     def _moved(self, related: Related) -> Related:
         known = self._related.get(related)
         return related if known is None else replace(related, line=known[0].line(known[1]))
 
 
-def outside(findings: Iterable[Finding], function: OpenFunction) -> set[str]:
+def beyond(findings: Iterable[Finding], function: OpenFunction) -> set[str]:
     """The files of findings that tell more than lines of the function around them."""
-    first, last = function.unit_lines
-    start, end = function.module.text.span(first, last)
-    return {
-        finding.path
-        for finding in findings
-        if finding.path != function.module.path
-        or not first <= finding.line <= finding.end_line <= last
-        or not first <= finding.statement[0] <= finding.statement[1] <= last
-        or (finding.fix is not None and any(edit.start < start or edit.end > end for edit in finding.fix.edits))
-    }
+    lines = function.unit_lines
+    return outside(findings, function.module.path, lines, function.module.text.span(*lines))

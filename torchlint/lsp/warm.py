@@ -12,7 +12,7 @@ from ..cache.links import Index
 from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function, Module
 from ..program.context import Context
-from ..program.files import Said, place_of
+from ..program.files import How, Said, place_of
 from ..program.noting import IN_FILE, OF_A_RUN, Answer, Atom, Noting, mark
 from ..program.steps import Steps
 from ..program.texts import STARTS, Sought, Texts
@@ -23,7 +23,7 @@ from ..system.fault import Passing
 from ..system.stamp import as_bytes
 from ..text.declared import import_text
 from ..text.source import Source
-from .kept import Kept, outside
+from .kept import Kept, beyond
 from .open_file import PARTS, OpenFunction, OpenModule
 
 T = TypeVar("T")
@@ -183,7 +183,7 @@ class Warm(Noting):
         found: T = self._indexes[kind]
         return found
 
-    def shown(self, function: Function, how: Hashable, look: Callable[[], Said]) -> Said:
+    def shown(self, function: Function, how: How, look: Callable[[], Said]) -> Said:
         path = function.module.path
         if self._open(path) is not function.module or not isinstance(function, OpenFunction):
             return super().shown(function, how, look)
@@ -195,7 +195,7 @@ class Warm(Noting):
                 self.note(kind, path)
             self.note("renames")
             found, errors = look()
-            for other in outside(found, function) | {error.path for error in errors}:
+            for other in beyond(found, function) | {error.path for error in errors}:
                 self._database.open("text", other)
             return found, errors
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ..facts.module import Function, Module
 from ..facts.roles import evaluates, is_test, may_run_a_program, runs_a_program
@@ -28,6 +28,17 @@ _SOURCE_FOLDERS = frozenset(("src", "lib", "python"))
 T = TypeVar("T")
 Said = tuple[list[Finding], list[FileError]]
 """What rules say of a function, and what failed on the way."""
+
+
+class How(NamedTuple):
+    """How rules are shown a function."""
+
+    dispatch: str
+    """The rules that are shown it."""
+    lines: frozenset[int] | None
+    """The labels of the lines that they are shown; None: all."""
+    about: tuple[object, ...]
+    """What else they may ask that is known of its file as a whole."""
 
 
 class Files:
@@ -78,9 +89,13 @@ class Files:
         """What is known of the whole project, of some kind."""
         return self.apart(find)
 
-    def shown(self, function: Function, how: Hashable, look: Callable[[], Said]) -> Said:
+    def shown(self, function: Function, how: How, look: Callable[[], Said]) -> Said:
         """What rules say of a function that they are shown in some way."""
         return self.linked(("file", function.module.path), look)
+
+    def told_of(self, function: Function, what: str, find: Callable[[], bool]) -> bool:
+        """Whether something is so of a function, which takes long to find; kept from run to run by a `dependencies.Recording` alone."""
+        return find()
 
     def apart(self, answer: Callable[[], T]) -> T:
         """An answer that does not belong to the one being worked out."""
