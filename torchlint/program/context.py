@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator
 
@@ -439,7 +440,12 @@ class Context:
         holders = frozenset[str]().union(*self._of_host())
         sending = (path for path in sorted(holders) if self.project.fact(path, "sends in loops", _may_send_in_loops))
         ask = soundly(self.project, self.project.asking(asked_here(self)))
-        return any(ask(Context.has_host_loop, [path], False)[0] for path in sending)
+        few = 1
+        while paths := [*itertools.islice(sending, few)]:
+            if any(ask(Context.has_host_loop, paths, False)):
+                return True
+            few *= 4  # one file may be enough, but what many depend on is gone through together
+        return False
 
     def has_host_loop(self, path: str) -> bool:
         """Whether a file has a loop that stays on the host: a question about the whole project, whose answers a cache keeps."""
