@@ -128,11 +128,12 @@ class Recording(Noting):
             self.note("pattern", path, f"{pattern[0]} {pattern[1].decode('latin-1')}", str(found))
 
     def _note_part(self, part: Function | Class | Module) -> None:
-        module, name = (part, BODY) if isinstance(part, Module) else (part.module, top_of(part))
-        if name == BODY:
-            self.note("text", module.path)
+        if isinstance(part, Module):
+            self._note_named(part, BODY)
+        elif top_of(part) == BODY:
+            self.note("text", part.module.path)
         else:
-            self._note_top(module, name)
+            self._note_top(part.module, top_of(part))
 
     def _note_top(self, module: Module, name: str) -> None:
         self.note("top", module.path, name, top(module, name))

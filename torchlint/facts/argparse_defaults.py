@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from ..system.cached import kept
-from ..system.regex import regex
 from ..text.source import Words
 from .module import Function, Module
 from .nodes import argument_of, keyword_of, string
 
 T = TypeVar("T")
 
-_ADDED = regex(rb"\.(?:add_argument|set_defaults|DEFINE_(?:bool|boolean|integer|float|string))\(")
+_ADDED = (".add_argument(", ".set_defaults(", ".DEFINE_")
 _DEFINES = frozenset(f"DEFINE_{kind}" for kind in ("bool", "boolean", "integer", "float", "string"))
 """What absl's flags are made by: `flags.DEFINE_bool("check", True, "look for NaN")`."""
-_SETS = Words(b".add_argument(", b".set_defaults(", b".DEFINE_")
+_SETS = Words(*(word.encode() for word in _ADDED))
 _STORED = {"store_true": False, "store_false": True}
 
 
@@ -34,7 +32,7 @@ def argparse_defaults(module: Module) -> Mapping[str, object]:
 class _Project(Protocol):
     def any_holds(self, pattern: bytes, places: str = "", *, word: bytes = b"") -> bool: ...
     def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]: ...
-    def modules(self, paths: Iterable[str]) -> Iterable[Module]: ...
+    def module_for_calls(self, path: str, name: str) -> Module | None: ...
 
 
 def is_off(project: _Project, module: Module, attribute: str) -> bool:
@@ -47,10 +45,11 @@ def by_default(project: _Project, module: Module, attribute: str) -> object:
 
     None where there is none, or several with different defaults.
     """
-    if any(re.search(pattern, module.source.data) for pattern in _ways(attribute).values()):
+    if any(module.source.holds(re.compile(pattern)) for pattern in _ways(attribute).values()):
         return argparse_defaults(module).get(attribute)
     files = sorted(_definers(project, attribute))
-    defaults = [argparse_defaults(module).get(attribute) for module in project.modules(files)]
+    modules = filter(None, (project.module_for_calls(path, "add_argument") for path in files))
+    defaults = [argparse_defaults(module).get(attribute) for module in modules]
     return defaults[0] if len(set(map(repr, defaults))) == 1 else None
 
 
@@ -92,14 +91,17 @@ def lists(module: Module) -> Mapping[str, bool]:
     return _once(module, "options of lists", _several)
 
 
-def _once(module: Module, name: str, read: Callable[[Module], dict[str, T]]) -> dict[str, T]:
+def _once(module: Module, name: str, read: Callable[[Iterable[Function]], dict[str, T]]) -> dict[str, T]:
     """What is read of the options of a file, kept with the file; nothing is kept for one that adds none."""
-    return kept(module, name, lambda: read(module)) if module.source.holds(_SETS) else {}
+    if not module.source.holds(_SETS):
+        return {}
+    adders = _adders(module)  # each time: who asks is noted
+    return kept(module, name, lambda: read(adders))
 
 
-def _stuck(module: Module) -> dict[str, bool]:
+def _stuck(adders: Iterable[Function]) -> dict[str, bool]:
     added: dict[str, list[bool | None]] = {}
-    for function in _adders(module):
+    for function in adders:
         for call in function.flow.calls:
             last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
             if last == "set_defaults":
@@ -114,9 +116,9 @@ def _stuck(module: Module) -> dict[str, bool]:
     return {name: one[0] for name, one in added.items() if name and len(one) == 1 and one[0] is not None}
 
 
-def _several(module: Module) -> dict[str, bool]:
+def _several(adders: Iterable[Function]) -> dict[str, bool]:
     found: dict[str, bool] = {}
-    for function in _adders(module):
+    for function in adders:
         for call in function.flow.calls_named("add_argument"):
             taken, action = keyword_of(call, "nargs"), keyword_of(call, "action")
             if (isinstance(taken, ast.Constant) and taken.value in ("+", "*")) or (
@@ -126,11 +128,11 @@ def _several(module: Module) -> dict[str, bool]:
     return found
 
 
-def _read(module: Module) -> dict[str, object]:
+def _read(adders: Iterable[Function]) -> dict[str, object]:
     found: dict[str, object] = {}
     unclear: set[str] = set()
     said: dict[str, object] = {}
-    for function in _adders(module):
+    for function in adders:
         for call in function.flow.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults":
                 said.update(_set(call))
@@ -159,8 +161,7 @@ def _defined(call: ast.Call) -> tuple[str, ast.Constant | None]:
 
 def _adders(module: Module) -> Iterable[Function]:
     """The functions whose lines add an option, or set what it is."""
-    lines = module.source.lines
-    return module.functions_at(bisect_right(lines, match.start()) for match in _ADDED.finditer(module.source.data))
+    return module.functions_at(sorted(line for word in _ADDED for line in module.lines_holding(word)))
 
 
 def _destination(call: ast.Call) -> str:

@@ -28,7 +28,7 @@ class Code(Asking, Protocol):
     """What is asked of the project."""
 
     def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]: ...
-    def module(self, path: str) -> Module | None: ...
+    def module_for_name(self, path: str, name: str) -> Module | None: ...
     def resolve(self, function: Function, node: ast.expr) -> str | None: ...
     def value(self, function: Function, node: ast.expr) -> Value: ...
 
@@ -48,7 +48,7 @@ def calls(code: Code, init: Function) -> list[CallSite]:
 
 def _fitting(code: Code, init: Function, named: str, paths: list[str]) -> Iterator[CallSite]:
     for path in paths:
-        module = code.module(path)
+        module = code.module_for_name(path, named)
         for function in module.functions_at(module.lines_holding(named)) if module is not None else ():
             for call in function.flow.calls:
                 given = [one.arg for one in call.keywords]

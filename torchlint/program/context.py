@@ -449,10 +449,10 @@ class Context:
 
     def has_host_loop(self, path: str) -> bool:
         """Whether a file has a loop that stays on the host: a question about the whole project, whose answers a cache keeps."""
-        module = self.project.module(path)
+        module = self.project.module_for_calls(path, "to")
         return module is not None and any(
             self.stays_on_host(function, loop)
-            for function in module.functions
+            for function in module.functions_calling("to")
             for call in function.flow.calls_named("to")
             for loop in function.flow.loops(call)
         )

@@ -31,6 +31,8 @@ _OF_EACH_MODULE = frozenset(
     requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
 """The last text of a call, where it is the name of a folder: `join(root, "common"))`."""
+PUT_ON_PATH = "puts on path"
+"""The fact which folders a file puts on `sys.path`."""
 MOST_HEIRS = 100
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
@@ -402,7 +404,7 @@ class Definitions(Texts):
     @question("folders on path", ())
     def folders_on_path(self) -> tuple[str, ...]:
         """The folders that files of the project put on `sys.path`, as dotted names."""
-        return tuple(sorted({folder for told in self.said("puts on path", _folders_put).values() for folder in told}))
+        return tuple(sorted({folder for told in self.said(PUT_ON_PATH, folders_put).values() for folder in told}))
 
     @question("imports", [])
     def imports_of(self, module: Module) -> list[Module]:
@@ -485,8 +487,8 @@ class Definitions(Texts):
         return self.holds(path, search_path.NAMES)
 
 
-@fact_of_files("puts on path")
-def _folders_put(source: Source) -> list[str]:
+@fact_of_files(PUT_ON_PATH)
+def folders_put(source: Source) -> list[str]:
     return search_path.folders(source)
 
 

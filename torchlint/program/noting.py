@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
 from ..query.closures import NOTHING, Depends
@@ -26,6 +26,7 @@ from ..text.declared import called_in, classes_in, functions_in, packages_of, re
 from ..text.finders import found_by_name
 from ..text.source import Source
 from .by_file import FACT, TEXT, WORDS, ByFile, Told
+from .definitions import PUT_ON_PATH, folders_put
 from .project import Project
 from .texts import MAX_FILES, Sought, holding, words_of
 
@@ -54,7 +55,7 @@ _IMPORTS, _WORDS, _FACT = "imports", "words", "fact "
 _PUTS = holding(search_path.NAMES, frozenset())[0]
 """The fact that a file names `sys.path`."""
 _MADE_OF = {
-    "importers": (_IMPORTS, f"{_FACT}{_PUTS}"),
+    "importers": (_IMPORTS, f"{_FACT}{_PUTS}", f"{_FACT}{PUT_ON_PATH}"),
     "word": (_WORDS,),
     "heirs": (f"{_FACT}classes",),
     "lineage": (f"{_FACT}classes", f"{_FACT}renames"),
@@ -65,15 +66,6 @@ _MADE_OF = {
 }
 """What files say by themselves of which things of the whole project are made."""
 T = TypeVar("T")
-
-
-class _Importing(NamedTuple):
-    """The files whose imports hold a word."""
-
-    mark: str
-    """Digest of what they import by it."""
-    searching: list[str]
-    """Those that name `sys.path`: which files they mean, only all of their text tells."""
 
 
 @dataclass(slots=True)
@@ -140,7 +132,7 @@ class Noting(Project):
         """What is noted of facts, by path and name."""
         self._listed: dict[tuple[str, str], Atom] = {}
         """What is noted of tables, by kind and name."""
-        self._by_import: dict[str, _Importing] = {}
+        self._by_import: dict[str, str] = {}
         """What is noted of the files whose imports hold a word."""
         self.searches: dict[Sought, str] = {}
         """How searches for callers end, by what they are about."""
@@ -327,26 +319,25 @@ class Noting(Project):
             word = self._name(file)[0].rpartition(".")[2]
             self._note_stem(word)
             self.note("importers", word, self.files_importing(word))
-            for path in self._by_import[word].searching:
-                self.note("text", path)
         return found
 
     def files_importing(self, word: str) -> str:
-        """Digest of the paths of the files whose imports hold a word, with the dotted names there that it ends."""
+        """Digest of the paths of the files whose imports hold a word, with the dotted names there that it ends, and the folders that they put on `sys.path`."""
         if word not in self._by_import:
             self._by_import[word] = self.apart(lambda: self._importing_of(as_bytes(word)))
-        return self._by_import[word].mark
+        return self._by_import[word]
 
-    def _importing_of(self, word: bytes) -> _Importing:
+    def _importing_of(self, word: bytes) -> str:
         dotted = re.compile(rb"[\w.\x80-\xff]*\.%s" % re.escape(word))
         paths = self.naming(word)
-        searching = list(filter(self.names_search_path, paths))
+        searching = filter(self.names_search_path, paths)
+        folders = (f"{path} {self.fact(path, PUT_ON_PATH, folders_put)}" for path in searching)
         texts = map(self.import_text, paths)
         names = (
             sorted({one.decode("latin-1") for one in dotted.findall(text)} | packages_of(text, word)) for text in texts
         )
         told = (line for path, found in zip(paths, names, strict=True) for line in (path, *found))
-        return _Importing(mark([*told, "", *searching]), searching)
+        return mark([*told, "", *folders])
 
     def import_text(self, path: str) -> bytes:
         self._database.open("text", path)
@@ -664,6 +655,10 @@ class Noting(Project):
         """Forget what depends on things of the whole project that are others now."""
         self._database.changed(is_other, among=lambda kind: None if kind in INDEXED else ())
 
+    def _puts_others(self, path: str, facts: Mapping[str, Any]) -> bool:
+        """Whether a file puts other folders on `sys.path` than it did, by its facts."""
+        return PUT_ON_PATH in facts and facts[PUT_ON_PATH] != self.fact(path, PUT_ON_PATH, folders_put)
+
     def _keep_answered(self) -> None:
         """Keep of the answers to questions about the whole project those that stand."""
         self.answers = {name: answer for name, answer in self.answers.items() if ("question", *name) in self._database}
@@ -695,7 +690,8 @@ class Noting(Project):
             self._import_words.pop(path, None)
             self._naming.clear()
             self._module_importers.clear()
-        if "_importers" in tables or facts.get(_PUTS) != (self.names_search_path(path) if _PUTS in facts else None):
+        puts = facts.get(_PUTS) != (self.names_search_path(path) if _PUTS in facts else None)
+        if "_importers" in tables or puts or self._puts_others(path, facts):
             self._by_import.clear()
         for table in tables:
             self.__dict__.pop(table, None)
