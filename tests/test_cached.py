@@ -972,6 +972,23 @@ class TestProcesses:
         assert in_one is not None
         assert in_one.told == links.told
 
+    def test_forks_after_one_process_that_kept_what_rules_said_of_functions(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("torchlint.lint.executors._is_alone", lambda: True)
+        train = TRAIN.replace("        meter.update", "        step(worst().item())\n        meter.update")
+        train = train.replace("import Net\n", "import Net\nfrom worst import worst\n")
+        put("worst.py", "import torch\n\ndef worst():\n    return torch.ones(3, device='cuda').max()\n")
+        put("train.py", train)
+        run()
+        put("train.py", f"# with what is worst\n{train}")
+        result, _ = self.run()
+        assert any(f.path == "train.py" and "worst()" in f.message for f in result.findings)
+        put("worst.py", "import numpy\n\ndef worst():\n    return numpy.ones(3).max()\n")
+        result, _ = self.run()
+        assert not any(f.path == "train.py" and "worst()" in f.message for f in result.findings)
+        assert same(plain(settings_with()), result)
+
     @pytest.mark.parametrize("path", ["train.py", "model.py", "tools/metrics.py"])
     def test_after_a_change(self, path: str) -> None:
         self.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -109,8 +110,14 @@ class ByFunction:
     def __init__(self, known: Mapping[Key, Shown]) -> None:
         """`known` is what they would say again."""
         self._known = known
+        self._process = os.getpid()
         self.said: dict[Key, Shown] = {}
         """Of those that were shown."""
+
+    @property
+    def is_of_here(self) -> bool:
+        """Whether it was made in this process: what a fork is told would not come back."""
+        return self._process == os.getpid()
 
     def again(self, key: Key, extent: Extent) -> list[Finding] | None:
         """What was said, where it is now; None where that is not known."""

@@ -141,8 +141,13 @@ class Recording(Noting):
 
     # What rules say
 
+    @property
+    def _of_functions(self) -> ByFunction | None:
+        """Where it is kept, in this process."""
+        return self.by_function if self.by_function is not None and self.by_function.is_of_here else None
+
     def shown(self, function: Function, how: How, look: Callable[[], Said]) -> Said:
-        module, known = function.module, self.by_function
+        module, known = function.module, self._of_functions
         if known is None or function.parent is None or module.text.cell(1) is not None:
             return super().shown(function, how, look)
         extent = Extent.of(function)
@@ -168,7 +173,7 @@ class Recording(Noting):
         return found, errors
 
     def told_of(self, function: Function, what: str, find: Callable[[], bool]) -> bool:
-        module, known = function.module, self.by_function
+        module, known = function.module, self._of_functions
         if known is None or function.parent is None:
             return super().told_of(function, what, find)
         key = (module.path, function.qualname, module.number_of(function), what)
