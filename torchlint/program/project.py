@@ -172,22 +172,20 @@ class Project(Definitions):
     @question("parameter", UNKNOWN, by="_ask")
     def parameter(self, function: Function, name: str) -> Value:
         """What the callers in the project pass for a parameter, where they agree."""
-        given: dict[bool, list[tuple[CallSite, Value]]] = {True: [], False: []}
         most = MAX_CONSTRUCTIONS if function.name == "__init__" else MAX_GIVERS
         sites = self._givers(function, most)
         batch = self._batch_walked(sites, function, name)
         if batch is not None:
             return batch
-        for site in sites:
-            value = self._passed(site, function, name)
-            if value is not None:
-                given[self._tries(site)].append((site, value))
-        if given[False]:
-            return self._joined(given[False])
-        if given[True]:
+        value = self.passed(sites, function, name)
+        if value is not None:
+            return value
+        tried = [
+            value for one in filter(self._tries, sites) if (value := self._passed(one, function, name)) is not None
+        ]
+        if tried:
             # A test passes what a program would, but small and in the host's memory.
-            passed = join_all([value for _, value in given[True]])
-            return passed if self.is_tested(function) else passed.anywhere()
+            return join_all(tried) if self.is_tested(function) else join_all(tried).anywhere()
         return (
             self._given_to_object(function, name)
             or self._base_parameter(function, name)

@@ -154,6 +154,8 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
     """Who calls a function so that it steps."""
     project = subject.project
     function = function_at(project, stepper.function)
+    if _is_test(project, function):
+        return Callers([], [])
     passed_on = list(_passed_on(project, function))
     if passed_on:
         followed = {site.call for site in handed.calls_handing(project, function)}
@@ -180,6 +182,11 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
         makers = alternatives.asked_of_makers(site.function, site.call) if around is None else ()
         found.sites.append((Stepper(place, asked, makers), around, site.function.name))
     return found
+
+
+def _is_test(project: Project, function: Function) -> bool:
+    """Whether nobody but what runs tests calls a function."""
+    return function.name.startswith("test_") and project.is_tested(function)
 
 
 def _is_made_other(project: Project, function: Function, site: CallSite, asked: tuple[Said, ...]) -> bool:
@@ -611,7 +618,7 @@ def _seldom(project: Project, steppers: Sequence[Place]) -> set[Place]:
 
 def _stands_in(project: Project, function: Function, others: Collection[Function]) -> bool:
     """Whether all calls of a function stand in a rare branch of a condition whose other branch calls one of the others."""
-    sites = list(families.callers(project, function))
+    sites = [] if _is_test(project, function) else list(families.callers(project, function))
     return bool(sites) and all(_is_rare(project, site) and _is_beside(project, site, others) for site in sites)
 
 
