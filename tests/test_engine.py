@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from torchlint.rule import Rule, load
 from torchlint.rule.site import Site
 from torchlint.settings.config import Settings
 from torchlint.system.fault import FileError
-from torchlint.text.finding import Finding
+from torchlint.text.finding import Finding, Severity
 from torchlint.torch_api.version import Range
 
 STEP = "import torch\nfor batch in loader:\n    loss = model(batch.cuda()).sum()\n    loss.backward()\n    total += loss.item()\n"
@@ -213,6 +214,23 @@ def test_rules_for_some_versions(target: str, code: str, expected: bool) -> None
     result = run({"a.py": text}, "TL901", target_torch=Range.stated(target))
 
     assert expected == bool(result.findings)
+
+
+@pytest.mark.parametrize("severities", list(permutations(("info", "warning", "error"))))
+def test_of_what_is_said_twice_of_one_place_the_most_severe_is_told(
+    severities: tuple[Severity, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever comes first: a set of them has another order in each process."""
+    rule = load()["TL801"]
+
+    def check(site: Site) -> Iterator[Finding]:
+        (finding,) = rule.check(site)
+        yield from (replace(finding, severity=severity) for severity in severities)
+
+    rules: dict[str, Rule] = {**load(), "TL801": replace(rule, check=check)}
+    monkeypatch.setattr(torchlint.lint.run, "load", lambda: rules)
+
+    assert ["error"] == [finding.severity for finding in run({"a.py": PARALLEL}).findings]
 
 
 # Faults
