@@ -47,6 +47,8 @@ Meaning = Callable[..., str]
         "loss > 3",
         "step > args.warmup_steps",
         "per_sample_mode",
+        "not vis",
+        "vis > 3",  # the visible ones
         "self.log_space",
         "return_log_probs",
         "args.do_sample",
@@ -210,6 +212,8 @@ def test_conditions_that_may_hold_on_every_step(meaning: Meaning, condition: str
         "do_backup",
         "debug",
         "args.debug",
+        "vis",
+        "self.show and rank == 0",
         "args.debug is True",
         "args['log_norms']",
         "self.config.get('verbose', False)",

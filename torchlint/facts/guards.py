@@ -53,6 +53,8 @@ _THROTTLES = frozenset(
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
+_FLAGS = frozenset(("show", "vis"))
+"""Of these the ones that are flags where they alone decide: `if vis:`, but not `x_vis` of a masked autoencoder."""
 _BEGINNINGS = frozenset("start starts starting begin warm warmup random burn burnin delay after".split())
 _SAMPLES = frozenset(("sample", "sampling"))
 _SHOWN_SAMPLES = frozenset(
@@ -1027,7 +1029,7 @@ def _named(test: ast.expr, true: bool) -> Meaning:
         return ""
     if parts[-1] in _WEAK:
         return "weak" if true else ""
-    return "throttled" if true and _throttle_word(test) else ""
+    return "throttled" if true and (parts[-1] in _FLAGS or _throttle_word(test)) else ""
 
 
 def _asks_for_debugging(call: ast.Call) -> bool:
