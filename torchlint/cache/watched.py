@@ -85,11 +85,10 @@ class Watched(Module):
         return found
 
     def functions_calling(self, name: str) -> Sequence[Function]:
-        watcher = self._watcher
-        if watcher is None:
-            return super().functions_calling(name)
-        watcher.note_functions("calls", self, name)
-        return watcher.quietly(lambda: super(Watched, self).functions_calling(name))
+        return self._told("calls", name, super().functions_calling)
+
+    def functions_holding(self, text: str) -> Sequence[Function]:
+        return self._told("holding", text, super().functions_holding)
 
     def lines_calling(self, name: str) -> list[int]:
         return self._told("calls", name, super().lines_calling)
@@ -97,8 +96,8 @@ class Watched(Module):
     def lines_holding(self, text: str) -> list[int]:
         return self._told("holding", text, super().lines_holding)
 
-    def _told(self, kind: str, text: str, ask: Callable[[str], list[int]]) -> list[int]:
-        """Some lines, for who looks at the functions around them."""
+    def _told(self, kind: str, text: str, ask: Callable[[str], T]) -> T:
+        """Some functions, or lines for who looks at the functions around them."""
         watcher = self._watcher
         if watcher is None:
             return ask(text)

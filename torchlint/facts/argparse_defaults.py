@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from ..system.cached import kept
@@ -95,8 +95,8 @@ def _once(module: Module, name: str, read: Callable[[Iterable[Function]], dict[s
     """What is read of the options of a file, kept with the file; nothing is kept for one that adds none."""
     if not module.source.holds(_SETS):
         return {}
-    adders = _adders(module)  # each time: who asks is noted
-    return kept(module, name, lambda: read(adders))
+    found = [module.functions_holding(word) for word in _ADDED]  # each time: who asks is noted
+    return kept(module, name, lambda: read(_in_order(found)))
 
 
 def _stuck(adders: Iterable[Function]) -> dict[str, bool]:
@@ -159,9 +159,9 @@ def _defined(call: ast.Call) -> tuple[str, ast.Constant | None]:
     return string(argument_of(call, "name", 0)) or "", default if isinstance(default, ast.Constant) else None
 
 
-def _adders(module: Module) -> Iterable[Function]:
-    """The functions whose lines add an option, or set what it is."""
-    return module.functions_at(sorted(line for word in _ADDED for line in module.lines_holding(word)))
+def _in_order(found: Iterable[Sequence[Function]]) -> list[Function]:
+    """Functions of a file in source order, each once."""
+    return sorted({one for functions in found for one in functions}, key=lambda one: one.first_line)
 
 
 def _destination(call: ast.Call) -> str:

@@ -719,6 +719,13 @@ class Module:
             known[name] = sorted(self.functions_at(self.lines_calling(name)), key=lambda one: one.first_line)
         return known[name]
 
+    def functions_holding(self, text: str) -> Sequence[Function]:
+        """The innermost functions on whose lines a text begins, in source order."""
+        known: dict[str, list[Function]] = kept(self, "functions holding", dict)
+        if text not in known:
+            known[text] = sorted(self.functions_at(self.lines_holding(text)), key=lambda one: one.first_line)
+        return known[text]
+
     def lines_holding(self, text: str) -> list[int]:
         """The lines on which a text begins."""
         data, starts, mark = self.source.data, self.source.lines, as_bytes(text)
