@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, get_args
 
-from ..text.finding import Applicability, Edit, Finding, Fix, Related, Severity
+from ..text.finding import SEVERITIES, Applicability, Edit, Finding, Fix, Related
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ def of_data(path: str, data: Any) -> Finding:
         code,
         name,
         message,
-        _one_of(get_args(Severity), severity),
+        _one_of(SEVERITIES, severity),
         None if fix is None else _fix(*fix),
         tuple(Related(is_a(str, a), is_a(int, b), is_a(int, c), is_a(str, d)) for a, b, c, d in related),
         None if cell is None else is_a(int, cell),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..facts.module import Function, Module, first_line
 from ..facts.units import outermost
 from ..program.files import How
+from ..program.places import place_of
 from ..query.closures import Depends
 from ..system.stamp import digest, encoded
 from ..text.finding import Finding, Related
@@ -62,13 +63,8 @@ class Extent:
             one if place is None else replace(one, line=one.line - place.lines[0])
             for one, place in zip(finding.related, places, strict=True)
         )
-        names = [None if one is None else [one.function.qualname, one.number] for one in places]
+        names = [None if one is None else place_of(one.function)[1:] for one in places]
         return [as_data(replace(near, related=tuple(related))), names]
-
-    @property
-    def number(self) -> int:
-        """How many functions of its name stand before it."""
-        return self.module.number_of(self.function)
 
     def findings(self, told: Any) -> list[Finding]:
         """The findings of which data tells, where it is now. Raises TypeError and ValueError for what is not well formed."""
@@ -146,11 +142,10 @@ class ByFunction:
 
 def key_of(function: Function, how: How, extent: Extent) -> Key:
     """What is kept of a function that is shown in some way."""
-    module = function.module
     lines = sorted(line - extent.lines[0] for line in how.lines) if how.lines is not None else None
     about = (repr(sorted(part)) if isinstance(part, frozenset) else repr(part) for part in how.about)
     text = digest(*map(encoded, (how.dispatch, repr(lines), *about))).hex()
-    return module.path, function.qualname, module.number_of(function), text
+    return *place_of(function), text
 
 
 def latest(said: Mapping[Key, Shown]) -> dict[Key, Shown]:

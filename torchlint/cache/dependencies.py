@@ -27,6 +27,7 @@ from ..program.calling import CallSite, aliases
 from ..program.definitions import MOST_HEIRS, origins
 from ..program.files import How, Said
 from ..program.noting import BY_TEXT, IN_FILE, Atom, Noting, mark
+from ..program.places import place_of
 from ..program.texts import STARTS
 from ..query.closures import NOTHING
 from ..settings.home import Home
@@ -173,10 +174,10 @@ class Recording(Noting):
         return found, errors
 
     def told_of(self, function: Function, what: str, find: Callable[[], bool]) -> bool:
-        module, known = function.module, self._of_functions
+        known = self._of_functions
         if known is None or function.parent is None:
             return super().told_of(function, what, find)
-        key = (module.path, function.qualname, module.number_of(function), what)
+        key = (*place_of(function), what)
         again = known.told_again(key)
         if again is not None:
             self._database.use(("shown", *key), again.hangs_on or NOTHING)

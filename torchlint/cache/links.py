@@ -101,7 +101,8 @@ class Linked:
         bits = self._before.hangs_on.get(path)
         return Depends(self._before.atoms, bits) if bits is not None else None
 
-    def functions(self) -> dict[Key, Shown]:
+    @cached_property
+    def functions(self) -> Mapping[Key, Shown]:
         """What rules would say again of single functions."""
         known = self._before.functions.items()
         atoms, others = self._before.atoms, self._others

@@ -167,7 +167,7 @@ class _Run:
             linked = self.linked if state is not None else None
             made.append(linked.project if linked is not None else Recording(files, home))
             if len(stale) <= FEW:
-                made[0].by_function = ByFunction(linked.functions() if linked is not None else {})
+                made[0].by_function = ByFunction(linked.functions if linked is not None else {})
             return made[0]
 
         found = inner([self.targets[path] for path in stale], self.settings, context=context, make=make, **options)
@@ -291,7 +291,7 @@ class _Run:
     def _of_functions(self, project: Recording, linted: Container[str]) -> dict[Key, Shown]:
         """What rules say of single functions: of the files that were linted now, and of some others what still stands."""
         now = project.by_function.said if project.by_function is not None else {}
-        before = self.linked.functions() if self.linked is not None else {}
+        before = self.linked.functions if self.linked is not None else {}
         said = {key: one for key, one in now.items() if key[0] in linted}
         return latest({**said, **{key: one for key, one in before.items() if key[0] not in linted}})
 

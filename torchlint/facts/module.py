@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from ..system.cached import cached_property, kept
@@ -714,16 +714,16 @@ class Module:
 
     def functions_calling(self, name: str) -> Sequence[Function]:
         """The innermost functions on whose lines something of that name may be called, in source order."""
-        known: dict[str, list[Function]] = kept(self, "functions calling", dict)
-        if name not in known:
-            known[name] = sorted(self.functions_at(self.lines_calling(name)), key=lambda one: one.first_line)
-        return known[name]
+        return self._functions_on("calling", name, self.lines_calling)
 
     def functions_holding(self, text: str) -> Sequence[Function]:
         """The innermost functions on whose lines a text begins, in source order."""
-        known: dict[str, list[Function]] = kept(self, "functions holding", dict)
+        return self._functions_on("holding", text, self.lines_holding)
+
+    def _functions_on(self, kind: str, text: str, lines: Callable[[str], list[int]]) -> Sequence[Function]:
+        known: dict[str, list[Function]] = kept(self, f"functions {kind}", dict)
         if text not in known:
-            known[text] = sorted(self.functions_at(self.lines_holding(text)), key=lambda one: one.first_line)
+            known[text] = sorted(self.functions_at(lines(text)), key=lambda one: one.first_line)
         return known[text]
 
     def lines_holding(self, text: str) -> list[int]:

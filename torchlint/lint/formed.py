@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from ..rule import Rule
-from ..text.finding import Applicability, Edit, Finding, Fix, Related, Severity
+from ..text.finding import SEVERITIES, Applicability, Edit, Finding, Fix, Related
 from ..text.source import Source
 
-_SEVERITIES, _APPLICABILITIES = get_args(Severity), get_args(Applicability)
+_APPLICABILITIES = get_args(Applicability)
 
 
 def assure(finding: Finding, rule: Rule, source: Source) -> None:
@@ -36,8 +36,8 @@ def _flaws(finding: Finding, rule: Rule, source: Source) -> Iterator[str]:
         yield f"a finding of another rule, {finding.code}, {finding.name}"
     if not isinstance(finding.message, str):
         yield f"a message that is no string: {finding.message!r}"
-    if finding.severity not in _SEVERITIES:
-        yield f"a severity that is none of {', '.join(_SEVERITIES)}: {finding.severity!r}"
+    if finding.severity not in SEVERITIES:
+        yield f"a severity that is none of {', '.join(SEVERITIES)}: {finding.severity!r}"
     lines = (finding.line, finding.end_line, *_pair(finding.statement))
     if not _are_numbers((*lines, finding.column, finding.end_column)):
         yield "a line or a column that is no number"

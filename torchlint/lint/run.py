@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from ..facts.module import Function, Module
 from ..facts.syntax import never_runs
@@ -26,7 +26,7 @@ from ..settings.config import Settings
 from ..settings.home import Home
 from ..system.fault import FileError, contained, fault
 from ..system.stack import is_large, with_room
-from ..text.finding import Finding, Severity
+from ..text.finding import SEVERITIES, Finding
 from ..text.source import Source, SourceError, Words
 from ..text.suppress import JUDGE, Suppressions
 from ..text.tree import NoNode
@@ -183,7 +183,6 @@ _OTHERS = Words(
     b"import jittor", b"import mindspore", b"import paddle", b"import tensorflow", b"import mxnet", b"import jax"
 )
 """Other frameworks: a file that imports one, and does not mention torch, has models of that one."""
-_SEVERITIES = get_args(Severity)
 _SCOPES: tuple[Scope, ...] = ("any", "hot", "compiled")
 
 
@@ -499,7 +498,7 @@ def _order(finding: Finding) -> tuple[object, ...]:
     """The order of findings of a file: of those that say the same of one place the most severe comes first, then one with a fix."""
     fix = finding.fix
     by_fix = (fix is None, fix.title if fix is not None else "", fix.edits if fix is not None else ())
-    return (finding.sort_key, _SEVERITIES.index(finding.severity), finding.statement, finding.related, by_fix)
+    return (finding.sort_key, SEVERITIES.index(finding.severity), finding.statement, finding.related, by_fix)
 
 
 def _told_once(findings: Iterable[Finding]) -> list[Finding]:

@@ -16,8 +16,6 @@ from ..query.question import question
 from ..system.stamp import as_bytes
 from ..text import search_path
 from ..text.declared import packages_of
-from ..text.finders import fact_of_files
-from ..text.source import Source
 from .files import OUTSIDE
 from .texts import MAX_SITES, Texts
 
@@ -31,8 +29,6 @@ _OF_EACH_MODULE = frozenset(
     requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
 """The last text of a call, where it is the name of a folder: `join(root, "common"))`."""
-PUT_ON_PATH = "puts on path"
-"""The fact which folders a file puts on `sys.path`."""
 MOST_HEIRS = 100
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
@@ -404,7 +400,8 @@ class Definitions(Texts):
     @question("folders on path", ())
     def folders_on_path(self) -> tuple[str, ...]:
         """The folders that files of the project put on `sys.path`, as dotted names."""
-        return tuple(sorted({folder for told in self.said(PUT_ON_PATH, folders_put).values() for folder in told}))
+        said = self.said(search_path.FOLDERS, search_path.find_folders)
+        return tuple(sorted({folder for told in said.values() for folder in told}))
 
     @question("imports", [])
     def imports_of(self, module: Module) -> list[Module]:
@@ -485,11 +482,6 @@ class Definitions(Texts):
     def names_search_path(self, path: str) -> bool:
         """Whether a file names `sys.path`, and may so have others found that lie in folders which it puts there."""
         return self.holds(path, search_path.NAMES)
-
-
-@fact_of_files(PUT_ON_PATH)
-def folders_put(source: Source) -> list[str]:
-    return search_path.folders(source)
 
 
 def origins(module: Module) -> set[str]:

@@ -26,7 +26,6 @@ from ..text.declared import called_in, classes_in, functions_in, packages_of, re
 from ..text.finders import found_by_name
 from ..text.source import Source
 from .by_file import FACT, TEXT, WORDS, ByFile, Told
-from .definitions import PUT_ON_PATH, folders_put
 from .project import Project
 from .texts import MAX_FILES, Sought, holding, words_of
 
@@ -52,10 +51,8 @@ OF_A_RUN = ("file", "once")
 """Kinds of answers that are worked out anew in each run."""
 _IMPORTS, _WORDS, _FACT = "imports", "words", "fact "
 """What tables of what files say by themselves are called; a fact with its name behind it."""
-_PUTS = holding(search_path.NAMES, frozenset())[0]
-"""The fact that a file names `sys.path`."""
 _MADE_OF = {
-    "importers": (_IMPORTS, f"{_FACT}{_PUTS}", f"{_FACT}{PUT_ON_PATH}"),
+    "importers": (_IMPORTS, f"{_FACT}{search_path.FOLDERS}"),
     "word": (_WORDS,),
     "heirs": (f"{_FACT}classes",),
     "lineage": (f"{_FACT}classes", f"{_FACT}renames"),
@@ -330,8 +327,8 @@ class Noting(Project):
     def _importing_of(self, word: bytes) -> str:
         dotted = re.compile(rb"[\w.\x80-\xff]*\.%s" % re.escape(word))
         paths = self.naming(word)
-        searching = filter(self.names_search_path, paths)
-        folders = (f"{path} {self.fact(path, PUT_ON_PATH, folders_put)}" for path in searching)
+        put = ((path, self.fact(path, search_path.FOLDERS, search_path.find_folders)) for path in paths)
+        folders = (f"{path} {found}" for path, found in put if found)
         texts = map(self.import_text, paths)
         names = (
             sorted({one.decode("latin-1") for one in dotted.findall(text)} | packages_of(text, word)) for text in texts
@@ -655,10 +652,6 @@ class Noting(Project):
         """Forget what depends on things of the whole project that are others now."""
         self._database.changed(is_other, among=lambda kind: None if kind in INDEXED else ())
 
-    def _puts_others(self, path: str, facts: Mapping[str, Any]) -> bool:
-        """Whether a file puts other folders on `sys.path` than it did, by its facts."""
-        return PUT_ON_PATH in facts and facts[PUT_ON_PATH] != self.fact(path, PUT_ON_PATH, folders_put)
-
     def _keep_answered(self) -> None:
         """Keep of the answers to questions about the whole project those that stand."""
         self.answers = {name: answer for name, answer in self.answers.items() if ("question", *name) in self._database}
@@ -679,19 +672,22 @@ class Noting(Project):
         for lines in self._before.values():
             lines.pop(path, None)
         tables = ["_callable_words"] if words is not None and words != self.own_words(path) else []
-        if "classes" in facts and facts["classes"] != self.fact(path, "classes", classes_in):
+
+        def is_other(name: str, find: Callable[[Source], Any]) -> bool:
+            return name in facts and facts[name] != self.fact(path, name, find)
+
+        if is_other("classes", classes_in):
             tables.append("_heirs")
-        if "functions" in facts and facts["functions"] != self.fact(path, "functions", functions_in):
+        if is_other("functions", functions_in):
             tables.append("_definers")
-        if "renames" in facts and facts["renames"] != self.fact(path, "renames", renamed_in):
+        if is_other("renames", renamed_in):
             tables += ["renames", "_aliases"]
         if imports is not None and imports != self.import_text(path):
             tables.append("_importers")
             self._import_words.pop(path, None)
             self._naming.clear()
             self._module_importers.clear()
-        puts = facts.get(_PUTS) != (self.names_search_path(path) if _PUTS in facts else None)
-        if "_importers" in tables or puts or self._puts_others(path, facts):
+        if "_importers" in tables or is_other(search_path.FOLDERS, search_path.find_folders):
             self._by_import.clear()
         for table in tables:
             self.__dict__.pop(table, None)

@@ -134,9 +134,7 @@ def updates(project: Project, klass: Class) -> frozenset[Function]:
     They are called for nothing else, once for each batch.
     """
     source = klass.module.source
-    if not (source.holds(STEPPING) or source.fact("hands step on", hands_step_on)) or project.in_test(
-        klass.module.path, klass.name
-    ):
+    if not (source.holds(STEPPING) or hands_step_on(source)) or project.in_test(klass.module.path, klass.name):
         return frozenset()
     whole = {name for name, method in klass.methods.items() if is_whole(project, method)}
     return frozenset(

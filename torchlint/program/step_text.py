@@ -39,9 +39,13 @@ def may_step(source: Source) -> bool:
     return hands_step_on(source) or (source.holds(STEPPING) and next(_taken(source.data, _CALLED), None) is not None)
 
 
-@fact_of_files("hands step on")
 def hands_step_on(source: Source) -> bool:
     """Whether a text may give a loss and an optimizer to something."""
+    return source.fact("hands step on", _hands_step_on)
+
+
+@fact_of_files("hands step on")
+def _hands_step_on(source: Source) -> bool:
     return next(_given_on(source.data), None) is not None
 
 

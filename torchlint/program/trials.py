@@ -9,6 +9,7 @@ from ..facts import names
 from ..facts.flow import contains
 from ..facts.module import Function, Module
 from ..facts.roles import is_main
+from ..facts.units import outermost
 from ..query.question import question
 from ..system.regex import regex
 from .project import Project
@@ -34,8 +35,7 @@ def is_tried(project: Project, function: Function, node: ast.AST) -> bool:
     if not module.source.holds(b"__main__"):
         return False
     blocks, tried = _trial(project, module)
-    while function.parent is not None and function.parent is not module.body:
-        function = function.parent
+    function = outermost(function)
     return function in tried or (function is module.body and any(contains(block, node) for block in blocks))
 
 

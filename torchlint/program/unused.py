@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import callee, root_of, spelled
+from ..facts.units import outermost
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
@@ -72,10 +73,8 @@ def why_unused(project: Project, function: Function, place: ast.AST | None = Non
         return _NOT_IMPORTED
     if not _is_of_program(project, module):
         return ""
-    body, top = module.body, function
-    while top.parent is not None and top.parent is not body:
-        top = top.parent
-    if top is body or top.name in _STARTS:
+    top = outermost(function)
+    if top is module.body or top.name in _STARTS:
         return ""
     if top.cls is None:
         unused = top.name if not _is_registered(project, top) and _is_unused(project, top) else ""

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from ..facts import decorated
 from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function, Module
+from ..facts.units import outermost
 from ..facts.values import UNKNOWN, Value, join_all
 from ..query.question import Asking, question
 from . import results
@@ -101,10 +102,7 @@ def _gives(code: Code, wrapper: Function) -> Value:
 
 def _around(code: Code, wrapper: Function) -> Iterator[Function]:
     """The functions that a wrapper runs in the place of."""
-    outermost = wrapper
-    while outermost.parent is not None and outermost.parent is not wrapper.module.body:
-        outermost = outermost.parent
-    module, name = outermost.module, outermost.name
+    module, name = wrapper.module, outermost(wrapper).name
     for path in (module.path, *code.named_by(module, name)):
         user = code.module_for_name(path, name)
         for function in user.functions if user is not None else ():

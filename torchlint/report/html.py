@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchlint.report.cells import in_cell
 from torchlint.system.printable import printable
-from torchlint.text.finding import Finding
+from torchlint.text.finding import SEVERITIES, Finding
 from torchlint.text.source import Source
 
 from . import Look, fixed_lines, impact, impact_rank, merged, plural
@@ -20,7 +20,6 @@ _LONGEST = 40
 """Lines of one frame; what is longer is cut in the middle."""
 _LINKED = ("https://", "http://", "file://")
 """How an address begins that may be followed: a project's own settings may name one that runs something."""
-_RANK = {"error": 0, "warning": 1, "info": 2}
 
 Line = tuple[object, str, str]
 """What stands at its left ("" where lines are left out), its code as HTML, and its class."""
@@ -44,7 +43,7 @@ def _row(result: Result, finding: Finding, look: Look) -> dict[str, Any]:
         "url": url if (url := look.page(finding)) and url.lower().startswith(_LINKED) else "",
         "place": look.place(shown),
         "place_key": f"{look.path(finding.path)}:{finding.line:>9}",
-        "severity_key": _RANK[finding.severity],
+        "severity_key": SEVERITIES.index(finding.severity),
         "impact": impact(finding.code),
         "impact_key": impact_rank(finding.code),
         "frame": _frame(source, finding) if source is not None else [],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 Severity = Literal["error", "warning", "info"]
 Applicability = Literal["safe", "unsafe", "suggestion"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The most severe first."""
 Verdict = Literal["confirmed", "refuted", "not reached"]
 
 

@@ -10,6 +10,8 @@ from .finders import fact_of_files
 from .source import Source
 
 NAMES = regex(rb"sys\.path")
+FOLDERS = "folders on path"
+"""What the fact is called which folders a file puts there."""
 _PUTS = regex(rb"(?m)^(?:sys\.path\.(?:append|insert)|add_(?:py|sys_)?path)\(")
 _LONGEST = 500
 """How many bytes such a call may have."""
@@ -17,11 +19,12 @@ _LONGEST = 500
 
 def folders(source: Source) -> list[str]:
     """The folders below others that the statements of a file put on `sys.path`, as dotted names: models for `join(ROOT, "models")`."""
-    return source.fact("folders on path", _folders)
+    return source.fact(FOLDERS, find_folders)
 
 
-@fact_of_files("folders on path")
-def _folders(source: Source) -> list[str]:
+@fact_of_files(FOLDERS)
+def find_folders(source: Source) -> list[str]:
+    """The same, looked for in the text."""
     data = source.data
     if not source.holds(NAMES):
         return []
