@@ -444,6 +444,17 @@ class TestChanged:
             assert same(plain(settings_with()), result)
             assert run()[1] == []
 
+    def test_another_folder_that_a_script_puts_on_its_path(self) -> None:
+        start = "import sys\nsys.path.append('{}')\nimport torch\nfrom reads import read\n\ndef train(net, loader, optimizer):\n"
+        start += "    for x in loader:\n        loss = net(x.cuda()).sum()\n        loss.backward()\n        optimizer.step()\n        read(loss)\n"
+        for folder in ("one", "two"):
+            put(f"{folder}/reads.py", "import torch\n\ndef read(value):\n    return value.item() + 1\n")
+        for folder in ("one", "two", "three", "one"):
+            put("start.py", start.format(folder))
+            result, _ = run()
+            assert {f"{folder}/reads.py"} - {"three/reads.py"} <= {f.path for f in result.findings if f.code == "TL101"}
+            assert same(plain(settings_with()), result)
+
     def test_a_change_of_the_same_size_in_the_same_instant(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("torchlint.system.stamp.YOUNG", 2_000_000_000)
         run()
