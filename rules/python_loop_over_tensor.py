@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, loop_rows, runs, syntax, turn_parts, turns
+from torchlint.facts import frequency, loop_rows, row_turns, runs, syntax, turn_parts, turns
 from torchlint.facts.flow import Flow, contains
 from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import BODIES
@@ -23,6 +23,7 @@ _BUILTINS = frozenset(("float", "int", "len", "range", "list", "tuple"))
 _RAGGED = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
 """What gives as many elements as a row has of a kind."""
 _KINDS = frozenset(("unique", "unique_consecutive"))
+_READS = frozenset(("item", "tolist", "float", "int", "bool", "cpu", "numpy"))
 _SIZED = frozenset(
     f"torch.{name}" for name in "ones zeros empty full eye arange linspace logspace rand randn randint randperm".split()
 )
@@ -36,7 +37,13 @@ _OF_SAMPLES = regex(r"collate|^__getitems?__$")
 
 @rule(
     "TL707",
-    shape=["for $row in $rows: ...", "sum($added)", "$x.apply_($called)", *(f"torch.{name}(...)" for name in _JOINS)],
+    shape=[
+        "for $row in $rows: ...",
+        "[$made for $row in $rows]",
+        "sum($added)",
+        "$x.apply_($called)",
+        *(f"torch.{name}(...)" for name in _JOINS),
+    ],
     severity="info",
     impact="high",
     category="kernel",
@@ -60,11 +67,14 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
       places of others (`for i, k in enumerate(modes): out[:, i] = x[:, k]`), by a number up to lengths
       (`for i, n in enumerate(lengths): mask[i, :n] = 1`), or that is changed place by place
       (`for token in set(tokens): logits[0, token] /= penalty`);
+    - any other loop over the rows of a tensor, and lists that are made so (`[z.repeat(n, 1) for z in rows]`,
+      `[combine(a, b) for a, b in zip(x, y)]`), whose turns launch kernels for their rows, each by itself, with nothing but
+      torch and functions of the project that give tensors;
     - the builtin `sum` of a tensor, and `x.apply_(function)`, which calls Python for each element of a tensor on the host,
       also in what a loader calls for each sample or batch.
 
-    With `--preview` also loops whose rows differ in what is done with them: behind conditions, by masks, by functions of
-    the project; and those whose turns take or fill parts of tensors by their numbers, however long each is
+    With `--preview` also loops in which other functions are given the rows, chance decides what is done with them, or
+    dictionaries are made of them; and those whose turns take or fill parts of tensors by their numbers, however long each is
     (`for b in range(n): x[b, lengths[b] :] = fill`), unless the numbers are named as those of layers, levels or dimensions are.
 
     ## Why is this slow?
@@ -73,8 +83,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    For a few rows, such as the levels of a pyramid; for recurrences, whose step needs the one before, and for what takes as much of each row as was found
-    for it (`x[i][kept[i]]`, a list of what `nonzero()` gave), which are not reported; for a backward pass of each row; and on the host.
+    For a few rows, such as the levels of a pyramid; for recurrences, whose step needs the one before, and for what has a size of its own for each row
+    (`row.nonzero()`, `F.interpolate(x, size=(h, w))` for each `h`), which are not reported; for a backward pass, or a model, of each row; and on the host.
 
     ## Bad
 
@@ -111,6 +121,9 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
         tells = {"sum()": _added, ".apply_()": _applied}.get(site.name, _gathered)
         yield from tells(site)
         return
+    if isinstance(site.target, ast.ListComp):
+        yield from _listed(site, site.target)
+        return
     assert isinstance(site.target, ast.For)
     loop = site.target
     if site.in_compiled or not site.accelerator or site.role == "test" or turn_parts.goes_through_levels(loop):
@@ -121,6 +134,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
         if often:
             text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` changes `{site.short(changed)}` place by place {often}: an index of all the places does it at once"
             yield site.finding(text, related=site.why_hot())
+        return
+    if not site.settings.preview and row_turns.draws_lots(site, [node for one in loop.body for node in ast.walk(one)]):
         return
     rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
     by_number = not rows and loop_rows.fills_by_number(site, loop) and not runs.counts_few(site.function, loop)
@@ -138,6 +153,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
         or not _computes(site, loop, rows)
         or not (site.settings.preview or _is_alike(site, loop))
     ):
+        if row_turns.loop_launches_by_row(site, loop, alike=not site.settings.preview):
+            yield from _told(site, loop)
         return
     if not _is_ragged(site, loop):
         yield from _told(site, loop)
@@ -148,6 +165,17 @@ def _told(site: Site, loop: ast.For) -> Iterator[Finding]:
     if often:
         text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` launches kernels for each row by itself {often}"
         yield site.finding(text, related=site.why_hot())
+
+
+def _listed(site: Site, made: ast.ListComp) -> Iterator[Finding]:
+    """`[z.repeat(n, 1) for z in rows]`; the reads of `[z.item() for z in rows]` are told as such."""
+    if last(getattr(made.elt, "func", made.elt)) in _READS or loop_rows.makes_by_number(site, made):
+        return
+    if row_turns.list_launches_by_row(site, made, alike=not site.settings.preview):
+        often = _often_on_device(site)
+        if often:
+            text = f"`{site.short(made)}` launches kernels for each row by itself {often}"
+            yield site.finding(text, related=site.why_hot())
 
 
 def _added(site: Site) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ def rows(place: Place, loop: ast.For) -> list[str]:
         return names if len(names) == len(target.elts) == len(tensors) > 1 and all(map(_on_device, tensors)) else []
     if isinstance(given, ast.Call) and len(given.args) == 1 and place.resolve(given.func) == "reversed":
         given = given.args[0]
-    return _bound(target) if _on_device(_gone_through(place, given)) else []
+    return _bound(target) if _on_device(gone_through(place, given)) else []
 
 
 def fills_by_number(place: Place, loop: ast.For) -> bool:
@@ -235,10 +235,10 @@ def _zipped(place: Place, arguments: list[ast.expr]) -> Sequence[Value]:
     if len(arguments) == 1 and isinstance(arguments[0], ast.Starred):
         whole = place.value(arguments[0].value)
         return whole.items or () if whole.kind == "tuple" else ()
-    return [_gone_through(place, one) for one in arguments]
+    return [gone_through(place, one) for one in arguments]
 
 
-def _gone_through(place: Place, given: ast.expr) -> Value:
+def gone_through(place: Place, given: ast.expr) -> Value:
     """What a loop goes through: the tensor itself where it is taken apart along its first dimension, as nothing but a tensor can be."""
     method = last(given.func) if isinstance(given, ast.Call) else ""
     if not isinstance(given, ast.Call) or method not in _APART:
@@ -281,20 +281,18 @@ def _by_index(place: Place, loop: ast.For, bound: ast.expr) -> list[str]:
     index = loop.target.id
     parts = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Subscript)]
     others = _other_places(loop, index)
-    if any(_is_beside(node.slice, index) or _is_named(node.slice, others) for node in parts):
+    if any(is_beside(node.slice, index) or _is_named(node.slice, others) for node in parts):
         return []  # `x[i - 1]`: a turn needs the one before
-    found = {ast.unparse(node): node.value for node in parts if _is_at(node.slice, index)}
+    found = {ast.unparse(node): node.value for node in parts if is_at(node.slice, index)}
     if any(place.value(holder).kind == "module" for holder in found.values()):
         return []  # `self.heads[i](x[i])`: each row has a layer of its own
     rows = [
-        written
-        for written, tensor in found.items()
-        if is_device_tensor(place, tensor) or _is_taken_apart(place, tensor)
+        written for written, tensor in found.items() if is_device_tensor(place, tensor) or is_taken_apart(place, tensor)
     ]
     return [*rows, *_called(loop, rows)]
 
 
-def _is_taken_apart(place: Place, parts: ast.expr) -> bool:
+def is_taken_apart(place: Place, parts: ast.expr) -> bool:
     """Whether a name holds the rows of a tensor along some dimension: `parts = maps.split(1, 1)`, `parts = maps.unbind(1)`."""
     made = assigned(place.function, parts) if isinstance(parts, ast.Name) else None
     method = last(made.func) if isinstance(made, ast.Call) else ""
@@ -307,7 +305,7 @@ def _is_taken_apart(place: Place, parts: ast.expr) -> bool:
     return _may_be_on_device(place.value(whole))
 
 
-def _is_at(part: ast.expr, index: str) -> bool:
+def is_at(part: ast.expr, index: str) -> bool:
     """`x[i]`, `x[i, :, 0]`, `x[i : i + 1]`"""
     return is_turn(_first(part), index)
 
@@ -333,7 +331,7 @@ def _is_one(part: ast.expr, index: str) -> bool:
     )
 
 
-def _is_beside(part: ast.expr, index: str) -> bool:
+def is_beside(part: ast.expr, index: str) -> bool:
     """`x[i + 1]`, `x[i:]`, `x[: i + 1]`"""
     first = _first(part)
     return (

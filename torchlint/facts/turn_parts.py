@@ -12,9 +12,9 @@ from .names import last
 from .nodes import indices, names_in, number
 from .place import Place
 from .runs import counts_few
-from .turns import left_for_next
+from .turns import bound_in, left_for_next
 
-_FEW = regex(
+FEW = regex(
     r"(?i)dim|shot|ways?\b|level|lvl|scale|stage|layer|head|channel|block|stack|group|order|axis|axes|epoch|fold|trial|round|stream|view|kernel|sp(?:ea)?k|source"
 )
 """Of what there are a handful: dimensions, levels of a pyramid, layers of a model."""
@@ -23,7 +23,7 @@ _SIZED = frozenset(("view", "reshape", "expand", "repeat", "narrow", "split", "r
 """What takes sizes, which are read on the host and launch nothing."""
 _ROWS = frozenset(("tensor", "number", "list", "tuple", "ndarray"))
 """What a list holds that was made for each row."""
-_STEPS = frozenset(("backward", "grad", "step", "no_sync"))
+STEPS = frozenset(("backward", "grad", "step", "no_sync"))
 """What a loop calls whose turns are steps, of a model or of a simulation, or backward passes."""
 
 
@@ -40,11 +40,11 @@ def takes_parts(place: Place, loop: ast.For) -> bool:
     """
     if counts_few(place.function, loop) or left_for_next(loop):
         return False
-    steps = (call for name in _STEPS for call in place.flow.calls_named(name))
+    steps = (call for name in STEPS for call in place.flow.calls_named(name))
     return (
         not any(contains(loop, call) for call in steps)
         and _are_of_turns(place, loop.target, loop.iter, loop.body)
-        and not _is_kept_for_next(loop)
+        and not is_kept_for_next(loop)
     )
 
 
@@ -56,7 +56,7 @@ def made_of_parts(place: Place, made: ast.ListComp | ast.GeneratorExp) -> bool:
 
 def _are_of_turns(place: Place, target: ast.expr, given: ast.expr, body: Iterable[ast.AST]) -> bool:
     """Whether tensors of the device have parts in the body that the turns choose, and there may be many turns."""
-    if not _goes_through_many(place, given) or _FEW.search(ast.unparse(target)):
+    if not _goes_through_many(place, given) or FEW.search(ast.unparse(target)):
         return False
     turn = names_in(target)
     every = (node for one in body for node in ast.walk(one) if isinstance(node, ast.Subscript))
@@ -89,7 +89,7 @@ def _goes_through_many(place: Place, given: ast.expr) -> bool:
         return False  # `enumerate()`, which Python refuses to run
     if called == "range":
         by = given.args[2] if len(given.args) == 3 else None
-        return (by is None or number(by) in (1, -1)) and not any(_FEW.search(ast.unparse(one)) for one in given.args)
+        return (by is None or number(by) in (1, -1)) and not any(FEW.search(ast.unparse(one)) for one in given.args)
     if isinstance(given.args[0], ast.List | ast.Tuple):
         return False  # a list that is written out is a short one
     value = place.value(given.args[0])
@@ -98,11 +98,12 @@ def _goes_through_many(place: Place, given: ast.expr) -> bool:
     return bool(every) and all(one.kind in _ROWS for one in every)
 
 
-def _is_kept_for_next(loop: ast.For) -> bool:
+def is_kept_for_next(loop: ast.For) -> bool:
     """Whether a turn reads what another one has put into an object, a list or a tensor: `hidden[layer] = cell(x[t], hidden[layer])`."""
     turn = names_in(loop.target)
     nodes = [node for one in loop.body for node in ast.walk(one)]
     added = {node.target for node in nodes if isinstance(node, ast.AugAssign)}
+    own = turn | (bound_in(loop.body) - left_for_next(loop))
     # `x` of `x[i]` and of `x.shape` is not read whole.
     within = {node.value for node in nodes if isinstance(node, ast.Subscript | ast.Attribute)}
     read: dict[str, set[str]] = {}
@@ -115,6 +116,8 @@ def _is_kept_for_next(loop: ast.For) -> bool:
         elif isinstance(node.ctx, ast.Store) and not isinstance(node, ast.Name) and node not in added:
             written.append(node)
     for one in written:
+        if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name) and one.value.id in own:
+            continue  # the turn has made it
         is_own = isinstance(one, ast.Subscript) and not turn.isdisjoint(names_in(one.slice))
         if read.get(_holder(one), set()) - ({ast.unparse(one)} if is_own else set()):
             return True

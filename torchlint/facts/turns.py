@@ -12,7 +12,7 @@ _GROWS = frozenset(("cat", "concat", "concatenate"))
 
 def left_for_next(loop: ast.For) -> set[str]:
     """The names that a turn reads before it binds them, but for sums and what grows: what the turn before has left."""
-    return _read_first(loop.body, bound_in(loop.body), set()) - _counted(loop)
+    return _read_first(loop.body, bound_in(loop.body), names_in(loop.target)) - _counted(loop)
 
 
 def bound_in(block: list[ast.stmt]) -> set[str]:

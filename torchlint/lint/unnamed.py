@@ -89,6 +89,8 @@ _OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z
 """`for row, target in zip(rows, targets):`"""
 _EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
 """`for token in tokens if`: the condition of a comprehension"""
+_LISTED = regex(rb"for [\w, ()]{1,80} in [a-z_][^\n\]]{0,80}\s{0,40}\]")
+"""`[f(row) for row in rows]`, from its `for` on"""
 _NAME = regex(rb"[A-Za-z_]\w*(\[)?")
 _ATTRIBUTES = regex(rb"[A-Za-z_]\w*(?![\w.])")
 """The names of a sum, of dotted ones the last."""
@@ -170,7 +172,7 @@ class _Part:
         self.indices += [(match.start(1), match[1]) for match in _RESHAPED.finditer(data)]
         self.begun = [match.start(1) for match in _BEGUN.finditer(data) if _CALLED_MASK.search(match[1])]
         self.over = [match.start() for found in (_OVER, _OVER_PAIRS, _OVER_LISTED) for match in found.finditer(data)]
-        self.over += [_opened(data, match.start()) for match in _EACH.finditer(data)]
+        self.over += [_opened(data, match.start()) for found in (_EACH, _LISTED) for match in found.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]

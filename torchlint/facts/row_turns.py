@@ -1,0 +1,169 @@
+"""Loops of which each turn launches kernels for one row of a tensor, whatever it does with that: `for row in rows`, `[f(a, b) for a, b in zip(x, y)]`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from ..system.regex import regex
+from ..torch_api.operators import operator
+from .flow import contains
+from .layers import is_criterion
+from .loop_rows import gone_through, is_at, is_beside, is_device_tensor, is_taken_apart
+from .names import last
+from .nodes import names_in, number, sized
+from .place import Place
+from .runs import counts_few
+from .turn_parts import FEW, STEPS, is_kept_for_next
+from .turns import bound_in, left_for_next
+from .uses import meant
+from .values import Value
+
+_SHAPE = regex(r"(?i)(?<!\.)shape|height|width|(?:^|\b|_)[hw]s?\b")
+"""What the levels of a pyramid are told by, `for h, w in spatial_shapes:`, and pictures of sizes of their own."""
+_LEAVES = (ast.Break, ast.Return, ast.While, ast.Yield, ast.Try, ast.With, ast.Lambda, ast.Await)
+"""What a turn does that is more than a calculation."""
+_SEES = frozenset(("view", "maybe", "itself"))
+"""How an operator's result lies in memory where it may launch nothing."""
+_KINDS = frozenset(("unique", "unique_consecutive", "nonzero", "argwhere", "where"))
+"""What gives a few kinds, or the places that were found."""
+_RESIZES = frozenset(("interpolate", "upsample", "pad"))
+_FOUND = frozenset(("unique", "masked_select", "nonzero", "argwhere", "where"))
+_OF_ONE = frozenset(("item", "int", "float"))
+_CHANCE = ("random.", "numpy.random.")
+_OF_PYTHON = frozenset(
+    "append extend insert print len range isinstance int float bool str min max sum abs list tuple set sorted zip enumerate reversed".split()
+)
+"""Calls that launch nothing, or that wait for what they are given."""
+
+
+def loop_launches_by_row(place: Place, loop: ast.For, *, alike: bool) -> bool:
+    """Whether each turn of a loop launches kernels for its row of a tensor of the device, and none needs the turn before.
+
+    `alike`: nothing but torch, and functions of the project that give tensors, has to do with the rows.
+    """
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    if counts_few(place.function, loop) or not _goes_through_rows(place, loop.target, loop.iter, nodes):
+        return False
+    steps = (call for name in STEPS for call in place.flow.calls_named(name))
+    if any(isinstance(node, _LEAVES) for node in nodes) or any(contains(loop, call) for call in steps):
+        return False
+    # What a turn leaves for the next one takes longest to tell.
+    return _launches(place, _told(loop), nodes, alike) and not (left_for_next(loop) or is_kept_for_next(loop))
+
+
+def list_launches_by_row(place: Place, made: ast.ListComp, *, alike: bool) -> bool:
+    """The same of a list: `[z.repeat(n, 1) for z in rows]`."""
+    by, nodes = made.generators[0], list(ast.walk(made.elt))
+    if len(made.generators) > 1 or by.ifs or any(isinstance(node, _LEAVES) for node in nodes):
+        return False
+    told = names_in(by.target)
+    return _goes_through_rows(place, by.target, by.iter, nodes) and _launches(place, told, nodes, alike)
+
+
+def _goes_through_rows(place: Place, target: ast.expr, given: ast.expr, nodes: Sequence[ast.AST]) -> bool:
+    """Whether a loop goes through tensors of the device, or counts how many rows one has, and takes those."""
+    if any(few.search(ast.unparse(one)) for few in (FEW, _SHAPE) for one in (target, given)):
+        return False
+    given = meant(place.function, given) if isinstance(given, ast.Name) else given
+    called = place.resolve(given.func) if isinstance(given, ast.Call) and not given.keywords else None
+    if not isinstance(given, ast.Call) or not given.args or called not in ("enumerate", "reversed", "zip", "range"):
+        return _are_rows(place, given)
+    if called == "zip":
+        return len(given.args) > 1 and _are_alike(place, given.args)
+    if called == "range":
+        return isinstance(target, ast.Name) and _counts_rows(place, given.args) and _takes_rows(place, target.id, nodes)
+    return _goes_through_rows(place, target, given.args[0], nodes)
+
+
+def _are_alike(place: Place, zipped: Sequence[ast.expr]) -> bool:
+    """Whether all that is gone through at once are likely tensors, and one surely is: the maps of levels stand in lists."""
+    tensors = all(place.value(one).kind == "tensor" or is_taken_apart(place, one) for one in zipped)
+    return tensors and any(_are_rows(place, one) for one in zipped)
+
+
+def _are_rows(place: Place, given: ast.expr) -> bool:
+    made = meant(place.function, given)
+    if isinstance(made, ast.Call) and last(made.func) in _KINDS:
+        return False
+    return _is_on_device(gone_through(place, given)) or is_taken_apart(place, given)
+
+
+def _counts_rows(place: Place, given: Sequence[ast.expr]) -> bool:
+    if len(given) == 3 and number(given[2]) not in (1, -1):
+        return False
+    return any(_is_extent(place, one) for one in given[:2])
+
+
+def _is_extent(place: Place, end: ast.expr) -> bool:
+    value = place.value(end)
+    if value.kind == "number" and value.extent:
+        return True
+    measured = sized(end)
+    return measured is not None and _is_on_device(place.value(measured))
+
+
+def _takes_rows(place: Place, turn: str, nodes: Iterable[ast.AST]) -> bool:
+    """Whether rows are taken by their numbers, `x[i]` of a tensor of the device, and none beside them, `x[i - 1]`."""
+    parts = [node for node in nodes if isinstance(node, ast.Subscript)]
+    if any(is_beside(part.slice, turn) for part in parts):
+        return False
+    return any(is_at(part.slice, turn) and is_device_tensor(place, part.value) for part in parts)
+
+
+def _is_on_device(value: Value) -> bool:
+    return value.is_tensor and not value.on_cpu and not value.parameter and not value.from_loader
+
+
+def _told(loop: ast.For) -> set[str]:
+    """The names of a turn, and of what it makes of them."""
+    names = names_in(loop.target)
+    for statement in loop.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign) and not names.isdisjoint(names_in(node.value)):
+                names |= {part.id for one in node.targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+    return names & (names_in(loop.target) | bound_in(loop.body))
+
+
+def _launches(place: Place, turn: set[str], nodes: Sequence[ast.AST], alike: bool) -> bool:
+    """Whether what is calculated with the rows of a turn launches kernels, as no model does that runs for each; loops inside are told by themselves."""
+    launched = False
+    if alike and (any(isinstance(node, ast.Dict) for node in nodes) or draws_lots(place, nodes)):
+        return False
+    within = {part for node in nodes if isinstance(node, ast.For) for one in node.body for part in ast.walk(one)}
+    for node in nodes:
+        if not isinstance(node, ast.BinOp | ast.Compare | ast.Call) or turn.isdisjoint(names_in(node)):
+            continue
+        value = place.value(node)
+        gives = any(one.is_tensor and not one.on_cpu for one in (value, *(value.items or ())))
+        if isinstance(node, ast.Call):
+            name = last(node.func)
+            if name in _OF_PYTHON:
+                continue
+            called = place.value(node.func)
+            if called.kind == "module" and not is_criterion(called):
+                return False
+            row = operator(f"torch.Tensor.{name}") if isinstance(node.func, ast.Attribute) else None
+            if (alike and not gives and row is None) or _is_of_own_size(place, node, turn):
+                return False
+            if row is not None and row.alias in _SEES:
+                continue
+        launched = launched or (gives and node not in within)
+    return launched
+
+
+def _is_of_own_size(place: Place, call: ast.Call, turn: set[str]) -> bool:
+    """Whether what a call makes of a row has a size that rows don't share: `row.nonzero()`, `F.interpolate(x, size=(h, w))` of `h`."""
+    name = last(call.func)
+    if name in _RESIZES:
+        told = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+        return any(not turn.isdisjoint(names_in(one)) for one in told)
+    if name == "where" and len(call.args) + len(call.keywords) > 1:
+        return False
+    return name in _FOUND and last(getattr(place.flow.parents.get(call), "func", call)) not in _OF_ONE
+
+
+def draws_lots(place: Place, nodes: Sequence[ast.AST]) -> bool:
+    """Whether chance decides what is done with a row, as pictures are changed one by one: `if random.random() < 0.5:`."""
+    calls = (place.resolve(node.func) or "" for node in nodes if isinstance(node, ast.Call))
+    return any(name.startswith(_CHANCE) for name in calls) and any(isinstance(node, ast.If) for node in nodes)
