@@ -79,9 +79,4 @@ def _assignable(site: Site, node: ast.expr) -> bool:
     # A method of an object that takes attributes
     owner = site.value(node.value) if isinstance(node, ast.Attribute) and chain(node) is not None else UNKNOWN
     klass = owner.class_ if owner.kind in ("instance", "module", "class") else None
-    return (
-        klass is not None
-        and "__slots__" not in klass.assigned
-        and not klass.node.decorator_list
-        and not klass.node.keywords
-    )
+    return klass is not None and "__slots__" not in klass.assigned and not klass.decorators and not klass.keywords

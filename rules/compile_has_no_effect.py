@@ -170,7 +170,7 @@ def _has_no_forward(site: Site, klass: Class) -> bool:
         torchs = [base for base in one.bases if site.project.resolve(one.parent, base) in _MODULES]
         if not {"forward", "__call__", "__getattr__"}.isdisjoint({*one.methods, *one.assigned}):
             return False
-        if len(own) + len(torchs) != len(one.bases) or one.node.keywords:
+        if len(own) + len(torchs) != len(one.bases) or one.keywords:
             return False
         todo += own
     return not site.project.heirs(klass.name)

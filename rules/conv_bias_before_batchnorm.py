@@ -303,7 +303,7 @@ def _applied(site: Site) -> ast.expr | None:
     if name is None or klass is None or len(site.project.attribute_stores(klass, name)) != 1:
         return None
     first: ast.expr | None = None
-    for function, func in syntax.own_uses(klass, name):
+    for function, func in klass.uses.get(name, ()):
         if layer_outputs.is_attribute(function, func):
             continue
         norm = _norm_of(site, function, func)
@@ -335,7 +335,7 @@ def _applied_from_list(site: Site, klass: Class, name: str) -> ast.expr | None:
     if len(stores) != 1 or not _is_list(syntax.given_to_target(stores[0][0].flow, stores[0][1]), site):
         return None
     first: ast.expr | None = None
-    for function, read in syntax.own_uses(klass, name):
+    for function, read in klass.uses.get(name, ()):
         taken = layer_outputs.taken(function, read)
         if taken is None:
             return None
@@ -387,7 +387,7 @@ def _fills_with_norms(site: Site, klass: Class, name: str) -> bool:
     if sum(map(len, written)) != 1:
         return False  # `self.norms += [...]`
     found: list[tuple[Function, ast.expr]] = []
-    for method, read in syntax.own_uses(klass, name):
+    for method, read in klass.uses.get(name, ()):
         use = method.flow.parents[read]
         if isinstance(use, ast.Attribute):
             call = syntax.called(method.flow, use)

@@ -374,7 +374,7 @@ def _reads(site: Site) -> Iterator[tuple[Flow, ast.expr]]:
             yield from ((function.flow, load) for load in function.flow.loads[name])
     kept = _kept_name(site)
     if klass is not None and kept is not None:
-        uses = syntax.own_uses(klass, kept)
+        uses = klass.uses.get(kept, ())
         yield from ((method.flow, use) for method, use in uses if not contains(statement, use))
 
 

@@ -127,7 +127,7 @@ def _uses(site: Site) -> Iterator[tuple[Function, ast.expr]]:
     made = site.part("made")
     name = syntax.own_attribute(site.function, made)
     if name is not None and site.function.cls is not None:
-        yield from syntax.own_uses(site.function.cls, name)
+        yield from site.function.cls.uses.get(name, ())
     elif isinstance(made, ast.Name):
         for load in site.flow.loads.get(made.id, ()):
             if site.value(load).made_by is site.call:

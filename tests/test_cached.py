@@ -869,10 +869,24 @@ class TestByFunction:
         assert same(plain(settings_with()), result)
 
     def test_a_method_beside_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        put("tools/metrics.py", HELPERS.replace("self.total = 0.0", "self.total = 0"))
+        reads = HELPERS.replace("self.total = 0.0", "self.total = torch.zeros(1).cuda()")
+        reads = reads.replace("self.total += loss.item()  # noqa: TL101", "print(self.total.item())")
+        put("tools/metrics.py", reads)
+        run()
+        put("tools/metrics.py", reads.replace("torch.zeros(1).cuda()", "torch.zeros(1).cuda().cpu()"))
         (result, _), shown = shown_in(run, monkeypatch)
         assert "tools/metrics.py Meter.update" in shown
         assert "tools/metrics.py worst" not in shown
+        assert same(plain(settings_with()), result)
+
+    def test_a_method_beside_it_that_it_has_nothing_to_do_with(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        told = "    def told(self, x):\n        return x.sum().item()\n\n"
+        told = HELPERS.replace("class Meter:\n", f"class Meter:\n{told}")
+        put("tools/metrics.py", told)
+        run()
+        put("tools/metrics.py", told.replace("x.sum()", "x.mean()"))
+        (result, _), shown = shown_in(run, monkeypatch)
+        assert {"tools/metrics.py Meter.told"} == set(shown)
         assert same(plain(settings_with()), result)
 
     def test_a_loop_elsewhere_that_is_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1105,6 +1119,99 @@ def test_numbers_stay_while_most_of_them_are_of_use() -> None:
         put(path, f"import torch\n\n\ndef other(x):\n    return x.{path[0]}()\n")
     run()
     assert len(atoms()) < len(before)
+
+
+class TestClasses:
+    """What answers hang on of a class is what somebody has looked at: a method, who stores an attribute, its head."""
+
+    NETS = """\
+import torch
+from torch import nn
+
+class Base(nn.Module):
+    def forward(self, x):
+        return self.body(x)
+
+class Net(Base):
+    limit = 3
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.ones(3).cuda()
+        self.layer = nn.Linear(3, 3).cuda()
+
+    def body(self, x):
+        return self.layer(x) * self.scale
+
+    @property
+    def size(self):
+        return self.scale.sum()
+
+    def keep(self, name, value):
+        setattr(self, name, value)
+
+    def told(self):
+        return "a net"
+"""
+    USES = """\
+import torch
+from nets import Net
+
+def train(loader, optimizer):
+    net = Net()
+    net.keep("seen", 0)
+    for x in loader:
+        out = net(x)
+        if out.sum() > net.limit:
+            print(net.size.item(), net.scale.cpu(), net.seen)
+        loss = out.sum()
+        loss.backward()
+        optimizer.step()
+"""
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("return self.layer(x) * self.scale", "return (self.layer(x) * self.scale).cpu()"),
+            ("return self.layer(x) * self.scale", "return [1, 2]"),
+            ("self.scale = torch.ones(3).cuda()", "self.scale = torch.ones(3)"),
+            ("self.scale = torch.ones(3).cuda()", "self.scale = 3"),
+            ("self.scale = torch.ones(3).cuda()", "self.register_buffer('scale', torch.ones(3))"),
+            ("    @property\n", ""),
+            ("return self.scale.sum()", "return 3"),
+            ("def body(self, x)", "def other(self, x)"),
+            ("limit = 3", "limit = torch.ones(1).cuda()"),
+            ("class Net(Base)", "class Net(nn.Module)"),
+            ("class Net(Base)", "class Net"),
+            ("class Base(nn.Module)", "class Base"),
+            ("return self.body(x)", "return self.body(x).cpu()"),
+            ("setattr(self, name, value)", "setattr(self, name, torch.ones(3).cuda())"),
+            ("    def told", "    def forward(self, x):\n        return x.cpu()\n\n    def told"),
+            ("    def told", "    def __call__(self, x):\n        return 3\n\n    def told"),
+            ('return "a net"', "self.scale = 3"),
+            ('return "a net"', "self.layer = None"),
+            ('return "a net"', "return self.scale.item()"),
+        ],
+    )
+    def test_an_edit_and_back(self, old: str, new: str, project: Path) -> None:
+        put("nets.py", self.NETS)
+        put("uses.py", self.USES)
+        first, _ = run()
+        assert {f.path for f in first.findings} >= {"uses.py"}
+        assert old in self.NETS
+        for text in (self.NETS.replace(old, new), self.NETS):
+            put("nets.py", text)
+            result, _ = run()
+            assert same(plain(settings_with()), result)
+
+    def test_a_method_that_no_other_file_asks_for(self, project: Path) -> None:
+        put("nets.py", self.NETS)
+        put("uses.py", self.USES)
+        run()
+        put("nets.py", self.NETS.replace("a net", "a large net"))
+        result, asked = run()
+        assert ["nets.py"] == asked
+        assert same(plain(settings_with()), result)
 
 
 def rows(kept: Any, count: int, byte: bytes = b"\0") -> str:

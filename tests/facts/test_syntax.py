@@ -105,8 +105,8 @@ def test_own_attributes(module_of: Modules) -> None:
 def test_reads_of_an_own_attribute(module_of: Modules) -> None:
     (klass,) = module_of(CLASS).classes
 
-    assert [("f", 3), ("g", 6)] == [(method.name, node.lineno) for method, node in syntax.own_uses(klass, "x")]
-    assert [] == list(syntax.own_uses(klass, "missing"))
+    assert [("f", 3), ("g", 6)] == [(method.name, node.lineno) for method, node in klass.uses.get("x", ())]
+    assert [] == list(klass.uses.get("missing", ()))
 
 
 def test_calls_of_a_method(module_of: Modules) -> None:

@@ -2,13 +2,13 @@
 
 `Recording` is a project that notes what is read of its files so finely that few changes make it another thing.
 
-Whoever gets a function or a class of another file may look at all that stands there under the name at the top of the file:
-the answer depends on that text, and on the statements of the module. Whoever looks further, by way of its module, is seen
-(`cache/watched.py`): at all of the text, at the functions that hold a name, or only at whether the file holds something. A call
-counts with the function that it stands in. Finer is only what happens between the methods here and the evaluation of
-functions, which look at nothing else: a name that leads through a file depends on what the file binds it to, a value on the
-functions that it was made in, a base class on the head of its class, a search for callers on which files mention the name
-and, in those, on the functions that call it.
+Whoever gets a function of another file depends on its text, whoever gets a class on its head (bases, names of methods), and
+both on the statements of the module. Whoever looks further is seen, by way of the class (`cache/watched_class.py`): at a
+method, at who stores an attribute, at all of it; or by way of the module (`cache/watched.py`): at what stands at its top
+under a name, at the functions that hold a text, or only at whether the file holds something. A call counts with the
+function that it stands in. Finer is only what happens between the methods here and the evaluation of functions, which look
+at nothing else: a name that leads through a file depends on what the file binds it to, a value on the functions that it was
+made in, a search for callers on which files mention the name and, in those, on the functions that call it.
 """
 
 from __future__ import annotations
@@ -128,13 +128,24 @@ class Recording(Noting):
         else:
             self.note("pattern", path, f"{pattern[0]} {pattern[1].decode('latin-1')}", str(found))
 
+    def note_function(self, function: Function) -> None:
+        """Told that somebody looks at a function."""
+        self._own(lambda: self._note_unit(function))
+
     def _note_part(self, part: Function | Class | Module) -> None:
+        """Somebody gets a part of a file: of a class its name, bases and methods' names; who looks further is seen."""
         if isinstance(part, Module):
             self._note_named(part, BODY)
         elif top_of(part) == BODY:
             self.note("text", part.module.path)
-        else:
+        elif isinstance(part, Class) and part.parent is not part.module.body:
             self._note_top(part.module, top_of(part))
+        else:
+            if isinstance(part, Class):
+                self.note_head(part)
+            else:
+                self._note_unit(part)
+            self._note_named(part.module, BODY)
 
     def _note_top(self, module: Module, name: str) -> None:
         self.note("top", module.path, name, top(module, name))
@@ -317,17 +328,17 @@ class Recording(Noting):
     # Classes
 
     def bases(self, klass: Class) -> list[Class]:
-        self._note_head(klass)
+        self.note_head(klass)
         ask = super().bases
         return self._given(self._own(lambda: ask(klass)))
 
     def is_module(self, klass: Class) -> bool:
-        self._note_head(klass)
+        self.note_head(klass)
         ask = super().is_module
         return self._own(lambda: ask(klass))
 
     def method(self, klass: Class, name: str) -> Function | None:
-        self._note_head(klass)
+        self.note_head(klass)
         ask = super().method
         return self._given(self._own(lambda: ask(klass, name)))
 
@@ -342,7 +353,7 @@ class Recording(Noting):
     def classes_named(self, path: str, name: str) -> list[Class]:
         found = self.quietly(lambda: super(Recording, self).classes_named(path, name))
         if len(found) == 1:
-            self._note_head(found[0])
+            self.note_head(found[0])
         else:
             self._database.open("text", path)
         return self._given(found)
@@ -370,7 +381,7 @@ class Recording(Noting):
         ask = super().subclasses
         found = self._own(lambda: self.quietly(lambda: ask(klass)))
         for heir in found if self._notes else ():
-            self._note_head(heir)
+            self.note_head(heir)
             if (init := heir.methods.get("__init__")) is not None:
                 self._note_unit(init)  # whoever asks for who runs a constructor looks into those
         return self._given(found)
@@ -383,25 +394,27 @@ class Recording(Noting):
         return self._given(found)
 
     def attribute_stores(self, klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
-        self._note_stores(klass, name)
+        self.note_stores(klass, name)
         found = self.quietly(lambda: super(Recording, self).attribute_stores(klass, name))
         for method in dict.fromkeys(method for method, _ in found) if self._notes else ():
             self._own(lambda method=method: self._note_unit(method))  # type: ignore[misc]
         return found
 
-    def _note_stores(self, klass: Class, name: str) -> None:
+    def note_stores(self, klass: Class, name: str) -> None:
+        """Told that somebody looks at where a class gives its objects an attribute."""
         if self._notes:
             self.note("stores", klass.module.path, klass.qualname, name, self._own(lambda: self._stores(klass, name)))
 
     def _attribute(self, klass: Class, name: str) -> Value:
-        self._note_stores(klass, name)
+        self.note_stores(klass, name)
         return self.quietly(lambda: super(Recording, self)._attribute(klass, name))
 
     def _stores(self, klass: Class, name: str) -> str:
         found = self.quietly(lambda: super(Recording, self).attribute_stores(klass, name))
         return stores(klass, name, [method for method, _ in found])
 
-    def _note_head(self, klass: Class) -> None:
+    def note_head(self, klass: Class) -> None:
+        """Told that somebody looks at the bases of a class, or at the names of its methods."""
         if self._notes:
             self.note("class", klass.module.path, klass.qualname, self._own(lambda: head(klass)))
 

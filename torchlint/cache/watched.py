@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ..facts.module import Function, Module
 from ..text.glass import Glass
 from ..text.source import Searches, Source
+from .watched_class import WatchedClass
+from .watcher import Watcher
 
 T = TypeVar("T")
 
 
-class Watcher(Protocol):
-    """Who is told."""
-
-    @property
-    def is_asked(self) -> bool: ...
-    def look_at(self, path: str) -> None: ...
-    def note_fact(self, path: str, name: str, find: Callable[[Source], Any]) -> None: ...
-    def note_functions(self, kind: str, module: Module, text: str) -> None: ...
-    def note_statements(self, module: Module) -> None: ...
-    def note_named(self, module: Module, name: str, found: Sequence[Function]) -> None: ...
-    def note_tops(self, module: Module) -> None: ...
-    def note_top(self, module: Module, name: str) -> None: ...
-    def note_held(self, path: str, wanted: Searches | bytes, found: bool) -> None: ...
-    def quietly(self, answer: Callable[[], T]) -> T: ...
-
-
 class Watched(Module):
     """A file that tells who looks at more of it than at a function, or at what stands at its top under a name."""
+
+    of_class = WatchedClass
 
     def __init__(self, source: Source, name: str, is_package: bool, watcher: Watcher) -> None:
         self._told_of: Watcher | None = None
@@ -38,13 +26,13 @@ class Watched(Module):
         self._told_of = watcher
 
     @property
-    def _watcher(self) -> Watcher | None:
+    def watcher(self) -> Watcher | None:
         """Who is told, where what is looked at counts."""
         return self._told_of if self._told_of is not None and self._told_of.is_asked else None
 
     def look(self) -> None:
         """Told that somebody looks at all of it."""
-        if (watcher := self._watcher) is not None:
+        if (watcher := self.watcher) is not None:
             watcher.look_at(self.path)
 
     @property
@@ -55,13 +43,13 @@ class Watched(Module):
     def holds(self, wanted: Searches | bytes) -> bool:
         """Whether the text holds something."""
         found = self.text.holds(wanted)
-        if (watcher := self._watcher) is not None:
+        if (watcher := self.watcher) is not None:
             watcher.note_held(self.path, wanted, found)
         return found
 
     def fact(self, name: str, find: Callable[[Source], T]) -> T:
         """What the text says, by that name."""
-        if (watcher := self._watcher) is not None:
+        if (watcher := self.watcher) is not None:
             watcher.note_fact(self.path, name, find)
         return self.text.fact(name, find)
 
@@ -72,7 +60,7 @@ class Watched(Module):
 
     @property
     def statements(self) -> list[ast.stmt]:
-        watcher = self._watcher
+        watcher = self.watcher
         if watcher is None:
             return super().statements
         watcher.note_statements(self)
@@ -80,7 +68,7 @@ class Watched(Module):
 
     def functions_named(self, name: str) -> Sequence[Function]:
         found = super().functions_named(name)
-        if (watcher := self._watcher) is not None:
+        if (watcher := self.watcher) is not None:
             watcher.note_named(self, name, found)
         return found
 
@@ -98,7 +86,7 @@ class Watched(Module):
 
     def _told(self, kind: str, text: str, ask: Callable[[str], T]) -> T:
         """Some functions, or lines for who looks at the functions around them."""
-        watcher = self._watcher
+        watcher = self.watcher
         if watcher is None:
             return ask(text)
         watcher.note_functions(kind, self, text)
@@ -106,7 +94,7 @@ class Watched(Module):
 
 
 def _source(module: Watched) -> Source:
-    return Glass(module) if module._watcher is not None else module.text
+    return Glass(module) if module.watcher is not None else module.text
 
 
 def _finder(name: str) -> Any:
@@ -144,7 +132,7 @@ class _Tops(Mapping[str, Any]):
         self._tops = tops
 
     def __getitem__(self, name: str) -> Any:
-        if (watcher := self._module._watcher) is not None:
+        if (watcher := self._module.watcher) is not None:
             watcher.note_top(self._module, name)
         return self._tops[name]
 
@@ -157,7 +145,7 @@ class _Tops(Mapping[str, Any]):
         return len(self._tops)
 
     def _look_at_names(self) -> None:
-        if (watcher := self._module._watcher) is not None:
+        if (watcher := self._module.watcher) is not None:
             watcher.note_tops(self._module)
 
 
@@ -168,7 +156,7 @@ def _quietly(name: str) -> Callable[[Watched], Any]:
     def read(self: Watched) -> Any:
         known = self.__dict__
         if name not in known:
-            watcher = self._watcher
+            watcher = self.watcher
             known[name] = watcher.quietly(lambda: find(self)) if watcher is not None else find(self)
         return known[name]
 
@@ -178,7 +166,7 @@ def _quietly(name: str) -> Callable[[Watched], Any]:
 def _tops(name: str) -> property:
     """A table of what stands at the top of a file."""
     read = _quietly(name)
-    return property(lambda self: _Tops(self, read(self)) if self._watcher is not None else read(self))
+    return property(lambda self: _Tops(self, read(self)) if self.watcher is not None else read(self))
 
 
 for _name in ("tree", "functions", "classes", "loads"):

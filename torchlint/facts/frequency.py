@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from ..system.regex import regex
-from . import alternatives, names, syntax
+from . import alternatives, names
 from .alternatives import Said
 from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
@@ -152,7 +152,7 @@ def _reads(place: Place, function: Function) -> Iterator[Place]:
     if function.cls is None or "property" not in function.decorator_names:
         return
     for klass in place.project.ancestry(function.cls):
-        for method, read in syntax.own_uses(klass, function.name):
+        for method, read in klass.uses.get(function.name, ()):
             if method is not function:
                 yield place.at(method, read)
 

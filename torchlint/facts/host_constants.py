@@ -108,7 +108,7 @@ def kept_numbers(place: Place, node: ast.expr, objects: int = 3) -> bool:
 
 def _is_added_to(klass: Class, attribute: str) -> bool:
     """Whether a method, other than the constructor, adds to a list or takes of it: `self.seen.append(x)`."""
-    uses = ((method, method.flow.parents[use]) for method, use in syntax.own_uses(klass, attribute))
+    uses = ((method, method.flow.parents[use]) for method, use in klass.uses.get(attribute, ()))
     return any(
         method.name != "__init__" and isinstance(use, ast.Attribute) and use.attr in _CHANGING for method, use in uses
     )

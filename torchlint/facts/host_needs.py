@@ -439,7 +439,7 @@ def _draws_by(place: Place, array: ast.expr) -> bool:
         return False
     klass = place.value(array.value).class_
     ancestry = place.project.ancestry(klass) if klass is not None else ()
-    methods = dict.fromkeys(method for one in ancestry for method, _ in syntax.own_uses(one, array.attr))
+    methods = dict.fromkeys(method for one in ancestry for method, _ in one.uses.get(array.attr, ()))
     return any(_draws_from(method, array.attr) for method in methods)
 
 

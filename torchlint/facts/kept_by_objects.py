@@ -109,7 +109,7 @@ def beginnings(klass: Class, attribute: str) -> Iterator[tuple[Function, ast.Att
     for method, target in klass.stores.get(attribute, ()):
         if not _adds(method, method.flow.statement(target), attribute):
             yield method, target
-    yield from ((method, read) for method, read in syntax.own_uses(klass, attribute) if _is_emptied(method, read))
+    yield from ((method, read) for method, read in klass.uses.get(attribute, ()) if _is_emptied(method, read))
 
 
 def _is_emptied(function: Function, held: ast.expr, named_too: bool = True) -> bool:

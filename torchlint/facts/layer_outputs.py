@@ -47,7 +47,7 @@ def runs_in_order(klass: Class, name: str) -> bool:
 
     `for layer in self.layers: x = layer(x)`, `reduce(lambda x, layer: layer(x), self.layers, x)`.
     """
-    uses = [_use(function, read) for function, read in syntax.own_uses(klass, name)]
+    uses = [_use(function, read) for function, read in klass.uses.get(name, ())]
     return "runs" in uses and None not in uses
 
 

@@ -76,7 +76,7 @@ def is_cut_elsewhere(place: Place, grown: ast.expr, dim: float | None) -> bool:
     """Whether another method of the class keeps a part of an attribute along a dimension, so that it does not grow without end: `self.rows = self.rows[~old]`."""
     name = syntax.own_attribute(place.function, grown)
     klass = place.function.cls
-    for method, read in syntax.own_uses(klass, name) if klass is not None and name is not None else ():
+    for method, read in klass.uses.get(name, ()) if klass is not None and name is not None else ():
         part = method.flow.parents[read]
         kept = method.flow.parents[part]
         if isinstance(part, ast.Subscript) and part.value is read and isinstance(kept, ast.Assign):

@@ -379,6 +379,10 @@ class Function:
             yield scope
             scope = scope.parent
 
+    def is_stated_by(self, statement: ast.AST) -> bool:
+        """Whether a statement is the function's own."""
+        return self.node is statement
+
     @property
     def start(self) -> tuple[int, int]:
         """The label of the line of its `def`, and the column as in `ast`; zeros for the body of a module."""
@@ -434,6 +438,19 @@ class Class:
         """What is written as its bases."""
         return self.node.bases
 
+    @property
+    def keywords(self) -> list[ast.keyword]:
+        """What is written behind its bases: `metaclass=ABCMeta`."""
+        return self.node.keywords
+
+    @property
+    def decorators(self) -> list[ast.expr]:
+        return self.node.decorator_list
+
+    def is_stated_by(self, statement: ast.AST) -> bool:
+        """Whether a statement is the class's own; who looks into that asks for its node."""
+        return self.node is statement
+
     @cached_property
     def getters(self) -> dict[str, Function]:
         """The methods that are properties, by name."""
@@ -448,6 +465,18 @@ class Class:
                 for target in function.assigned_attributes:
                     if isinstance(target.value, ast.Name) and target.value.id == method.own_name:
                         found.setdefault(target.attr, []).append((function, target))
+        return found
+
+    @cached_property
+    def uses(self) -> dict[str, list[tuple[Function, ast.Attribute]]]:
+        """Where methods read `self.name`, by that name."""
+        found: dict[str, list[tuple[Function, ast.Attribute]]] = {}
+        for method in self.methods.values():
+            own = method.own_name
+            for node in method.flow.nodes if own else ():
+                owner = node.value if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) else None
+                if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == own:
+                    found.setdefault(node.attr, []).append((method, node))
         return found
 
     @cached_property

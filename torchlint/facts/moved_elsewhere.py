@@ -109,7 +109,7 @@ def _moved_as_attribute(place: Place, target: ast.Attribute) -> Place | None:
     klass, name = place.function.cls, syntax.own_attribute(place.function, target)
     if klass is None or name is None or place.function.name == "__init__":
         return None
-    uses = syntax.own_uses(klass, name)
+    uses = klass.uses.get(name, ())
     if len(uses) > MOST_USES or any(
         is_written(method, f"{method.own_name}.{name}") for method in klass.methods.values()
     ):

@@ -44,7 +44,7 @@ def _reads_own(place: Place, dataset: Class) -> bool:
         if method.name == "__init__" and _opens(place, method, syntax.given_to_target(method.flow, target))
     }
     items = [dataset.methods.get(name) for name in ("__getitem__", "__iter__", "__next__")]
-    return bool(opened) and any(method in items for name in opened for method, _ in syntax.own_uses(dataset, name))
+    return bool(opened) and any(method in items for name in opened for method, _ in dataset.uses.get(name, ()))
 
 
 def _opens(place: Place, method: Function, given: ast.expr | None) -> bool:

@@ -333,7 +333,7 @@ def _is_new_model(made: ast.Assign, call: ast.Call, value_of: Callable[[ast.expr
 def _makes_no_layers(klass: Class) -> bool:
     """Whether a constructor keeps options and empty containers alone: a module that trains nothing."""
     init = klass.methods.get("__init__")
-    if init is None or [names.last(base) for base in klass.node.bases] != ["Module"]:
+    if init is None or [names.last(base) for base in klass.bases] != ["Module"]:
         return False
     made = (node.value for node in init.flow.nodes if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
     return not any(isinstance(part, ast.Call) for value in made if value is not None for part in ast.walk(value))

@@ -106,7 +106,7 @@ class Sequences:
             return False
         made = syntax.given_to_target(stores[0][0].flow, stores[0][1])
         is_list = isinstance(made, ast.Call) and self._code.resolve(stores[0][0], made.func) == _LIST
-        users = {method.name for method, _ in syntax.own_uses(klass, name)} - {"__init__"}
+        users = {method.name for method, _ in klass.uses.get(name, ())} - {"__init__"}
         return is_list and not any(self._code.of_heirs(klass, user) for user in users)
 
     def _is_sequence(self, function: Function, call: ast.Call) -> bool:

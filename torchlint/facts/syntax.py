@@ -14,7 +14,7 @@ from .nodes import is_written, local_name, required
 from .unbound import is_behind_unbound
 
 if TYPE_CHECKING:
-    from .module import Class, Function
+    from .module import Function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,22 +142,6 @@ def method_around(function: Function, node: ast.expr) -> Function | None:
 def scope_of(function: Function, name: str) -> Function:
     """The function that a name belongs to, its own or one around it; the body of the module for others."""
     return next((one for one in function.scopes if one.binds(name)), function.module.body)
-
-
-def own_uses(klass: Class, name: str) -> list[tuple[Function, ast.Attribute]]:
-    """Where the methods of a class read `self.name`."""
-    return kept(klass, "own_uses", lambda: _find_own_uses(klass)).get(name, [])
-
-
-def _find_own_uses(klass: Class) -> dict[str, list[tuple[Function, ast.Attribute]]]:
-    found: dict[str, list[tuple[Function, ast.Attribute]]] = {}
-    for method in klass.methods.values():
-        own = method.own_name
-        for node in method.flow.nodes if own else ():
-            owner = node.value if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) else None
-            if isinstance(node, ast.Attribute) and isinstance(owner, ast.Name) and owner.id == own:
-                found.setdefault(node.attr, []).append((method, node))
-    return found
 
 
 def is_super(node: ast.expr | None) -> bool:

@@ -753,7 +753,7 @@ def _classes(a: Common, b: Common) -> tuple[Class, ...]:
     if a.class_ is b.class_ is not None:
         return ()
     found = {*a.classes, *b.classes, a.class_, b.class_} - {None}
-    return tuple(sorted(filter(None, found), key=lambda klass: (klass.module.path, klass.node.lineno)))
+    return tuple(sorted(filter(None, found), key=lambda klass: (klass.module.path, klass.start)))
 
 
 _MOST_CHOICES = 8

@@ -100,7 +100,7 @@ def reads(function: Function, model: Model) -> Sequence[ast.expr]:
     """Where a function reads a model by its name, or as an attribute of its object."""
     if len(model) == 1:
         return function.flow.loads.get(model[0], ())
-    used = syntax.own_uses(function.cls, model[1]) if function.cls is not None else ()
+    used = function.cls.uses.get(model[1], ()) if function.cls is not None else ()
     return [use for method, use in used if method is function]
 
 

@@ -57,7 +57,7 @@ def argument(klass: Class, call: ast.Call, name: str) -> ast.expr | None:
 
 def _is_dataclass(klass: Class) -> bool:
     """Whether a class is a dataclass, by itself, whose calls give all of its fields in their order, and which makes no objects itself."""
-    decorators = [names.last(callee(one)) for one in klass.node.decorator_list]
+    decorators = [names.last(callee(one)) for one in klass.decorators]
     if decorators != ["dataclass"] or klass.bases or "__init__" in klass.methods:
         return False
     fields = [one for one in klass.assigned.values() if isinstance(one, ast.AnnAssign)]

@@ -263,7 +263,7 @@ class Project(Definitions):
         if self.heirs(name) and not knows_heirs(self, function):
             return None
         for one in (klass, *self.subclasses(klass)):
-            if one.node.decorator_list or handed.is_given_on(self, one.module, one.name, False):
+            if one.decorators or handed.is_given_on(self, one.module, one.name, False):
                 return None
         return self.runs_of(function, most)
 

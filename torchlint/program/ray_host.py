@@ -38,7 +38,7 @@ def is_on_ray_host(project: Project, function: Function) -> bool:
 def _gpus_asked(project: Project, function: Function) -> bool | None:
     """Whether a function that Ray runs by itself, or its actor, may be given a GPU; None for what Ray does not run."""
     owner = function.cls
-    decorators = [*function.decorators, *(owner.node.decorator_list if owner is not None else ())]
+    decorators = [*function.decorators, *(owner.decorators if owner is not None else ())]
     for decorator in decorators:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if ".".join(chain(called) or ()) == _REMOTE or project.resolve(function.module.body, called) == _REMOTE:

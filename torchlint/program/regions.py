@@ -380,7 +380,7 @@ class Regions:
         klass = function.cls
         return klass is not None and any(
             isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == function.name
-            for decorator in klass.node.decorator_list
+            for decorator in klass.decorators
             if (definition := self._own(klass.parent, getattr(decorator, "func", decorator))) is not None
             for node in ast.walk(definition.node)
         )

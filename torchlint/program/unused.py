@@ -92,7 +92,7 @@ def _is_of_program(project: Project, module: Module) -> bool:
 @question("unused", False)
 def _is_unused(project: Project, function: Function) -> bool:
     module = function.module
-    if module.source.holds(_AT_RUN_TIME) or _is_used(project, module, function.name, function.node):
+    if module.source.holds(_AT_RUN_TIME) or _is_used(project, module, function.name, function.is_stated_by):
         return False
     return not looks_up(project, module)  # asks all files
 
@@ -115,9 +115,9 @@ def _is_registered(project: Project, function: Function) -> bool:
 def is_unused_class(project: Project, klass: Class) -> bool:
     """Whether nothing but tests, and what others import it by, names a class: an application does not use it, a library offers it."""
     module = klass.module
-    if klass.node.decorator_list or klass.parent is not module.body or not is_plain(project, klass):
+    if klass.decorators or klass.parent is not module.body or not is_plain(project, klass):
         return False
-    if _is_used(project, module, klass.name, klass.node):
+    if _is_used(project, module, klass.name, klass.is_stated_by):
         return False
     # Nobody who finds models by a text looks for a function of autograd.
     if project.is_autograd_function(klass):
@@ -150,15 +150,15 @@ def _is_unused_method(project: Project, method: Function) -> bool:
 def is_plain(project: Project, klass: Class) -> bool:
     """Whether a class inherits from nothing that may look for it, or for methods of it, by itself."""
     return all(
-        not one.node.keywords and "__init_subclass__" not in one.methods and project.has_plain_bases(one, _PLAIN_BASES)
+        not one.keywords and "__init_subclass__" not in one.methods and project.has_plain_bases(one, _PLAIN_BASES)
         for one in project.ancestry(klass)
     )
 
 
-def _is_used(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
+def _is_used(project: Project, module: Module, name: str, defines: Callable[[ast.AST], bool]) -> bool:
     """Whether an application may use what is called so: more than itself, and what its file does not use either, has the name."""
     # Where other letters begin and end is not told by the bytes of a text.
-    if not name.isascii() or _is_used_at_home(project, module, name, definition):
+    if not name.isascii() or _is_used_at_home(project, module, name, defines):
         return True
     if project.importers(module.path):
         return _is_used_elsewhere(project, module, name, takers)
@@ -219,7 +219,7 @@ def _is_named_in(statement: ast.stmt, name: str) -> bool:
     return _spells(statement, name)
 
 
-def _is_used_at_home(project: Project, module: Module, name: str, definition: ast.AST) -> bool:
+def _is_used_at_home(project: Project, module: Module, name: str, defines: Callable[[ast.AST], bool]) -> bool:
     """Whether a file has a name anywhere but in its definition, in `__all__` and in what is not used itself."""
     held = module.lines_holding(name)
     if len({*held}) == 1:
@@ -227,7 +227,7 @@ def _is_used_at_home(project: Project, module: Module, name: str, definition: as
     naming = (
         one
         for one in module.statements
-        if one is not definition and _holds_one(one, held) and any(name == spelled(node) for node in ast.walk(one))
+        if not defines(one) and _holds_one(one, held) and any(name == spelled(node) for node in ast.walk(one))
     )
     return not all(_is_all(one) or _is_unused_part(project, module, one) for one in naming)
 
@@ -246,7 +246,7 @@ def _is_all(statement: ast.stmt) -> bool:
 def _is_unused_part(project: Project, module: Module, statement: ast.stmt) -> bool:
     match statement:
         case ast.ClassDef(name=name) if (klass := module.top_classes.get(name)) is not None:
-            return klass.node is statement and is_unused_class(project, klass)
+            return klass.is_stated_by(statement) and is_unused_class(project, klass)
         case ast.FunctionDef(name=name) if (function := module.top_functions.get(name)) is not None:
             if function.node is not statement or name in _STARTS or _is_registered(project, function):
                 return False
@@ -291,7 +291,7 @@ def _is_named(project: Project, module: Module, name: str, definition: ast.AST) 
 def _uses(project: Project, module: Module, statement: ast.stmt, name: str, definition: ast.AST | None = None) -> bool:
     """Whether a statement has a name in a part that is used: of a class, methods that nobody calls are none."""
     klass = module.top_classes.get(statement.name) if isinstance(statement, ast.ClassDef) else None
-    if not isinstance(statement, ast.ClassDef) or klass is None or klass.node is not statement:
+    if not isinstance(statement, ast.ClassDef) or klass is None or not klass.is_stated_by(statement):
         return statement is not definition and _spells(statement, name)
     around = [*statement.decorator_list, *statement.bases, *statement.keywords]
     members = [one for one in statement.body if one is not definition and _names(one, name)]
