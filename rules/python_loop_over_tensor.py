@@ -20,8 +20,6 @@ _TAKES = frozenset("item tolist cpu numpy size dim numel detach clone data_ptr t
 
 _FILLS = frozenset(("append", "extend"))
 _BUILTINS = frozenset(("float", "int", "len", "range", "list", "tuple"))
-_RAGGED = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
-"""What gives as many elements as a row has of a kind."""
 _KINDS = frozenset(("unique", "unique_consecutive"))
 _READS = frozenset(("item", "tolist", "float", "int", "bool", "cpu", "numpy"))
 _SIZED = frozenset(
@@ -336,7 +334,7 @@ def _is_alike(site: Site, loop: ast.For) -> bool:
             known = known or is_criterion(site.value(node.func))
             if (
                 not known
-                or parts[-1] in _RAGGED
+                or parts[-1] in row_turns.FOUND
                 or (name in _SIZED and any(_is_of(size, targets) for size in node.args))
             ):
                 return False
@@ -370,7 +368,7 @@ def _ragged_lists(flow: Flow) -> frozenset[str]:
     return frozenset(name for name, value in (*appended, *made) if _is_found(flow, value, set()))
 
 
-def _is_found(flow: Flow, value: ast.expr, seen: set[str], by: frozenset[str] = _RAGGED) -> bool:
+def _is_found(flow: Flow, value: ast.expr, seen: set[str], by: frozenset[str] = row_turns.FOUND) -> bool:
     """`mask.nonzero()[:, 0]`, `torch.where(mask)[0]`, and names for it; `torch.where(mask, a, b)` is as long as its mask."""
     for part in steps(value):
         if isinstance(part, ast.Call) and last(part.func) in by:

@@ -12,8 +12,8 @@ from ..text.finders import fact_of_words
 from ..text.source import Source
 from .flow import Loop
 from .module import Function
-from .names import chain
-from .nodes import given_to, is_constant, made_first, root_of, truth
+from .names import chain, last
+from .nodes import elements, given_to, is_constant, made_first, root_of, truth
 from .place import Place
 from .syntax import given_to_target, scope_of, stores_of
 from .values import Value
@@ -29,6 +29,8 @@ _DETACHES = regex(rb"\.detach_\(")
 _TAKES_GRAD = regex(rb"\.detach_\(|requires_grad")
 _THAWS = regex(rb"requires_grad\s*=\s*True|un_?freeze")
 """What trains a part of a model again."""
+_SETS_BY_CALL = regex(r"(?i)requires?_?grad|(?:set|toggle)_?grad|trainable")
+"""What functions are called that are told whether a model has gradients."""
 _FALSE = ast.Constant(False)
 _DEPTH = 3
 _MOST = 20
@@ -91,7 +93,47 @@ def freezes_itself(place: Place, model: Value) -> bool:
         return False
     by = model.made_by if isinstance(model.made_by, ast.Call) else None
     own = [made.own_name]
-    return any(_is_off(made, one, by) for one in _given_to_all(place, made, own))
+    return any(_is_off(made, one, by) for one in _given_to_all(place, made, own)) or _freezes_parts(place, model)
+
+
+def _freezes_parts(place: Place, model: Value) -> bool:
+    """Whether the constructor of a model freezes each of the parts that its `forward` runs: `for p in self.features.parameters(): ...`."""
+    forward = place.project.method(model.class_, "forward") if model.class_ is not None else None
+    if forward is None:
+        return False
+    calls = [chain(call.func) or [] for call in forward.flow.calls]
+    parts = {parts[1] for parts in calls if len(parts) == 2 and parts[0] == forward.own_name}
+    return bool(parts) and all(is_frozen_by(place, model, part) for part in parts)
+
+
+def is_off_before(place: Place, node: ast.expr, name: str) -> bool:
+    """Whether the last that the function says of the gradients of a model in front of a place is that they are off.
+
+    `set_requires_grad(self.netD, False)` of a step that sets them again further on.
+    """
+    function = place.function
+    if not name or not place.project.any_holds(_TAKES_GRAD.pattern):
+        return False
+    said = place.once(("gradients set", function, name), lambda: sorted(_settings(place, function, name)))
+    before = [on for line, on in said if line < node.lineno]
+    return bool(before) and not before[-1]
+
+
+def _settings(place: Place, function: Function, name: str) -> Iterator[tuple[int, bool]]:
+    """Where a function sets whether the parameters of a model have gradients, by line, and to what."""
+    for call in function.flow.calls:
+        if _SETS_BY_CALL.search(last(call.func)):
+            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            said = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, bool)]
+            owner = getattr(call.func, "value", call.func)
+            if len(said) == 1 and any(last(part) == name for one in (owner, *given) for part in elements(one)):
+                yield call.lineno, said[0]
+    for loop in function.own_loops:
+        over = chain(loop.iter.func) if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
+        if over is not None and over[-2:] == [name, "parameters"]:
+            set_to = _given_all(place, function, loop, over[:-1])
+            if isinstance(set_to, ast.Constant):
+                yield loop.lineno, bool(set_to.value)
 
 
 def is_made_frozen(place: Place, model: ast.expr) -> bool:

@@ -7,7 +7,7 @@ import ast
 from ..system.regex import regex
 from . import evaluation_mode, names, runs, training
 from .flow import Loop
-from .frozen import freezes_itself, is_frozen, is_frozen_by, is_made_frozen
+from .frozen import freezes_itself, is_frozen, is_frozen_by, is_made_frozen, is_off_before
 from .names import chain
 from .place import Place
 from .trainable import model_of
@@ -50,7 +50,8 @@ def frozen(place: Place, call: ast.Call) -> bool:
     model = whole(place, model_of(call))
     if isinstance(model, ast.Attribute) and is_frozen_by(place, place.value(model.value), model.attr):
         return True
-    if is_frozen(place, (chain(model) or ["?"])[-1]) or freezes_itself(place, place.value(model)):
+    name = (chain(model) or ["?"])[-1]
+    if is_frozen(place, name) or freezes_itself(place, place.value(model)) or is_off_before(place, call, name):
         return True
     return is_made_frozen(place, model)
 

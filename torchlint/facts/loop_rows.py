@@ -36,10 +36,10 @@ def rows(place: Place, loop: ast.For) -> list[str]:
     if called == "zip" and isinstance(target, ast.Tuple):
         names = [one.id for one in target.elts if isinstance(one, ast.Name)]
         tensors = _zipped(place, arguments)
-        return names if len(names) == len(target.elts) == len(tensors) > 1 and all(map(_on_device, tensors)) else []
+        return names if len(names) == len(target.elts) == len(tensors) > 1 and all(map(on_device, tensors)) else []
     if isinstance(given, ast.Call) and len(given.args) == 1 and place.resolve(given.func) == "reversed":
         given = given.args[0]
-    return _bound(target) if _on_device(gone_through(place, given)) else []
+    return _bound(target) if on_device(gone_through(place, given)) else []
 
 
 def fills_by_number(place: Place, loop: ast.For) -> bool:
@@ -227,7 +227,7 @@ def _leaves(place: Place, node: ast.expr) -> list[ast.expr] | None:
 
 
 def is_device_tensor(place: Place, node: ast.expr) -> bool:
-    return _on_device(place.value(node))
+    return on_device(place.value(node))
 
 
 def _zipped(place: Place, arguments: list[ast.expr]) -> Sequence[Value]:
@@ -363,7 +363,7 @@ def _called(loop: ast.For, rows: list[str]) -> list[str]:
     ]
 
 
-def _on_device(value: Value) -> bool:
+def on_device(value: Value) -> bool:
     return value.is_tensor and _may_be_on_device(value)
 
 

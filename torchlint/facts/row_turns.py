@@ -9,7 +9,7 @@ from ..system.regex import regex
 from ..torch_api.operators import operator
 from .flow import contains
 from .layers import is_criterion
-from .loop_rows import gone_through, is_at, is_beside, is_device_tensor, is_taken_apart
+from .loop_rows import gone_through, is_at, is_beside, is_device_tensor, is_taken_apart, on_device
 from .names import last
 from .nodes import names_in, number, sized
 from .place import Place
@@ -17,7 +17,6 @@ from .runs import counts_few
 from .turn_parts import FEW, STEPS, is_kept_for_next
 from .turns import bound_in, left_for_next
 from .uses import meant
-from .values import Value
 
 _SHAPE = regex(r"(?i)(?<!\.)shape|height|width|(?:^|\b|_)[hw]s?\b")
 """What the levels of a pyramid are told by, `for h, w in spatial_shapes:`, and pictures of sizes of their own."""
@@ -28,7 +27,8 @@ _SEES = frozenset(("view", "maybe", "itself"))
 _KINDS = frozenset(("unique", "unique_consecutive", "nonzero", "argwhere", "where"))
 """What gives a few kinds, or the places that were found."""
 _RESIZES = frozenset(("interpolate", "upsample", "pad"))
-_FOUND = frozenset(("unique", "masked_select", "nonzero", "argwhere", "where"))
+FOUND = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
+"""What gives as many elements as a row has of a kind."""
 _OF_ONE = frozenset(("item", "int", "float"))
 _CHANCE = ("random.", "numpy.random.")
 _OF_PYTHON = frozenset(
@@ -86,7 +86,7 @@ def _are_rows(place: Place, given: ast.expr) -> bool:
     made = meant(place.function, given)
     if isinstance(made, ast.Call) and last(made.func) in _KINDS:
         return False
-    return _is_on_device(gone_through(place, given)) or is_taken_apart(place, given)
+    return on_device(gone_through(place, given)) or is_taken_apart(place, given)
 
 
 def _counts_rows(place: Place, given: Sequence[ast.expr]) -> bool:
@@ -100,7 +100,7 @@ def _is_extent(place: Place, end: ast.expr) -> bool:
     if value.kind == "number" and value.extent:
         return True
     measured = sized(end)
-    return measured is not None and _is_on_device(place.value(measured))
+    return measured is not None and is_device_tensor(place, measured)
 
 
 def _takes_rows(place: Place, turn: str, nodes: Iterable[ast.AST]) -> bool:
@@ -109,10 +109,6 @@ def _takes_rows(place: Place, turn: str, nodes: Iterable[ast.AST]) -> bool:
     if any(is_beside(part.slice, turn) for part in parts):
         return False
     return any(is_at(part.slice, turn) and is_device_tensor(place, part.value) for part in parts)
-
-
-def _is_on_device(value: Value) -> bool:
-    return value.is_tensor and not value.on_cpu and not value.parameter and not value.from_loader
 
 
 def _told(loop: ast.For) -> set[str]:
@@ -160,7 +156,7 @@ def _is_of_own_size(place: Place, call: ast.Call, turn: set[str]) -> bool:
         return any(not turn.isdisjoint(names_in(one)) for one in told)
     if name == "where" and len(call.args) + len(call.keywords) > 1:
         return False
-    return name in _FOUND and last(getattr(place.flow.parents.get(call), "func", call)) not in _OF_ONE
+    return name in FOUND and last(getattr(place.flow.parents.get(call), "func", call)) not in _OF_ONE
 
 
 def draws_lots(place: Place, nodes: Sequence[ast.AST]) -> bool:
