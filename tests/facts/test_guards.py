@@ -660,30 +660,3 @@ def test_what_is_asked_may_stand_on_the_right(meaning: Meaning, condition: str, 
 )
 def test_a_count_that_begins_again(meaning: Meaning, code: str) -> None:
     assert "throttled" == meaning(code)
-
-
-@pytest.mark.parametrize(
-    ("head", "often"),
-    [
-        ("def check(model, loader, eval_loss):\n    model.eval()\n", True),
-        ("@torch.no_grad()\ndef check(model, loader, eval_loss):\n", False),
-        ("def check(model, loader, eval_loss):\n", False),
-        ("def check(model, loader, eval_loss):\n    model.eval()\n    eval_loss = load()\n", False),
-        ("def check(model, loader):\n    model.eval()\n", False),
-    ],
-)
-def test_what_a_function_that_evaluates_is_told_to_measure(
-    last_of: Callable[[Module], tuple[Function, ast.expr]], head: str, often: bool
-) -> None:
-    text = f"{head}    for x in loader:\n        if eval_loss:\n            here"
-    project = Project({"example.py": lambda: text.encode()})
-    module = project.module("example.py")
-    assert module is not None
-    function, place = last_of(module)
-
-    def value(expression: ast.expr) -> Value:
-        return project.value(function, expression)
-
-    around = function.flow.guards(place, function.flow.loops(place)[0])
-    found = {guards.meaning(guard, function.flow, value) for guard in around} - {""}
-    assert (set() if often else {"throttled"}) == found

@@ -87,7 +87,6 @@ _ACCUMULATION = regex(r"accum(?:ulat|_|$)|^update_freq$", re.IGNORECASE)
 _EPOCH_BEFORE = regex(r"^_?(last|prev|previous|old)_epoch$")
 _WEAK = frozenset(("sync_gradients",))
 _TRAINING = frozenset(("training", "is_training", "isTrain", "is_train", "return_loss"))
-_EVALUATING_BY = ("eval", "no_grad", "inference_mode")
 _EVALUATING = frozenset(("test", "test_only", "eval_only"))
 _SOME = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.In
 _OF_DEVICE = frozenset("cuda use_cuda use_gpu with_cuda has_cuda is_cuda cuda_available".split())
@@ -345,16 +344,11 @@ class _Reading:
         return False
 
     def _is_mode(self, name: ast.Name) -> bool:
-        """`if eval_masks:` in a loop, where the function set it to a constant before: it holds on each iteration, or on none.
-
-        What a function that evaluates is given so, `if eval_loss:`, says what it measures.
-        """
-        stores, loops = self.flow.stores.get(name.id, ()), self.flow.loops(name)
-        if _EVALUATES.isdisjoint(word.lower() for word in _WORDS.findall(name.id)):
+        """`if eval_masks:` in a loop, where the function set it to a constant before: it holds on each iteration, or on none."""
+        stores = self.flow.stores.get(name.id, ())
+        if not stores or _EVALUATES.isdisjoint(word.lower() for word in _WORDS.findall(name.id)):
             return False
-        if not stores:
-            given = name.id in self.flow.function.positions and bool(loops)
-            return given and any(next(iter(self.flow.calls_named(one)), None) is not None for one in _EVALUATING_BY)
+        loops = self.flow.loops(name)
         before = [store for store in stores if not any(loop in loops for loop in self.flow.loops(store))]
         values = [made.value for store in before if (made := self._constant(store)) is not None]
         return bool(loops) and len(values) == len(stores) and True in values

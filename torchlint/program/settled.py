@@ -46,6 +46,9 @@ _SETS_NAMES = regex(rb"(?<![.\w])(?:exec|globals)\(|\bsetattr\((?!self\b)")
 """What may give a name of a module another value: `exec(open("configurator.py").read())`."""
 _SET = rb"\.%s[ \t]*=(?!=)|[\"']%s[\"']"
 """How another file sets a name of a module, or spells it for what may set it."""
+_SETS_ANY = regex(rb"setattr\(|__dict__|vars\(")
+"""What may set attributes of objects by names that it is told."""
+_SPELLS = rb"[\"']%s[\"']"
 _BATCH_NORMS = layers.NORMS | {f"torch.nn.modules.batchnorm.{name}" for name in ("_BatchNorm", "_NormBase")}
 
 
@@ -120,6 +123,8 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     if _is_left_none(project, function, test):
         return False
     switch = _switch(project, function, test) if isinstance(test, ast.Name) else None
+    if switch is None and isinstance(test, ast.Attribute):
+        switch = _kept_switch(project, function, test)
     if switch is not None:
         return switch
     given = _constants(project, function, test, bool)
@@ -127,6 +132,30 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
         given = _constants(project, function, test, Number)
     found = {bool(one.value if isinstance(one, Number) else one) for one in given or ()}
     return found.pop() if len(found) == 1 else None
+
+
+def _kept_switch(project: Project, function: Function, node: ast.Attribute) -> bool | None:
+    """`self.symmetric = False` of a constructor, an attribute that nothing else of the project sets or spells."""
+    kept = kept_by_constructor(project, function, node)
+    if kept is None or not isinstance(kept[1], ast.Constant) or not isinstance(kept[1].value, bool):
+        return None
+    init = kept[0]
+    return None if init.cls is None or _is_set_elsewhere(project, init, node.attr) else kept[1].value
+
+
+@question("attribute set elsewhere", True)
+def _is_set_elsewhere(project: Project, init: Function, name: str) -> bool:
+    """Whether anything but a constructor may set an attribute of its objects: `model.symmetric = True`, `setattr(model, key, value)`."""
+    module, word = init.module, as_bytes(name)
+    if module.source.holds(_SETS_ANY) or module.source.holds(regex(_SPELLS % word)):
+        return True
+    if project.holders(regex(_SET % (word, word)).pattern, word=word) - {module.path}:
+        return True
+    return any(
+        target.rpartition(".")[2] == name and function is not init
+        for function in module.functions_holding(name)
+        for target in function.flow.targets
+    )
 
 
 def _switch(project: Project, function: Function, name: ast.Name) -> bool | None:
