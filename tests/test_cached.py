@@ -1150,6 +1150,16 @@ class Net(Base):
     def keep(self, name, value):
         setattr(self, name, value)
 
+    def fill(self, x):
+        self.parts = [x.sum().cuda(), x.mean().cuda()]
+        self.table = {"a": x.cuda()}
+
+    def first(self):
+        return self.parts[0]
+
+    def entry(self):
+        return self.table["a"]
+
     def told(self):
         return "a net"
 """
@@ -1160,10 +1170,11 @@ from nets import Net
 def train(loader, optimizer):
     net = Net()
     net.keep("seen", 0)
+    net.fill(torch.ones(3))
     for x in loader:
         out = net(x)
         if out.sum() > net.limit:
-            print(net.size.item(), net.scale.cpu(), net.seen)
+            print(net.size.item(), net.scale.cpu(), net.seen, net.first().item(), net.entry().cpu())
         loss = out.sum()
         loss.backward()
         optimizer.step()
@@ -1188,6 +1199,14 @@ def train(loader, optimizer):
             ("setattr(self, name, value)", "setattr(self, name, torch.ones(3).cuda())"),
             ("    def told", "    def forward(self, x):\n        return x.cpu()\n\n    def told"),
             ("    def told", "    def __call__(self, x):\n        return 3\n\n    def told"),
+            ("x.sum().cuda()", "3"),
+            ("x.sum().cuda()", "x.sum().cpu()"),
+            ('"a": x.cuda()', '"a": x.cpu()'),
+            ('"a": x.cuda()', '"b": 3'),
+            ("return self.parts[0]", "return self.parts[1].cpu()"),
+            ('return "a net"', "self.parts = [3]"),
+            ('return "a net"', "self.parts.append(3)"),
+            ('return "a net"', "self.table = {}"),
             ('return "a net"', "self.scale = 3"),
             ('return "a net"', "self.layer = None"),
             ('return "a net"', "return self.scale.item()"),
@@ -1203,6 +1222,16 @@ def train(loader, optimizer):
             put("nets.py", text)
             result, _ = run()
             assert same(plain(settings_with()), result)
+
+    def test_what_a_method_hands_on_to_the_object_itself(self, project: Path) -> None:
+        alone = "import torch\nfrom torch import nn\n\nclass Alone(nn.Module):\n    def forward(self, x):\n        return x.sum().item()\n\n"
+        alone += "    def again(self, x):\n        return self({})\n"
+        uses = "from alone import Alone\n\ndef train(loader, model, optimizer):\n    alone = Alone()\n    for x in loader:\n"
+        uses += "        model(x.cuda()).sum().backward()\n        optimizer.step()\n        alone.again(x)\n"
+        put("uses.py", uses)
+        for handed in ("x.cuda()", "x.cpu()", "x.cuda()"):
+            put("alone.py", alone.format(handed))
+            assert same(plain(settings_with()), run()[0])
 
     def test_a_method_that_no_other_file_asks_for(self, project: Path) -> None:
         put("nets.py", self.NETS)

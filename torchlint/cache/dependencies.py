@@ -86,6 +86,11 @@ class Recording(Noting):
         """Whether what is looked at counts: not what the project does for a question of its own, which notes what that is about."""
         return not self._nested and self._notes and not self._database.quiet
 
+    @property
+    def is_noting(self) -> bool:
+        """Whether what is looked at counts, by the project's own questions too."""
+        return self._notes and not self._database.quiet
+
     def look_at(self, path: str) -> None:
         """Told that somebody looks at all of a file."""
         self.note("text", path)
@@ -148,7 +153,7 @@ class Recording(Noting):
             self._note_named(part.module, BODY)
 
     def _note_top(self, module: Module, name: str) -> None:
-        self.note("top", module.path, name, top(module, name))
+        self.note("top", module.path, name, self.quietly(lambda: top(module, name)))
         self._note_named(module, BODY)
 
     # What rules say
@@ -346,7 +351,7 @@ class Recording(Noting):
         every = list(paths)
         found = self.quietly(lambda: super(Recording, self).having(name, every))
         if self._notes:
-            for path, heads in self._own(lambda: [(one, _heads(found, one)) for one in every]):
+            for path, heads in self._own(lambda: self.quietly(lambda: [(one, _heads(found, one)) for one in every])):
                 self.note("having", path, name, heads)
         return self._given(found)
 
@@ -411,12 +416,15 @@ class Recording(Noting):
 
     def _stores(self, klass: Class, name: str) -> str:
         found = self.quietly(lambda: super(Recording, self).attribute_stores(klass, name))
-        return stores(klass, name, [method for method, _ in found])
+        return self.quietly(lambda: stores(klass, name, [method for method, _ in found]))
 
     def note_head(self, klass: Class) -> None:
         """Told that somebody looks at the bases of a class, or at the names of its methods."""
         if self._notes:
-            self.note("class", klass.module.path, klass.qualname, self._own(lambda: head(klass)))
+            self.note("class", klass.module.path, klass.qualname, self._own(lambda: self._head(klass)))
+
+    def _head(self, klass: Class) -> str:
+        return self.quietly(lambda: head(klass))
 
     # The whole project
 
@@ -473,7 +481,7 @@ class Recording(Noting):
         klass = next((klass for klass in module.classes if klass.qualname == atom[2]), None)
         if klass is None:
             return ""
-        return head(klass) if kind == "class" else self._stores(klass, atom[3])
+        return self._head(klass) if kind == "class" else self._stores(klass, atom[3])
 
 
 def _parts_of(answer: object) -> Iterator[Function | Class | Module]:

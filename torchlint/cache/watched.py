@@ -30,6 +30,11 @@ class Watched(Module):
         """Who is told, where what is looked at counts."""
         return self._told_of if self._told_of is not None and self._told_of.is_asked else None
 
+    @property
+    def watcher_of_classes(self) -> Watcher | None:
+        """Who is told of what is looked at of classes, by the project's own questions too: they don't note what methods have to do with each other."""
+        return self._told_of if self._told_of is not None and self._told_of.is_noting else None
+
     def look(self) -> None:
         """Told that somebody looks at all of it."""
         if (watcher := self.watcher) is not None:

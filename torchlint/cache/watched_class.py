@@ -17,7 +17,7 @@ class Told(Protocol):
     """A file that knows who is told of its classes."""
 
     @property
-    def watcher(self) -> Watcher | None: ...
+    def watcher_of_classes(self) -> Watcher | None: ...
 
 
 class WatchedClass(Class):
@@ -29,7 +29,7 @@ class WatchedClass(Class):
     def told(self) -> Watcher | None:
         """Who is told, where what is looked at counts."""
         module: Told = self.module  # type: ignore[assignment]
-        return module.watcher
+        return module.watcher_of_classes
 
     @property
     def start(self) -> tuple[int, int]:
@@ -52,10 +52,11 @@ class WatchedClass(Class):
         return _node.__get__(self) is statement
 
     def _written(self) -> ast.ClassDef:
-        """The statement for who looks at its head, which is a part of the file's own statements."""
+        """The statement, for who looks at its head."""
+        if (watcher := self.told) is not None:
+            watcher.note_head(self)
         node: ast.ClassDef = _node.__get__(self)
-        watcher = self.told
-        return node if watcher is None else _own(self, watcher, node)
+        return node
 
 
 class _Part(Mapping[str, Any]):
@@ -131,19 +132,29 @@ class _Uses(_Stores):
         self._watcher.note_functions("holding", self._class.module, name)
 
 
+class _Assigned(_Part):
+    """What the statements of a class assign: these are among the file's own."""
+
+    def __getitem__(self, name: str) -> ast.Assign | ast.AnnAssign:
+        self._watcher.note_stores(self._class, name)
+        found: ast.Assign | ast.AnnAssign = self._table[name]
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        self._watcher.note_stores(self._class, str(name))
+        return name in self._table
+
+    def _look(self) -> None:
+        self._watcher.note_head(self._class)
+        self._watcher.note_statements(self._class.module)
+
+
 _node: Any = vars(Class)["node"]
 _methods: Any = vars(Class)["methods"]
 
 
 def _all(klass: WatchedClass, watcher: Watcher, table: Any) -> Any:
     watcher.note_top(klass.module, top_of(klass))
-    return table
-
-
-def _own(klass: WatchedClass, watcher: Watcher, table: Any) -> Any:
-    """What the statements of a class say is a part of the file's own statements."""
-    watcher.note_head(klass)
-    watcher.note_statements(klass.module)
     return table
 
 
@@ -178,7 +189,7 @@ for _name, _shown in (
     ("getters", _Methods),
     ("stores", _Stores),
     ("registered", _Stores),
-    ("assigned", _own),
+    ("assigned", _Assigned),
     ("setters", _all),
     ("uses", _Uses),
 ):

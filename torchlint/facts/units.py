@@ -80,7 +80,7 @@ def top(module: Module, name: str) -> str:
 
 
 def head(klass: Class) -> str:
-    """The digest of a class's bases and of its methods' names and decorators."""
+    """The digest of a class's bases, keywords and decorators, and of its methods' names and decorators."""
     return kept(klass, "head", lambda: _head(klass))
 
 
@@ -88,7 +88,8 @@ def _head(klass: Class) -> str:
     module = klass.module
     if klass.parent is not module.body:
         return _mark(module, module.source.data)
-    parts = [ast.dump(base) for base in klass.node.bases]
+    node = klass.node
+    parts = [ast.dump(part) for part in (*node.bases, *node.keywords, *node.decorator_list)]
     parts += ["", *(f"{name} {sorted(method.decorator_names)}" for name, method in klass.methods.items())]
     return _mark(module, "\n".join(parts).encode())
 

@@ -374,8 +374,10 @@ class Project(Definitions):
 
     def _given_by_own(self, function: Function, name: str) -> Iterator[Value]:
         """What methods of a module hand on to its `forward`, as they have it: `self.forward(x)`, `self(x)`; a trial on the host tells of no place."""
-        klass = function.cls if function.name == "forward" else None
-        for method in klass.methods.values() if klass is not None else ():
+        klass, module = function.cls if function.name == "forward" else None, function.module
+        names_of = ("forward", function.own_name or "") if klass is not None else ()
+        calling = dict.fromkeys(one for name in names_of for one in module.functions_calling(name) if one.cls is klass)
+        for method in calling:
             runs = [method.own_name], [method.own_name, "forward"]
             for call in (one for chain in runs for one in method.flow.calls_named(chain[-1])):
                 value = self._passed(CallSite(method, call), function, name) if names.chain(call.func) in runs else None
