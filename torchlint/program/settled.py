@@ -46,8 +46,8 @@ _SETS_NAMES = regex(rb"(?<![.\w])(?:exec|globals)\(|\bsetattr\((?!self\b)")
 """What may give a name of a module another value: `exec(open("configurator.py").read())`."""
 _SET = rb"\.%s[ \t]*=(?!=)|[\"']%s[\"']"
 """How another file sets a name of a module, or spells it for what may set it."""
-_SETS_ANY = regex(rb"setattr\(|__dict__|vars\(")
-"""What may set attributes of objects by names that it is told."""
+_SETS_ANY = regex(rb"setattr\((?![\w.]{1,60}, ?f?[\"'][A-Za-z_])|__dict__|vars\(")
+"""What may set attributes of objects by names that it is told; `setattr(self, "block_%d" % i, ...)` sets those that begin so."""
 _SPELLS = rb"[\"']%s[\"']"
 _BATCH_NORMS = layers.NORMS | {f"torch.nn.modules.batchnorm.{name}" for name in ("_BatchNorm", "_NormBase")}
 
