@@ -749,6 +749,23 @@ class Module:
         """The innermost functions on whose lines a text begins, in source order."""
         return self._functions_on("holding", text, self.lines_holding)
 
+    def methods_calling(self, klass: Class, name: str) -> list[Function]:
+        """The methods of a class of the file on whose lines something of that name may be called."""
+        return self._by_class("calling", name, self.functions_calling(name)).get(klass, [])
+
+    def methods_holding(self, klass: Class, text: str) -> list[Function]:
+        """The methods of a class of the file on whose lines a text begins."""
+        return self._by_class("holding", text, self.functions_holding(text)).get(klass, [])
+
+    def _by_class(self, kind: str, text: str, functions: Sequence[Function]) -> dict[Class, list[Function]]:
+        known: dict[str, dict[Class, list[Function]]] = kept(self, f"methods {kind}", dict)
+        if text not in known:
+            found = known[text] = {}
+            for one in functions:
+                if one.cls is not None:
+                    found.setdefault(one.cls, []).append(one)
+        return known[text]
+
     def _functions_on(self, kind: str, text: str, lines: Callable[[str], list[int]]) -> Sequence[Function]:
         known: dict[str, list[Function]] = kept(self, f"functions {kind}", dict)
         if text not in known:

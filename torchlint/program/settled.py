@@ -541,8 +541,7 @@ def _constructor(project: Project, klass: Class) -> Function | None:
 @question("stored once", None)
 def _stored_once(project: Project, klass: Class, attr: str) -> ast.expr | None:
     """What the methods of a class write to an attribute; None where they do so in more places, or it is not told."""
-    methods = [one for one in klass.module.functions_holding(attr) if one.cls is klass]
-    kept = [written for method in methods for written in _stored(method, attr)]
+    kept = [written for method in klass.module.methods_holding(klass, attr) for written in _stored(method, attr)]
     return kept[0] if len(kept) == 1 else None
 
 
