@@ -133,7 +133,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
             text = f"`for {site.short(loop.target)} in {site.short(loop.iter)}` changes `{site.short(changed)}` place by place {often}: an index of all the places does it at once"
             yield site.finding(text, related=site.why_hot())
         return
-    if not site.settings.preview and row_turns.draws_lots(site, [node for one in loop.body for node in ast.walk(one)]):
+    if not site.settings.preview and row_turns.draws_lots(site, loop):
         return
     rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
     by_number = not rows and loop_rows.fills_by_number(site, loop) and not runs.counts_few(site.function, loop)

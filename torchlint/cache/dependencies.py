@@ -133,10 +133,6 @@ class Recording(Noting):
         else:
             self.note("pattern", path, f"{pattern[0]} {pattern[1].decode('latin-1')}", str(found))
 
-    def note_function(self, function: Function) -> None:
-        """Told that somebody looks at a function."""
-        self._own(lambda: self._note_unit(function))
-
     def _note_part(self, part: Function | Class | Module) -> None:
         """Somebody gets a part of a file: of a class its name, bases and methods' names; who looks further is seen."""
         if isinstance(part, Module):

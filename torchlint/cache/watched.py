@@ -10,7 +10,7 @@ from ..facts.module import Function, Module
 from ..text.glass import Glass
 from ..text.source import Searches, Source
 from .watched_class import WatchedClass
-from .watcher import Watcher
+from .watcher import Watcher, finder, found_quietly
 
 T = TypeVar("T")
 
@@ -102,15 +102,9 @@ def _source(module: Watched) -> Source:
     return Glass(module) if module.watcher is not None else module.text
 
 
-def _finder(name: str) -> Any:
-    """How an attribute of a file is found that is kept of it; None for one that is set as it is made."""
-    kept = vars(Module).get(name)
-    return getattr(kept, "_answer", None) or getattr(kept, "func", None)
-
-
 def _watched(name: str) -> property:
     """An attribute of a file that leads to all of it."""
-    find = _finder(name)
+    find = finder(Module, name)
 
     def read(self: Watched) -> Any:
         self.look()
@@ -156,16 +150,8 @@ class _Tops(Mapping[str, Any]):
 
 def _quietly(name: str) -> Callable[[Watched], Any]:
     """How a table of a file is read that is found without a note of it: what somebody takes out of it is noted, or told by what he has."""
-    find = _finder(name)
-
-    def read(self: Watched) -> Any:
-        known = self.__dict__
-        if name not in known:
-            watcher = self.watcher
-            known[name] = watcher.quietly(lambda: find(self)) if watcher is not None else find(self)
-        return known[name]
-
-    return read
+    find = finder(Module, name)
+    return lambda self: found_quietly(self, name, find, self.watcher)
 
 
 def _tops(name: str) -> property:

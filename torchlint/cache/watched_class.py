@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from ..facts.module import Class, Function, Module
+from ..facts.module import Class, Function
 from ..facts.units import top_of
-from .watcher import Watcher
-
-Stores = Mapping[str, list[tuple[Function, ast.AST]]]
-
-
-class Told(Protocol):
-    """A file that knows who is told of its classes."""
-
-    @property
-    def watcher_of_classes(self) -> Watcher | None: ...
+from .watcher import Watcher, finder, found_quietly
 
 
 class WatchedClass(Class):
     """A class that tells who looks at more of it than at its name."""
 
-    module: Module
-
     @property
     def told(self) -> Watcher | None:
         """Who is told, where what is looked at counts."""
-        module: Told = self.module  # type: ignore[assignment]
-        return module.watcher_of_classes
+        watcher: Watcher | None = self.module.watcher_of_classes  # type: ignore[attr-defined]
+        return watcher
 
     @property
     def start(self) -> tuple[int, int]:
@@ -67,6 +56,14 @@ class _Part(Mapping[str, Any]):
         self._watcher = watcher
         self._table = table
 
+    def __getitem__(self, name: str) -> Any:
+        self._look_up(name)
+        return self._table[name]
+
+    def __contains__(self, name: object) -> bool:
+        self._look_up(str(name))
+        return name in self._table
+
     def __iter__(self) -> Iterator[str]:
         self._look()
         return iter(self._table)
@@ -75,23 +72,25 @@ class _Part(Mapping[str, Any]):
         self._look()
         return len(self._table)
 
+    def _look_up(self, name: str) -> None:
+        """Told that somebody looks up a name of the table."""
+        self._watcher.note_stores(self._class, name)
+
     def _look(self) -> None:
-        """Told that somebody looks at the names of the table."""
-        raise NotImplementedError
+        """Told that somebody looks at all names of the table."""
+        self._watcher.note_top(self._class.module, top_of(self._class))
 
 
 class _Methods(_Part):
     """Methods by name: the head of a class has the names, and what somebody takes out is noted as a function."""
 
     def __getitem__(self, name: str) -> Function:
-        self._look()
-        method: Function = self._table[name]
-        self._watcher.note_function(method)
+        method: Function = super().__getitem__(name)
+        self._watcher.note_place(method)
         return method
 
-    def __contains__(self, name: object) -> bool:
+    def _look_up(self, name: str) -> None:
         self._look()
-        return name in self._table
 
     def _look(self) -> None:
         self._watcher.note_head(self._class)
@@ -101,33 +100,16 @@ class _Stores(_Part):
     """Where methods give their objects attributes, by the names of these."""
 
     def __getitem__(self, name: str) -> list[tuple[Function, ast.AST]]:
-        self._watcher.note_stores(self._class, name)
-        found: list[tuple[Function, ast.AST]] = self._table[name]
+        found: list[tuple[Function, ast.AST]] = super().__getitem__(name)
         for method, _ in found:
-            self._watcher.note_function(method)
+            self._watcher.note_place(method)
         return found
 
-    def __contains__(self, name: object) -> bool:
-        self._watcher.note_stores(self._class, str(name))
-        return name in self._table
 
-    def _look(self) -> None:
-        self._watcher.note_top(self._class.module, top_of(self._class))
-
-
-class _Uses(_Stores):
+class _Uses(_Part):
     """Where methods read attributes of their objects, by the names of these: in functions that hold the name."""
 
-    def __getitem__(self, name: str) -> list[tuple[Function, ast.AST]]:
-        self._look_for(name)
-        found: list[tuple[Function, ast.AST]] = self._table[name]
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        self._look_for(str(name))
-        return name in self._table
-
-    def _look_for(self, name: str) -> None:
+    def _look_up(self, name: str) -> None:
         self._watcher.note_head(self._class)
         self._watcher.note_functions("holding", self._class.module, name)
 
@@ -135,22 +117,12 @@ class _Uses(_Stores):
 class _Assigned(_Part):
     """What the statements of a class assign: these are among the file's own."""
 
-    def __getitem__(self, name: str) -> ast.Assign | ast.AnnAssign:
-        self._watcher.note_stores(self._class, name)
-        found: ast.Assign | ast.AnnAssign = self._table[name]
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        self._watcher.note_stores(self._class, str(name))
-        return name in self._table
-
     def _look(self) -> None:
         self._watcher.note_head(self._class)
         self._watcher.note_statements(self._class.module)
 
 
 _node: Any = vars(Class)["node"]
-_methods: Any = vars(Class)["methods"]
 
 
 def _all(klass: WatchedClass, watcher: Watcher, table: Any) -> Any:
@@ -171,20 +143,18 @@ def _slot(slot: Any, shown: Callable[[WatchedClass, Watcher, Any], Any]) -> prop
 
 def _table(name: str, shown: Callable[[WatchedClass, Watcher, Any], Any]) -> property:
     """What is worked out of a class once, without a note of what that looks at."""
-    kept = vars(Class)[name]
-    find = getattr(kept, "_answer", None) or kept.func
+    find = finder(Class, name)
 
     def read(self: WatchedClass) -> Any:
-        known, watcher = self.__dict__, self.told
-        if name not in known:
-            known[name] = watcher.quietly(lambda: find(self)) if watcher is not None else find(self)
-        return shown(self, watcher, known[name]) if watcher is not None else known[name]
+        watcher = self.told
+        found = found_quietly(self, name, find, watcher)
+        return shown(self, watcher, found) if watcher is not None else found
 
     return property(read)
 
 
 WatchedClass.node = _slot(_node, _all)  # type: ignore[assignment]
-WatchedClass.methods = _slot(_methods, _Methods)  # type: ignore[assignment]
+WatchedClass.methods = _slot(vars(Class)["methods"], _Methods)  # type: ignore[assignment]
 for _name, _shown in (
     ("getters", _Methods),
     ("stores", _Stores),

@@ -128,12 +128,17 @@ def _settings(place: Place, function: Function, name: str) -> Iterator[tuple[int
             owner = getattr(call.func, "value", call.func)
             if len(said) == 1 and any(last(part) == name for one in (owner, *given) for part in elements(one)):
                 yield call.lineno, said[0]
+    for loop, set_to in _set_by_loops(place, function, name):
+        if isinstance(set_to, ast.Constant):
+            yield loop.lineno, bool(set_to.value)
+
+
+def _set_by_loops(place: Place, function: Function, name: str) -> Iterator[tuple[Loop, ast.expr | None]]:
+    """The loops of a function over the parameters of a model of that name, each with what it sets their `requires_grad` to."""
     for loop in function.own_loops:
         over = chain(loop.iter.func) if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
         if over is not None and over[-2:] == [name, "parameters"]:
-            set_to = _given_all(place, function, loop, over[:-1])
-            if isinstance(set_to, ast.Constant):
-                yield loop.lineno, bool(set_to.value)
+            yield loop, _given_all(place, function, loop, over[:-1])
 
 
 def is_made_frozen(place: Place, model: ast.expr) -> bool:
@@ -271,12 +276,9 @@ def _of_caller(target: Function, call: ast.Call, node: ast.expr) -> ast.expr:
 
 
 def _hands_to_freeze(place: Place, function: Function, name: str) -> bool:
-    for loop in function.own_loops:
-        over = chain(loop.iter.func) if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
-        if over is not None and over[-2:] == [name, "parameters"] and next(function.flow.guards(loop), None) is None:
-            given = _given_all(place, function, loop, over[:-1])
-            if is_constant(given, False):
-                return True
+    for loop, given in _set_by_loops(place, function, name):
+        if is_constant(given, False) and next(function.flow.guards(loop), None) is None:
+            return True
     told = [
         found
         for call in function.flow.calls

@@ -63,7 +63,8 @@ def list_launches_by_row(place: Place, made: ast.ListComp, *, alike: bool) -> bo
 
 def _goes_through_rows(place: Place, target: ast.expr, given: ast.expr, nodes: Sequence[ast.AST]) -> bool:
     """Whether a loop goes through tensors of the device, or counts how many rows one has, and takes those."""
-    if any(few.search(ast.unparse(one)) for few in (FEW, _SHAPE) for one in (target, given)):
+    written = f"{ast.unparse(target)} in {ast.unparse(given)}"
+    if FEW.search(written) or _SHAPE.search(written):
         return False
     given = meant(place.function, given) if isinstance(given, ast.Name) else given
     called = place.resolve(given.func) if isinstance(given, ast.Call) and not given.keywords else None
@@ -124,7 +125,7 @@ def _told(loop: ast.For) -> set[str]:
 def _launches(place: Place, turn: set[str], nodes: Sequence[ast.AST], alike: bool) -> bool:
     """Whether what is calculated with the rows of a turn launches kernels, as no model does that runs for each; loops inside are told by themselves."""
     launched = False
-    if alike and (any(isinstance(node, ast.Dict) for node in nodes) or draws_lots(place, nodes)):
+    if alike and any(isinstance(node, ast.Dict) for node in nodes):
         return False
     within = {part for node in nodes if isinstance(node, ast.For) for one in node.body for part in ast.walk(one)}
     for node in nodes:
@@ -159,7 +160,10 @@ def _is_of_own_size(place: Place, call: ast.Call, turn: set[str]) -> bool:
     return name in FOUND and last(getattr(place.flow.parents.get(call), "func", call)) not in _OF_ONE
 
 
-def draws_lots(place: Place, nodes: Sequence[ast.AST]) -> bool:
+def draws_lots(place: Place, loop: ast.For) -> bool:
     """Whether chance decides what is done with a row, as pictures are changed one by one: `if random.random() < 0.5:`."""
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    if not any(isinstance(node, ast.If) for node in nodes):
+        return False
     calls = (place.resolve(node.func) or "" for node in nodes if isinstance(node, ast.Call))
-    return any(name.startswith(_CHANCE) for name in calls) and any(isinstance(node, ast.If) for node in nodes)
+    return any(name.startswith(_CHANCE) for name in calls)

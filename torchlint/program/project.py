@@ -374,10 +374,12 @@ class Project(Definitions):
 
     def _given_by_own(self, function: Function, name: str) -> Iterator[Value]:
         """What methods of a module hand on to its `forward`, as they have it: `self.forward(x)`, `self(x)`; a trial on the host tells of no place."""
-        klass, module = function.cls if function.name == "forward" else None, function.module
-        names_of = ("forward", function.own_name or "") if klass is not None else ()
-        found = (one for name in names_of if klass is not None for one in module.methods_calling(klass, name))
-        for method in dict.fromkeys(found):
+        klass = function.cls if function.name == "forward" else None
+        if klass is None:
+            return
+        called = filter(None, ("forward", function.own_name))
+        calling = (one for word in called for one in klass.module.methods_calling(klass, word))
+        for method in dict.fromkeys(calling):
             runs = [method.own_name], [method.own_name, "forward"]
             for call in (one for chain in runs for one in method.flow.calls_named(chain[-1])):
                 value = self._passed(CallSite(method, call), function, name) if names.chain(call.func) in runs else None
