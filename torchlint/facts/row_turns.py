@@ -63,6 +63,8 @@ def list_launches_by_row(place: Place, made: ast.ListComp, *, alike: bool) -> bo
 
 def _goes_through_rows(place: Place, target: ast.expr, given: ast.expr, nodes: Sequence[ast.AST]) -> bool:
     """Whether a loop goes through tensors of the device, or counts how many rows one has, and takes those."""
+    if any(isinstance(node, ast.Attribute | ast.Subscript) for node in ast.walk(target)):
+        return False  # `for self.row in rows`: what a turn is called is no name
     written = f"{ast.unparse(target)} in {ast.unparse(given)}"
     if FEW.search(written) or _SHAPE.search(written):
         return False

@@ -69,6 +69,8 @@ _NO_MODELS = frozenset(
     cpu cuda numpy detach clone size dim numel long int float half bool copy_ fill_ zero_""".split()
 )
 """Methods of containers, texts and tensors, by whose names nobody calls a model or one of its layers."""
+_BETWEEN = 1
+"""How many functions may stand between a loop of rollouts and the one that holds the step loop."""
 _GENERATES = b".generate("
 _FEW_PASSES = 3
 """So many passes of a model a function may make beside a place that is told of."""
@@ -392,12 +394,19 @@ class WarmLoops:
         if not all(takes_few_gradients(self.project, function, one, None, function) for one in inside):
             return True
         self.project.note("training")
+        return any(self._runs_step_loop(function, call, _BETWEEN) for call in function.flow.calls_in(loop))
+
+    def _runs_step_loop(self, function: Function, call: ast.Call, between: int) -> bool:
+        """Whether a call runs a step loop, in what it calls or through so many others of those names: `team.train(buffer)` of `agent.train(buffer)`."""
+        if names.last(call.func) not in self.steps.index.training:
+            return False
         return any(
-            not takes_few_gradients(self.project, target, one, call, function)
-            for call in function.flow.calls_in(loop)
-            if names.last(call.func) in self.steps.index.training
+            any(
+                not takes_few_gradients(self.project, target, one, call, function)
+                for one in self.steps.loops_of(target)
+            )
+            or (between > 0 and any(self._runs_step_loop(target, inner, between - 1) for inner in target.flow.calls))
             for target in self.project.targets(function, call)
-            for one in self.steps.loops_of(target)
         )
 
     def _calls_model(self, function: Function, loop: Loop) -> bool:
