@@ -8,13 +8,13 @@ from torchlint.facts.argparse_defaults import is_off
 from torchlint.facts.call_values import DTYPE_CASTS
 from torchlint.facts.flow import contains
 from torchlint.facts.legacy_tensors import makes_on_device
-from torchlint.facts.nodes import is_constant, keyword_of, names_in
+from torchlint.facts.nodes import bound_names, is_constant, keyword_of
 from torchlint.facts.samples import JOINS
 from torchlint.facts.sending import told_to_wait
 from torchlint.facts.syntax import same
 from torchlint.facts.told import Cast
 from torchlint.facts.uses import assigned
-from torchlint.facts.values import Batch, Tensor
+from torchlint.facts.values import Batch, Tensor, Value
 from torchlint.rule import Finding, Site, chain, plain, rule
 
 _MOVES = {".to()", ".cuda()", ".xpu()", ".type()"}
@@ -110,9 +110,9 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     """
     if site.spread or site.role == "test":
         return
-    if not (site.hot or site.warm or _is_handed(site)) or _is_waited_for(site):
+    batch = _as_given(site)
+    if not (site.hot or site.warm or _is_handed(site, batch)) or _is_waited_for(site):
         return
-    batch = site.receiver
     if not batch and _moves_to_device(site) and (other := _beside(site)) is not None:
         # Whatever wraps the loader: its author takes the batch for pinned.
         yield site.finding(_oversight(site, other), related=site.why_hot())
@@ -179,11 +179,20 @@ def _is_pinned_for_it(site: Site) -> bool:
     return pins and node is not None and site.flow.loops(node) == site.flow.loops(site.call)
 
 
-def _is_handed(site: Site) -> bool:
+def _as_given(site: Site) -> Value:
+    """What is moved; a parameter that is only annotated as a tensor is what the callers give for it."""
+    batch, owner = site.receiver, site.part("x")
+    if batch.kind != "tensor" or not isinstance(owner, ast.Name) or owner in site.function.bindings.reach:
+        return batch
+    given = owner.id in site.function.positions and site.project.parameter(site.function, owner.id)
+    return given if given and given.kind == "tensor" else batch
+
+
+def _is_handed(site: Site, batch: Value) -> bool:
     """Whether an evaluation loop calls the function, which moves a part of a batch: what takes longest to tell is asked last."""
-    if not _moves_to_device(site) or site.receiver.kind not in ("tensor", "batch"):
+    if not _moves_to_device(site) or batch.kind not in ("tensor", "batch"):
         return False
-    return bool(site.receiver.loader_calls) and site.warm_caller is not None
+    return bool(batch.loader_calls) and site.warm_caller is not None
 
 
 def _cast(site: Site) -> Cast | None:
@@ -210,13 +219,21 @@ def _joined(site: Site) -> ast.Call | None:
 
 def _is_taken(site: Site, batch: Tensor | Batch) -> bool:
     """Whether a part of a batch is as the loop around it takes it out of what may be a loader."""
-    assert isinstance(site.call.func, ast.Attribute)
-    owner, loop = site.call.func.value, site.loop((ast.For,))
+    owner, loop = site.part("x"), site.loop((ast.For,))
     if not batch.loader_calls or not isinstance(owner, ast.Name) or not isinstance(loop, ast.For):
         return False
     stores = site.flow.stores.get(owner.id, ())
-    taken = [store for store in stores if contains(loop.target, store)]
+    taken = [store for store in stores if contains(loop.target, store) or _is_unpacked(site, store, loop)]
     return bool(taken) and not any(taken[0].lineno < store.lineno < site.call.lineno for store in stores)
+
+
+def _is_unpacked(site: Site, store: ast.AST, loop: ast.For) -> bool:
+    """`x, y = data`, of what the loop takes out"""
+    match site.flow.statement(store):
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Name(id=name)):
+            stores = site.flow.stores.get(name, ())
+            return len(stores) == 1 and contains(loop.target, stores[0])
+    return False
 
 
 def _option(loaders: frozenset[ast.expr]) -> str | None:
@@ -256,7 +273,7 @@ def _beside(site: Site) -> ast.Call | None:
     loop = site.loop((ast.For,))
     if not isinstance(owner, ast.Name) or not isinstance(loop, ast.For) or told_to_wait(site.call) is not None:
         return None
-    parts = names_in(loop.target)
+    parts = bound_names(loop.target)
     method = site.call.func.attr
     return (
         site.once(("beside", loop, method), lambda: _unblocked(site, loop, method, parts))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torchlint.facts import uses
 from torchlint.facts.flow import contains
 from torchlint.facts.module import Class, Function
-from torchlint.facts.nodes import names_in
+from torchlint.facts.nodes import bound_names
 from torchlint.rule import Finding, Site, rule
 
 # Methods that neither run the compiled code nor are meant to.
@@ -120,7 +120,7 @@ def _is_unread(site: Site) -> bool:
     if any(isinstance(parent, ast.ClassDef) for _, parent in site.flow.upwards(site.call)):
         return False
     loop = site.loop()
-    again = isinstance(loop, ast.For) and bound.id in names_in(loop.target)
+    again = isinstance(loop, ast.For) and bound.id in bound_names(loop.target)
     if not again and (loop is not None or site.function is site.module.body):
         return False
     others = (one for one in _readers(site, bound.id) if one is not site.function)

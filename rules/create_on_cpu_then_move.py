@@ -313,8 +313,10 @@ def _often(site: Site, target: ast.expr | None) -> str:
         return "" if site.rare or frequency.is_for_export(site.function) else frequency.in_passes(site)
     if frequency.of_pictures(site):
         return ""
-    if site.warm:
-        return "on every iteration" if frequency.on_most_iterations(site, site.warm) else ""
+    if site.warm and frequency.on_most_iterations(site, site.warm):
+        return "on every iteration"
+    if site.warm and not frequency.in_forward(site):
+        return ""
     if site.warm_caller and not site.rare:
         return "" if wherever(site, _is_seldom) else frequency.how_often(site)
     klass, makes = site.function.cls, site.function.name == "__init__"

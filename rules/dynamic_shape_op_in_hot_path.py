@@ -8,7 +8,7 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.copied_indices import is_there
 from torchlint.facts.masks import is_comparison, is_mask, is_mask_of_host
 from torchlint.facts.met_on_host import is_met_on_host
-from torchlint.facts.nodes import indices, is_constant, names_in
+from torchlint.facts.nodes import bound_names, indices, is_constant
 from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
 from torchlint.facts.uses import meant
 from torchlint.facts.values import LIKELY, PROVEN
@@ -218,7 +218,7 @@ def _is_given_to_torch(site: Site, node: ast.Subscript) -> bool:
 def _is_looped(site: Site, masks: list[ast.expr]) -> bool:
     """Whether any loop reads by a mask that is proven to be on the device, as often as it goes round."""
     loop = site.loop()
-    if not isinstance(loop, ast.For) or site.hot is not None or _EPOCHS.intersection(names_in(loop.target)):
+    if not isinstance(loop, ast.For) or site.hot is not None or _EPOCHS.intersection(bound_names(loop.target)):
         return False
     if frequency.shows(site.function) or frequency.of_pictures(site):
         return False

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from torchlint.facts.argparse_defaults import argparse_defaults
-from torchlint.facts.nodes import is_constant, names_in
+from torchlint.facts.nodes import bound_names, is_constant
 from torchlint.facts.units import related, top_of
 from torchlint.rule import Finding, Range, Site, rule
 from torchlint.rule.lazy import regex
@@ -151,5 +151,5 @@ def _of_each_parameter(site: Site) -> bool:
     if not isinstance(loop, ast.For):
         return False
     node = site.part("parameter")
-    targets = names_in(loop.target)
+    targets = bound_names(loop.target)
     return isinstance(node, ast.Name) and node.id in targets and site.value(node).parameter

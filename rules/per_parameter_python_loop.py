@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import parameter_loops, small_updates
 from torchlint.facts.names import last
-from torchlint.facts.nodes import names_in
+from torchlint.facts.nodes import bound_names
 from torchlint.rule import Finding, Site, rule
 
 
@@ -68,7 +68,7 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
         return
     if _does_all_at_once_elsewhere(site):
         return
-    names = names_in(loop.target)
+    names = bound_names(loop.target)
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
     told = parameter_loops.is_told_as_optimizer(loop)

@@ -8,7 +8,7 @@ from torchlint.facts.flow import Flow, contains
 from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import BODIES
 from torchlint.facts.names import last
-from torchlint.facts.nodes import indices, names_in, steps
+from torchlint.facts.nodes import bound_names, indices, names_in, steps
 from torchlint.facts.uses import meant
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, chain, rule
@@ -315,7 +315,7 @@ def _is_mask(index: Value) -> bool:
 
 def _is_alike(site: Site, loop: ast.For) -> bool:
     """Whether torch alone computes with the rows, and with all elements of each: one operation over all rows does the same."""
-    targets = names_in(loop.target)
+    targets = bound_names(loop.target)
     inside = [node for statement in loop.body for node in ast.walk(statement)]
     bound = targets | {node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in inside:
@@ -343,7 +343,7 @@ def _is_alike(site: Site, loop: ast.For) -> bool:
 
 def _is_ragged(site: Site, loop: ast.For) -> bool:
     """Whether a turn takes `kept[i]` of a list, each as long as `nonzero()` found elements for it: rows of that can't be joined."""
-    by, lists = names_in(loop.target), site.once(("ragged lists", site.function), lambda: _ragged_lists(site.flow))
+    by, lists = bound_names(loop.target), site.once(("ragged lists", site.function), lambda: _ragged_lists(site.flow))
     return bool(lists) and any(
         isinstance(node, ast.Subscript)
         and isinstance(node.value, ast.Name)

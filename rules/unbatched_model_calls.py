@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.nodes import names_in
+from torchlint.facts.nodes import bound_names
 from torchlint.rule import Finding, Site, rule
 
 _RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
@@ -72,7 +72,7 @@ def unbatched_model_calls(site: Site) -> Iterator[Finding]:
     if model.kind != "module" or model.class_name in _RECURRENT:
         return
     root = site.part("sample")
-    names = names_in(loop.target)
+    names = bound_names(loop.target)
     if isinstance(root, ast.Name) and root.id in names:
         yield site.finding(
             f"`{site.short(parent)}` runs the model on one sample at a time; collect a batch",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts.nodes import given_to, names_in
+from torchlint.facts.nodes import bound_names, given_to
 from torchlint.rule import Finding, Site, rule
 
 _VOLATILE = (ast.JoinedStr, ast.Call, ast.ListComp, ast.Subscript, ast.Dict)
@@ -103,6 +103,6 @@ def _changes(site: Site, node: ast.expr) -> bool:
         return False
     counted = {n.target.id for n in ast.walk(loop) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
     if not isinstance(loop, ast.While):
-        counted |= names_in(loop.target)
+        counted |= bound_names(loop.target)
     read = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in counted]
     return any(site.value(n).kind in ("number", "unknown") for n in read)

@@ -553,6 +553,24 @@ def test_what_a_lambda_shows_of_names_around_it(value_of: ValueOf, code: str, ex
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        ("x = load()\nx.any(axis=1)", "unknown"),
+        ("x = load()\nx.any(dim='time')", "unknown"),
+        ("x = load()\nx.float()\nx", "unknown"),
+        ("x = load()\nx.float().eval()\nx", "unknown"),
+        ("x = load()\nx.float(1).sum()\nx", "unknown"),
+        ("x = load()\nx.any(dim=1)\nx", "tensor"),
+        ("x = load()\nx.mean(dim=(-1, -2))", "tensor"),
+        ("x = load()\nx.float().sum()\nx", "tensor"),
+        ("load().half().max()", "tensor scalar"),
+    ],
+)
+def test_what_is_cast_or_reduced_as_only_tensors_are_is_one(value_of: ValueOf, code: str, expected: str) -> None:
+    assert value_of(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
         ("ops = load()\ny = ops.sigmoid(x)\nops", "unknown"),
         ("x = load()\ny = x.sigmoid()\nx", "tensor"),
         ("x = load()\ny = x.unsqueeze(0)\n[x for x in found][0]", "unknown"),

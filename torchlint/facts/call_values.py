@@ -24,7 +24,7 @@ from . import (
 )
 from . import torch_table as table
 from .arguments import Arguments
-from .bindings import Assigned, shows_tensor
+from .bindings import CALCULATED, Assigned, shows_tensor
 from .builtin_calls import builtin, dictionary, drawn, iteration, of_time
 from .chosen import choice
 from .elements import element
@@ -543,7 +543,7 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
         return calls.tensor_method(tensor(base.device, grad=True), attr, node, args)
     if not base and len(args) == _OF_DISTRIBUTIONS.get(attr):
         return tensor(grad=True, certainty=LIKELY)
-    if attr in ("view", "long") and not base and shows_tensor(attr, node):
+    if (attr in ("view", "long", "argsort", "sort") or attr in CALCULATED) and not base and shows_tensor(attr, node):
         return calls.tensor_method(tensor(base.device), attr, node, args)
     if attr == "item" and not len(args):
         return NUMBER

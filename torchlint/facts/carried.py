@@ -6,7 +6,7 @@ import ast
 
 from .flow import Guard, Loop, contains
 from .names import chain
-from .nodes import is_constant, names_in, none_test, number
+from .nodes import bound_names, is_constant, none_test, number
 from .place import Place
 
 _FEW = 4
@@ -22,7 +22,7 @@ def goes_on(test: ast.expr, grown: ast.expr, loop: Loop | None) -> bool:
         return not asked[1] and ast.unparse(asked[0]) == ast.unparse(grown)
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt | ast.GtE | ast.NotEq):
         test = test.left if number(test.comparators[0]) in (0, 1) else test
-    return isinstance(test, ast.Name) and isinstance(loop, ast.For) and test.id in names_in(loop.target)
+    return isinstance(test, ast.Name) and isinstance(loop, ast.For) and test.id in bound_names(loop.target)
 
 
 def counted(place: Place, entry: ast.Subscript) -> Loop | None:
@@ -32,7 +32,7 @@ def counted(place: Place, entry: ast.Subscript) -> Loop | None:
     if any(not isinstance(key, ast.Name | ast.Constant) for key in keys):
         return None
     for loop in place.flow.loops(place.target):
-        over = names_in(loop.target) & named if isinstance(loop, ast.For) else set()
+        over = bound_names(loop.target) & named if isinstance(loop, ast.For) else set()
         if not over:
             return loop if not named else None
         named -= over

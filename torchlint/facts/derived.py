@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from .flow import Comprehension, Flow
 from .module import key_of
-from .nodes import names_in
+from .nodes import bound_names
 from .operator_calls import carries_no_graph
 
 
@@ -68,7 +68,7 @@ def _read(node: ast.AST) -> Iterator[str]:
         inner = bound
         if isinstance(part, Comprehension):
             todo.append((part.generators[0].iter, bound))  # this is read outside
-            inner = bound | {name for one in part.generators for name in names_in(one.target)}
+            inner = bound | {name for one in part.generators for name in bound_names(one.target)}
         todo += ((child, inner) for child in ast.iter_child_nodes(part))
 
 

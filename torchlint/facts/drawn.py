@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .names import last
-from .nodes import Choice, argument_of, measured, names_in, sized
+from .nodes import Choice, argument_of, bound_names, measured, sized
 from .place import Place
 from .syntax import same
 from .uses import assigned, readers
@@ -40,7 +40,7 @@ def is_unread(place: Place) -> bool:
     """Whether the batches of the loader that the place makes are looked at by nobody: `for _ in tqdm(loader): pass`, which takes the time."""
     loop = _only_loop(place)
     return loop is not None and not any(
-        loop in place.flow.loops(load) for name in names_in(loop.target) for load in place.flow.loads.get(name, ())
+        loop in place.flow.loops(load) for name in bound_names(loop.target) for load in place.flow.loads.get(name, ())
     )
 
 

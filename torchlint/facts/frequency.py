@@ -14,7 +14,7 @@ from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
 from .loss_names import is_named_as_loss
 from .module import Class, Function
-from .nodes import elements, names_in, none_test
+from .nodes import bound_names, elements, names_in, none_test
 from .place import Place
 from .wherever import wherever
 
@@ -308,7 +308,7 @@ def _but_once(guard: Guard, loop: Loop) -> bool:
         return False
     least = test.comparators[0]
     above = isinstance(test.ops[0], ast.Gt) and isinstance(least, ast.Constant) and least.value in (0, 1)
-    return above and isinstance(test.left, ast.Name) and test.left.id in names_in(loop.target)
+    return above and isinstance(test.left, ast.Name) and test.left.id in bound_names(loop.target)
 
 
 def _stays(place: Place, guard: Guard, loop: Loop) -> bool:

@@ -11,7 +11,7 @@ from .backward_passes import terms_of
 from .flow import contains
 from .graph_liveness import passes_on
 from .module import Class, Function, Module
-from .nodes import names_in
+from .nodes import bound_names
 from .place import Place, StepLoop
 
 _EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
@@ -132,7 +132,7 @@ def _is_emptied(function: Function, held: ast.expr, named_too: bool = True) -> b
                 break
     around = flow.parents.get(node) if named_too else None
     if isinstance(around, ast.For) and around.iter is node:
-        named = names_in(around.target)
+        named = bound_names(around.target)
     elif isinstance(around, ast.Assign) and isinstance(around.targets[0], ast.Name):
         named = {around.targets[0].id}
     else:

@@ -9,7 +9,7 @@ from .bindings import Assigned
 from .flow import Loop
 from .host_constants import is_written
 from .module import Function
-from .nodes import names_in, root_of, steps
+from .nodes import bound_names, root_of, steps
 from .place import Place
 from .uses import assigned
 
@@ -249,7 +249,7 @@ def collected_in(place: Place, made: ast.expr) -> str | None:
         isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and made in steps(statement.value)
     ):
         return None
-    counters = names_in(loop.target)
+    counters = bound_names(loop.target)
     index = target.slice.elts[0] if isinstance(target.slice, ast.Tuple) and target.slice.elts else target.slice
     if not (isinstance(index, ast.Name) and index.id in counters) or place.value(target.value).device != "accelerator":
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from . import common_names, names, short_functions, uses
 from .flow import Flow, Loop, contains
 from .module import Function
-from .nodes import Choice, assigned_in, choice, names_in
+from .nodes import Choice, assigned_in, bound_names, choice, names_in
 from .place import Place
 from .syntax import same
 
@@ -87,7 +87,7 @@ def _searches(place: Place, loop: Loop) -> bool:
     if len(tests) != 1 or len(tests) + len(made) != len(loop.body) or choice(tests[0]).other:
         return False
     set_there = {name for one in loop.body for part in ast.walk(one) for name in assigned_in(part)}
-    known = names_in(loop.target)
+    known = bound_names(loop.target)
     for one in made:
         if not names_in(one.value) & set_there <= known:
             return False  # it is of the iteration before
@@ -102,7 +102,7 @@ def _goes_through_rows(place: Place, loop: ast.For) -> bool:
     """Whether a loop goes through a tensor, or picks its elements by a number: parts of a list may have sizes of their own."""
     if not isinstance(loop.iter, ast.Call) or place.resolve(loop.iter.func) != "range":
         return place.value(loop.iter).is_tensor
-    by = names_in(loop.target)
+    by = bound_names(loop.target)
     picked = (part for one in loop.body for part in ast.walk(one) if isinstance(part, ast.Subscript))
     return any(not by.isdisjoint(names_in(one.slice)) and place.value(one.value).is_tensor for one in picked)
 

@@ -6,7 +6,7 @@ import ast
 
 from .flow import Loop
 from .names import last
-from .nodes import argument_of, names_in
+from .nodes import argument_of, bound_names, names_in
 from .place import Place
 from .uses import assigned
 
@@ -53,6 +53,6 @@ def _slices(place: Place, loop: ast.For) -> bool:
 
 def _chooses_by_turn(place: Place, loop: ast.For) -> bool:
     """Whether each turn calls something of its own: `models[i](part)`."""
-    by = names_in(loop.target)
+    by = bound_names(loop.target)
     called = (call.func for call in place.flow.calls_in(loop))
     return any(isinstance(one, ast.Subscript) and not by.isdisjoint(names_in(one.slice)) for one in called)

@@ -151,9 +151,9 @@ def _is_helper(place: Place, call: ast.Call) -> bool:
 
 
 def _long_loops(place: Place) -> Iterator[ast.For | ast.While]:
-    """The loops of the function that do more than one thing, but for those that the place itself stands in."""
-    around = {*place.flow.ancestors(place.target)}
-    loops = (loop for loop in place.function.own_loops if isinstance(loop, ast.For | ast.While) and loop not in around)
+    """The loops of the function that do more than one thing and come behind the place."""
+    end: int = getattr(place.target, "end_lineno", 0)
+    loops = (loop for loop in place.function.own_loops if isinstance(loop, ast.For | ast.While) and loop.lineno > end)
     return (loop for loop in loops if len(loop.body) > 1 or _turns(place, loop))
 
 

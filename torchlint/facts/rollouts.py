@@ -11,7 +11,7 @@ from .common_names import ENVIRONMENT_NAME
 from .flow import Flow, Loop, contains
 from .frequency import ends_loop
 from .module import Function
-from .nodes import names_in, root_of
+from .nodes import bound_names, names_in, root_of
 
 Targets = Callable[[ast.Call], list[Function]]
 STEPS = rb"(?:env|envs|robot)\.step\("
@@ -61,10 +61,10 @@ def _is_chosen_by(function: Function, call: ast.Call, taken: tuple[Function, ast
     """Whether what a call runs chooses an action for its step, of an environment that is the same on each iteration."""
     target, step = taken
     inner = function.flow.loops(call)[0]
-    if isinstance(inner, ast.For | ast.AsyncFor) and not names_in(call).isdisjoint(names_in(inner.target)):
+    if isinstance(inner, ast.For | ast.AsyncFor) and not names_in(call).isdisjoint(bound_names(inner.target)):
         root = root_of(step.func)
         given = target.argument(call, root.id) if root is not None else None
-        if given is not None and not names_in(given).isdisjoint(names_in(inner.target)):
+        if given is not None and not names_in(given).isdisjoint(bound_names(inner.target)):
             return False
     return any(
         isinstance(part, ast.Call) or (isinstance(part, ast.Name) and part.id in target.flow.stores)
@@ -94,7 +94,7 @@ def _is_one_of_many(function: Function, call: ast.Call, loop: Loop) -> bool:
 
 def _chooses(flow: Flow, step: ast.Call, loop: Loop) -> bool:
     """Whether each iteration has an action of its own: not for each of many environments, nor the same action a few times."""
-    if isinstance(loop, ast.For | ast.AsyncFor) and not names_in(step.func).isdisjoint(names_in(loop.target)):
+    if isinstance(loop, ast.For | ast.AsyncFor) and not names_in(step.func).isdisjoint(bound_names(loop.target)):
         return False
     return any(
         isinstance(part, ast.Call) or (isinstance(part, ast.Name | ast.Attribute) and _is_bound(flow, part, loop))

@@ -11,7 +11,7 @@ from .flow import contains
 from .layers import is_criterion
 from .loop_rows import gone_through, is_at, is_beside, is_device_tensor, is_taken_apart, on_device
 from .names import last
-from .nodes import names_in, number, sized
+from .nodes import bound_names, names_in, number, sized
 from .place import Place
 from .runs import counts_few
 from .turn_parts import FEW, STEPS, is_kept_for_next
@@ -57,7 +57,7 @@ def list_launches_by_row(place: Place, made: ast.ListComp, *, alike: bool) -> bo
     by, nodes = made.generators[0], list(ast.walk(made.elt))
     if len(made.generators) > 1 or by.ifs or any(isinstance(node, _LEAVES) for node in nodes):
         return False
-    told = names_in(by.target)
+    told = bound_names(by.target)
     return _goes_through_rows(place, by.target, by.iter, nodes) and _launches(place, told, nodes, alike)
 
 
@@ -116,12 +116,12 @@ def _takes_rows(place: Place, turn: str, nodes: Iterable[ast.AST]) -> bool:
 
 def _told(loop: ast.For) -> set[str]:
     """The names of a turn, and of what it makes of them."""
-    names = names_in(loop.target)
+    names = bound_names(loop.target)
     for statement in loop.body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Assign) and not names.isdisjoint(names_in(node.value)):
                 names |= {part.id for one in node.targets for part in ast.walk(one) if isinstance(part, ast.Name)}
-    return names & (names_in(loop.target) | bound_in(loop.body))
+    return names & (bound_names(loop.target) | bound_in(loop.body))
 
 
 def _launches(place: Place, turn: set[str], nodes: Sequence[ast.AST], alike: bool) -> bool:

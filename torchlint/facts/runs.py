@@ -12,7 +12,7 @@ from .argparse_defaults import lists
 from .flow import Flow, Loop, contains
 from .layers import WITHOUT_WEIGHTS
 from .module import Class, Function
-from .nodes import Choice, names_in
+from .nodes import Choice, bound_names, names_in
 from .values import Value
 
 _RUN = regex(
@@ -251,7 +251,7 @@ def counted_to(loop: Loop) -> ast.expr | None:
 def counts_by(loop: Loop) -> set[str]:
     """The names that a loop binds for each iteration, or counts: `epoch` of `for epoch in range(n):`, and of `while epoch < n:` with `epoch += 1`."""
     if not isinstance(loop, ast.While):
-        return names_in(loop.target)
+        return bound_names(loop.target)
     return names_in(loop.test) & _added_to(loop)
 
 

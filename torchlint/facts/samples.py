@@ -9,7 +9,19 @@ from .bindings import Assigned, Part
 from .flow import Comprehension, contains
 from .moves import SENDING
 from .names import chain, last
-from .nodes import elements, indices, is_constant, keyword_of, made_first, names_in, root_of, sized, spreads, string
+from .nodes import (
+    bound_names,
+    elements,
+    indices,
+    is_constant,
+    keyword_of,
+    made_first,
+    names_in,
+    root_of,
+    sized,
+    spreads,
+    string,
+)
 from .place import Place
 from .runs import of_few
 from .syntax import same
@@ -190,7 +202,9 @@ def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
     each = around.generators[0]
     if isinstance(each.iter, ast.Tuple | ast.List) or _is_short(place, each):
         return False
-    return place.value(made.args[0]).kind != "tensor" and not names_in(each.target).isdisjoint(names_in(made.args[0]))
+    return place.value(made.args[0]).kind != "tensor" and not bound_names(each.target).isdisjoint(
+        names_in(made.args[0])
+    )
 
 
 def is_gathered_one_by_one(place: Place, moved: ast.expr) -> bool:
@@ -326,7 +340,7 @@ def rows_of(place: Place, row: ast.expr) -> ast.expr | None:
 
 def _takes_each(row: ast.Subscript, comprehension: Comprehension) -> bool:
     """`x[start:end]` of `[x[start:end].cpu() for start, end in spans]`: each turn takes its part of the same tensor."""
-    turns = {name for one in comprehension.generators for name in names_in(one.target)}
+    turns = {name for one in comprehension.generators for name in bound_names(one.target)}
     if any(one.ifs for one in comprehension.generators) or root_of(row.value) is None:
         return False
     return not turns.isdisjoint(names_in(row.slice)) and turns.isdisjoint(names_in(row.value))

@@ -9,7 +9,7 @@ from ..system.regex import regex
 from .flow import contains
 from .loop_rows import is_device_tensor, is_turn
 from .names import last
-from .nodes import indices, names_in, number
+from .nodes import bound_names, indices, names_in, number
 from .place import Place
 from .runs import counts_few
 from .turns import bound_in, left_for_next
@@ -29,7 +29,7 @@ STEPS = frozenset(("backward", "grad", "step", "no_sync"))
 
 def goes_through_levels(loop: ast.For) -> bool:
     """Whether a loop goes through the levels of a pyramid, by what it calls them: `for lvl, (h, w) in enumerate(shapes):`."""
-    return any(_LEVEL.search(name) for name in names_in(loop.target))
+    return any(_LEVEL.search(name) for name in bound_names(loop.target))
 
 
 def takes_parts(place: Place, loop: ast.For) -> bool:
@@ -58,7 +58,7 @@ def _are_of_turns(place: Place, target: ast.expr, given: ast.expr, body: Iterabl
     """Whether tensors of the device have parts in the body that the turns choose, and there may be many turns."""
     if not _goes_through_many(place, given) or FEW.search(ast.unparse(target)):
         return False
-    turn = names_in(target)
+    turn = bound_names(target)
     every = (node for one in body for node in ast.walk(one) if isinstance(node, ast.Subscript))
     parts = [one for one in every if not turn.isdisjoint(names_in(one.slice))]
     if any(_is_batch(one, turn) or place.value(one.value).kind == "module" for one in parts):
@@ -100,7 +100,7 @@ def _goes_through_many(place: Place, given: ast.expr) -> bool:
 
 def is_kept_for_next(loop: ast.For) -> bool:
     """Whether a turn reads what another one has put into an object, a list or a tensor: `hidden[layer] = cell(x[t], hidden[layer])`."""
-    turn = names_in(loop.target)
+    turn = bound_names(loop.target)
     nodes = [node for one in loop.body for node in ast.walk(one)]
     added = {node.target for node in nodes if isinstance(node, ast.AugAssign)}
     own = turn | (bound_in(loop.body) - left_for_next(loop))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 
 from .names import last
-from .nodes import addends, names_in
+from .nodes import addends, bound_names, names_in
 
 _GROWS = frozenset(("cat", "concat", "concatenate"))
 
 
 def left_for_next(loop: ast.For) -> set[str]:
     """The names that a turn reads before it binds them, but for sums and what grows: what the turn before has left."""
-    return _read_first(loop.body, bound_in(loop.body), names_in(loop.target)) - _counted(loop)
+    return _read_first(loop.body, bound_in(loop.body), bound_names(loop.target)) - _counted(loop)
 
 
 def bound_in(block: list[ast.stmt]) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..facts import names
 from ..facts.flow import Loop
 from ..facts.module import Function, Module
-from ..facts.nodes import advanced, names_in
+from ..facts.nodes import advanced, bound_names, names_in
 from ..facts.values import Value
 from ..text.source import Words
 from .batches import sends, sent_batch, takes
@@ -94,7 +94,7 @@ def _batches(
 ) -> Iterator[tuple[set[str], frozenset[ast.expr]]]:
     """The names of what a loop takes from loaders, and the calls that make these: `for x in loader`, `x, y = next(batches)`."""
     if isinstance(loop, ast.For) and (loaders := _loaders(project.value(function, loop.iter))):
-        yield names_in(loop.target), loaders
+        yield bound_names(loop.target), loaders
     for call in calls:
         made = function.flow.parents[call]
         if isinstance(made, ast.Assign) and advanced(call) is not None:

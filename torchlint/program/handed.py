@@ -11,7 +11,7 @@ from ..facts import aliases, names
 from ..facts.flow import Loop
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
-from ..facts.nodes import names_in
+from ..facts.nodes import bound_names
 from ..facts.values import Value
 from ..query.question import question
 from ..system.stamp import as_bytes
@@ -297,7 +297,7 @@ def _taken_out(function: Function, node: ast.expr) -> Iterator[Use]:
         if isinstance(call, ast.Call) and call.func is parent:
             yield function, call
     elif isinstance(parent, ast.For) and parent.iter is node:
-        for name in sorted(names_in(parent.target)):
+        for name in sorted(bound_names(parent.target)):
             yield from ((function, load) for load in flow.loads.get(name, ()) if parent in flow.loops(load))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from ..facts import names
 from ..facts.flow import Loop, contains
 from ..facts.module import Class, Function, Module
-from ..facts.nodes import argument_of, names_in, receiver_of, root_of
+from ..facts.nodes import argument_of, bound_names, names_in, receiver_of, root_of
 from ..facts.values import LIKELY_TENSOR, TENSOR, UNKNOWN, Tuple, Value
 from ..query.question import Asking, question
 from ..system.regex import regex
@@ -203,7 +203,7 @@ def _made(function: Function, name: ast.Name) -> ast.expr | None:
     stores = function.flow.stores.get(name.id, ())
     around = function.flow.comprehension(name)
     for one in around.generators if around is not None else ():
-        if name.id in names_in(one.target):
+        if name.id in bound_names(one.target):
             return one.iter
     for loop in function.flow.loops(name):
         if isinstance(loop, ast.For) and any(contains(loop.target, store) for store in stores):

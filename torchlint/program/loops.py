@@ -8,7 +8,7 @@ from collections.abc import Collection
 from ..facts import aliases, names, runs
 from ..facts.flow import Loop, contains
 from ..facts.module import Function
-from ..facts.nodes import in_any_order, names_in, required, root_of
+from ..facts.nodes import bound_names, in_any_order, required, root_of
 from ..system.regex import regex
 from .project import Project
 
@@ -40,7 +40,7 @@ def brings_samples(project: Project, function: Function, loop: ast.For) -> bool:
         if contains(loop, load)
         and isinstance(part := function.flow.parents[load], ast.Subscript)
         and isinstance(part.slice, ast.Name)
-        and part.slice.id in names_in(loop.target)
+        and part.slice.id in bound_names(loop.target)
     ]
     value = project.value(function, taken[0]) if taken else None
     if value is None or value.kind != "instance":
@@ -57,7 +57,7 @@ def exports(project: Project, function: Function, loop: Loop) -> bool:
     """Whether a loop goes through models, or parts of one, to export each of them: `for part in parts: torch.onnx.export(part, ...)`, or by a function of its file."""
     if not isinstance(loop, ast.For) or not function.module.source.holds(_EXPORTS):
         return False
-    parts = names_in(loop.target)
+    parts = bound_names(loop.target)
     return any(
         isinstance(given, ast.Name) and given.id in parts and _exports_given(project, function, call, given)
         for call in function.flow.calls_in(loop)
@@ -92,7 +92,7 @@ def only_iterates(loop: Loop, call: ast.Call) -> bool:
     """`for optimizer in optimizers: optimizer.step()`: a loop over optimizers or losses, not over steps."""
     if not isinstance(loop, ast.For) or len(loop.body) > 2:
         return False
-    func, targets = call.func, names_in(loop.target)
+    func, targets = call.func, bound_names(loop.target)
     root = root_of(func.value) if isinstance(func, ast.Attribute) else None
     if root is not None and root.id in targets:
         return True

@@ -13,7 +13,7 @@ from ..facts.first_time import keeps_results, writes_checkpoint
 from ..facts.flow import Flow, Loop, contains
 from ..facts.frequency import is_aside
 from ..facts.module import Function, Module
-from ..facts.nodes import advanced, keyword_of, names_in, receiver_of, without_not
+from ..facts.nodes import advanced, bound_names, keyword_of, names_in, receiver_of, without_not
 from ..facts.roles import role_of
 from ..facts.torch_table import EVALUATION_STEPS, OTHER_EVALUATION_STEPS
 from ..facts.uses import assigned
@@ -472,7 +472,7 @@ def _steps_element(project: Project, function: Function, loop: Loop, call: ast.C
     if made is not None and loop in function.flow.loops(made):
         stepped = made.value
     # What is gone through takes longest to tell.
-    return _is_of(stepped, names_in(loop.target)) and not brings_batches(project, function, loop.iter)
+    return _is_of(stepped, bound_names(loop.target)) and not brings_batches(project, function, loop.iter)
 
 
 def _is_of(stepped: ast.expr, elements: Collection[str]) -> bool:

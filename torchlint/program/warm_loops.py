@@ -14,7 +14,7 @@ from ..facts.flow import Comprehension, Loop
 from ..facts.frequency import is_aside
 from ..facts.layers import WITHOUT_WEIGHTS, is_criterion
 from ..facts.module import Function
-from ..facts.nodes import names_in, receiver_of
+from ..facts.nodes import bound_names, receiver_of
 from ..facts.roles import role_of
 from ..query.question import question
 from ..system.regex import regex
@@ -347,7 +347,7 @@ class WarmLoops:
         calls = [call for call in function.flow.calls_in(loop) if function.flow.loops(call)[0] is loop]
         if any(sent_batch(self.project, function, call) is not None for call in calls):
             return True
-        parts = with_parts(function, names_in(loop.target))
+        parts = with_parts(function, bound_names(loop.target))
         return any(
             sends(self.project, target, 1)
             for call in calls
