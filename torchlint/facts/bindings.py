@@ -733,7 +733,7 @@ class Bindings:
         attribute = function.attr
         if shows_tensor(attribute, node):
             key = key_of(function.value if attribute == "detach" else _unmoved(function.value))
-            if key is not None and key != "self":
+            if key is not None and key not in ("self", self._owner.own_name):
                 self._uses.add(("used", key))
         elif attribute == "size" and node.args:
             self._uses.add(("sized", key_of(function.value)))
@@ -821,7 +821,7 @@ class Bindings:
         for name in _used_as_tensors(short) if short is not None else ():
             given = short.argument(call, name)  # type: ignore[union-attr]
             key = key_of(given) if given is not None else None
-            if key is not None and key != "self":
+            if key is not None and key not in ("self", self._owner.own_name):
                 yield key
 
     def _lambda(self, node: ast.Lambda) -> None:

@@ -544,7 +544,7 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
     if not base and len(args) == _OF_DISTRIBUTIONS.get(attr):
         return tensor(grad=True, certainty=LIKELY)
     if (attr in ("view", "long", "argsort", "sort") or attr in CALCULATED) and not base and shows_tensor(attr, node):
-        return calls.tensor_method(tensor(base.device), attr, node, args)
+        return calls.tensor_method(tensor(base.device), attr, node, args) if _of_nobody(values, node) else UNKNOWN
     if attr == "item" and not len(args):
         return NUMBER
     if attr == "astype" and not base:
@@ -574,6 +574,14 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
     if attr == "parameters" and not len(args):
         return module_calls.PARAMETERS
     return UNKNOWN
+
+
+def _of_nobody(values: Evaluator, node: ast.Call) -> bool:
+    """Whether nothing is known of what a method's owner is cast from: `this.float().sum()` of an object of the project calls its `float`."""
+    match node.func:
+        case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=cast, value=owner))) if cast in DTYPE_CASTS:
+            return not values.expr(owner)
+    return True
 
 
 def _is_moved(values: Evaluator, method: ast.expr) -> bool:
