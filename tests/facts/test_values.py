@@ -558,9 +558,11 @@ def test_what_a_lambda_shows_of_names_around_it(value_of: ValueOf, code: str, ex
         ("x = load()\nx.float()\nx", "unknown"),
         ("x = load()\nx.float().eval()\nx", "unknown"),
         ("x = load()\nx.float(1).sum()\nx", "unknown"),
-        ("x = load()\nx.any(dim=1)\nx", "tensor"),
+        ("x = load()\nx.any(dim=1)", "tensor boolean"),
         ("x = load()\nx.mean(dim=(-1, -2))", "tensor"),
-        ("x = load()\nx.float().sum()\nx", "tensor"),
+        ("(load() > 0).any(axis=1)", "unknown"),
+        ("(load() > 0).any(dim=1)", "tensor boolean"),
+        ("x = load()\nx.float().sum()", "tensor scalar"),
         ("load().half().max()", "tensor scalar"),
     ],
 )

@@ -880,40 +880,14 @@ _OF_SAME_KIND = frozenset("clone to cuda cpu float double half long int bool".sp
 """Methods that give a tensor where they are a tensor's."""
 
 
-_CASTS = frozenset("float double half bfloat16 int bool".split())
-CALCULATED = frozenset(
-    """sum mean max min any all prod std var median abs pow sqrt exp log round floor view reshape t argmax argmin norm
-    cumsum flatten squeeze transpose logical_not""".split()
-)
-"""Methods of tensors that arrays may have as well, and modules do not."""
-_REDUCES = frozenset("sum mean max min any all prod std var median argmax argmin norm cumsum argsort sort".split())
-
-
 def shows_tensor(method: str, call: ast.Call) -> bool:
-    """Whether nothing but a tensor has a method that is called so: `x.unsqueeze(0)`, `x.view(-1, 3)`, `x.float().sum()`, `x.any(dim=1)`."""
+    """Whether nothing but a tensor has a method that is called so: `x.unsqueeze(0)`, `x.view(-1, 3)`."""
     if method in TENSOR_ONLY:
         return not (call.args and (method == "backward" or method in GIVEN_NOTHING))
     if method == "long":
         return not (call.args or call.keywords)
-    if method in CALCULATED and _is_of_cast(call):
-        return True
-    if method in _REDUCES and any(one.arg == "dim" and _is_dimension(one.value) for one in call.keywords):
-        return True  # arrays call it `axis`, and those with names are given them
     # An array is viewed as another dtype.
     return method == "view" and (len(call.args) > 2 or any(isinstance(number(one), int) for one in call.args))
-
-
-def _is_of_cast(call: ast.Call) -> bool:
-    """`x.float().sum()`: a module, which has the cast too, is not calculated with."""
-    match call.func:
-        case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=cast), args=[], keywords=[])):
-            return cast in _CASTS
-    return False
-
-
-def _is_dimension(node: ast.expr) -> bool:
-    parts = node.elts if isinstance(node, ast.Tuple | ast.List) else (node,)
-    return all(isinstance(number(part), int) for part in parts)
 
 
 def _unmoved(node: ast.expr) -> ast.expr:

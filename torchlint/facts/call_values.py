@@ -21,10 +21,11 @@ from . import (
     operator_results,
     picture_calls,
     syntax,
+    used_as_tensor,
 )
 from . import torch_table as table
 from .arguments import Arguments
-from .bindings import CALCULATED, Assigned, shows_tensor
+from .bindings import Assigned, shows_tensor
 from .builtin_calls import builtin, dictionary, drawn, iteration, of_time
 from .chosen import choice
 from .elements import element
@@ -543,8 +544,12 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
         return calls.tensor_method(tensor(base.device, grad=True), attr, node, args)
     if not base and len(args) == _OF_DISTRIBUTIONS.get(attr):
         return tensor(grad=True, certainty=LIKELY)
-    if (attr in ("view", "long", "argsort", "sort") or attr in CALCULATED) and not base and shows_tensor(attr, node):
-        return calls.tensor_method(tensor(base.device), attr, node, args) if _of_nobody(values, node) else UNKNOWN
+    if attr in ("view", "long") and not base and shows_tensor(attr, node):
+        return calls.tensor_method(tensor(base.device), attr, node, args)
+    if not base and used_as_tensor.gives_tensor(attr, node):
+        owner = used_as_tensor.cast_from(node)
+        if owner is None or not values.expr(owner):  # `this.float().sum()` calls a method of the project
+            return calls.tensor_method(tensor(base.device), attr, node, args)
     if attr == "item" and not len(args):
         return NUMBER
     if attr == "astype" and not base:
@@ -574,14 +579,6 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
     if attr == "parameters" and not len(args):
         return module_calls.PARAMETERS
     return UNKNOWN
-
-
-def _of_nobody(values: Evaluator, node: ast.Call) -> bool:
-    """Whether nothing is known of what a method's owner is cast from: `this.float().sum()` of an object of the project calls its `float`."""
-    match node.func:
-        case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=cast, value=owner))) if cast in DTYPE_CASTS:
-            return not values.expr(owner)
-    return True
 
 
 def _is_moved(values: Evaluator, method: ast.expr) -> bool:

@@ -18,6 +18,7 @@ from .members import attribute, by_operator
 from .module import Function
 from .nodes import string
 from .syntax import gives_places, same
+from .used_as_tensor import gives_tensor
 from .values import (
     ACCELERATORS,
     BOOL,
@@ -123,14 +124,16 @@ def _compared_on(sides: list[Value]) -> Device:
 
 
 def _asked_as_tensor(values: Evaluator, node: ast.Compare) -> bool:
-    """`(x >= y).float()`, `(x >= y).nonzero().view(-1)`: neither a bool of Python nor an array of them has such a method."""
+    """`(x >= y).float()`, `(x >= y).nonzero().view(-1)`, `(x > 0).any(dim=1)`: neither a bool of Python nor an array of them has such a method."""
     around = values.function.flow.parents.get(node)
     if not isinstance(around, ast.Attribute):
         return False
-    if around.attr != "nonzero":
-        return around.attr in _OF_COMPARED
+    if around.attr in _OF_COMPARED:
+        return True
     call = values.function.flow.parents.get(around)
-    return isinstance(call, ast.Call) and gives_places(values.function.flow, call)
+    if not isinstance(call, ast.Call):
+        return False
+    return gives_places(values.function.flow, call) if around.attr == "nonzero" else gives_tensor(around.attr, call)
 
 
 def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:

@@ -133,19 +133,27 @@ def _filled(call: ast.Call) -> list[str]:
 
 
 def asked_flag(test: ast.expr, true: bool) -> tuple[ast.expr, bool]:
-    """The flag that a condition asks for, and what it is where the whole is `true`: `self.ready` of `not self.ready`, `self.ready.item() == 0`."""
+    """The flag that a condition asks for, and what it is where the whole is `true`: `self.ready` of `not self.ready`, `self.ready.item() == 0`, `getattr(self, "ready", False) is False`."""
     test, true = without_not(test, true)
     match test:
         case ast.Compare(
-            left=flag, ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value=0 | 1 as number)]
+            left=flag,
+            ops=[ast.Eq() | ast.NotEq() | ast.Is() | ast.IsNot() as op],
+            comparators=[ast.Constant(value=0 | 1 as number)],
         ):
-            test, true = flag, bool(number) is (true is isinstance(op, ast.Eq))
+            test, true = flag, bool(number) is (true is isinstance(op, ast.Eq | ast.Is))
     match test:
         case (
             ast.Call(func=ast.Attribute(value=flag, attr="item"), args=[])
             | ast.Call(func=ast.Name(id="bool" | "int"), args=[flag])
         ):
             return flag, true
+        case ast.Call(
+            func=ast.Name(id="getattr"),
+            args=[owner, ast.Constant(value=str(attribute)), ast.Constant(value=default)],
+            keywords=[],
+        ) if not default:
+            return ast.copy_location(ast.Attribute(owner, attribute, ast.Load()), test), true
     return test, true
 
 

@@ -383,7 +383,10 @@ class _Reading:
             strongest: tuple[Meaning, ...] = ("throttled", "cold", "weak")
             return next((one for one in strongest if one in found), "")
         # `step % 10 == 0 or step == last`: both are rare; with an ordinary condition beside it, it may hold on each step.
-        if all(one or _is_one_more(part, test.values, true) for one, part in zip(found, test.values, strict=True)):
+        if any(found) and all(
+            one or _is_one_more(part, test.values, true) or _is_no_period(part, test.values, true, self.value_of)
+            for one, part in zip(found, test.values, strict=True)
+        ):
             return "weak" if "weak" in found else "throttled"
         return ""
 
@@ -692,6 +695,17 @@ def _is_one_more(test: ast.expr, beside: list[ast.expr], true: bool) -> bool:
         return False
     divided = [remainder(one.left) for one in beside if isinstance(one, ast.Compare)]
     return any(one is not None and syntax.same(one[0], test.left) for one in divided)
+
+
+def _is_no_period(test: ast.expr, beside: list[ast.expr], true: bool, value_of: ValueOf) -> bool:
+    """`n <= 1` beside `calls % n == 0`, where n is more."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not is_constant(test.comparators[0], 1):
+        return False
+    if not isinstance(test.ops[0], ast.LtE if true else ast.Gt):
+        return False
+    parts = (part for one in beside if one is not test for part in (one, *ast.iter_child_nodes(one)))
+    divided = [remainder(part) for part in parts if isinstance(part, ast.expr)]
+    return any(one is not None and syntax.same(one[1], test.left) and not _small(one[1], value_of) for one in divided)
 
 
 def _is_extent(node: ast.expr, value_of: ValueOf) -> bool:

@@ -665,6 +665,10 @@ def join(a: Value, b: Value) -> Value:
     if {a.kind, b.kind} == {"str", "device"}:
         return _named_device(a, b)
     for one, other in ((a, b), (b, a)):
+        if one.kind in ("instance", "module") and other.kind == "function":
+            # `nn.GELU() if smooth else swish`: something to call, however it is made.
+            return _beside(one, other, LIKELY)
+    for one, other in ((a, b), (b, a)):
         if one.kind == "loader" and other.kind == "instance":
             # A loader, and an object of the project that gives batches in a way of its own.
             return _beside(one, other, LIKELY)

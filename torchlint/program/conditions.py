@@ -250,13 +250,15 @@ def _asked_of(project: Project, function: Function, call: ast.Call | ast.Attribu
     node = asked.node if asked is not None else None
     if asked is None or not isinstance(node, ast.FunctionDef):
         return ""
-    given = _only_test(asked.telling)
+    told = _only_test(asked.telling)
     told_more = isinstance(call, ast.Call) and bool(call.args or call.keywords)
-    if given is None or (told_more and not _by_own_period(given)):
+    if told is None or (told_more and not _by_own_period(told[0])):
         return ""
+    given, as_it_is = told
     if isinstance(call, ast.Attribute) and not any(isinstance(part, ast.Mod) for part in ast.walk(given)):
         return ""  # most properties give an option
-    return guards.meaning(Guard(*without_not(given, true), None, node), asked.flow, lambda n: project.value(asked, n))
+    guard = Guard(*without_not(given, true is as_it_is), None, node)
+    return guards.meaning(guard, asked.flow, lambda n: project.value(asked, n))
 
 
 def property_of(project: Project, function: Function, asked: ast.Attribute) -> Sequence[Function]:
@@ -513,16 +515,32 @@ def _by_own_period(test: ast.expr) -> bool:
     return any(isinstance(one.right, ast.Attribute) for one in remainders)
 
 
-def _only_test(body: list[ast.stmt]) -> ast.expr | None:
-    """The test of `return test`, and of `if test: return True` with `return False` behind it; what counts in front is left out."""
-    body = list(itertools.dropwhile(lambda one: isinstance(one, ast.AugAssign), body))
+def _only_test(body: list[ast.stmt]) -> tuple[ast.expr, bool] | None:
+    """The test that a body gives, and whether as it is: of `return test`, of `if test: return True` with `return False` behind it, and of these the other way round.
+
+    What counts, keeps or has a name in front, or where it is so, is left out: `self.last = now`.
+    """
+    body = list(itertools.dropwhile(_is_aside, body))
     last = body[-1] if body else None
-    if len(body) == 1 and isinstance(last, ast.Return):
-        return last.value
-    first = body[0] if len(body) == 2 else None
-    if not isinstance(first, ast.If) or first.orelse or not _returns(last, False):
+    if len(body) == 1 and isinstance(last, ast.Return) and last.value is not None:
+        return last.value, True
+    first = body[0] if body else None
+    if not isinstance(first, ast.If) or first.orelse:
         return None
-    return first.test if len(first.body) == 1 and _returns(first.body[0], True) else None
+    given, otherwise = _given_at_end(first.body), _given_at_end(body[1:])
+    return (first.test, given) if given is not None and otherwise is (not given) else None
+
+
+def _is_aside(statement: ast.stmt) -> bool:
+    """`self.calls += 1`, `now = time.time()`"""
+    return isinstance(statement, ast.AugAssign | ast.Assign | ast.AnnAssign)
+
+
+def _given_at_end(block: list[ast.stmt]) -> bool | None:
+    """What a block gives that does no more than keep something: `self.last = now; return True`."""
+    if not all(map(_is_aside, block[:-1])):
+        return None
+    return next((value for value in (True, False) if block and _returns(block[-1], value)), None)
 
 
 def _returns(statement: ast.stmt | None, value: bool) -> bool:

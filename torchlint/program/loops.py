@@ -149,6 +149,18 @@ def is_once_in(loop: Loop, function: Function, node: ast.AST) -> bool:
     )
 
 
+def is_last_in(loop: Loop, function: Function, node: ast.AST) -> bool:
+    """Whether a loop is left once a place has run: `if odd: replay(x); raise SystemExit`."""
+    flow = function.flow
+    innermost = flow.loops(node)[:1] == [loop]
+    return any(
+        guard.block is not None
+        and flow.ends_in_exit(guard.block, leaves_function=True)
+        and (innermost or not isinstance(guard.block[-1], ast.Break))
+        for guard in flow.guards(node, loop)
+    )
+
+
 def _is_a_number(test: ast.expr, name: str, op: ast.cmpop) -> bool:
     """`i == 0`"""
     match test:

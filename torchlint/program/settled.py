@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..facts import layers, names, nodes, syntax
 from ..facts.argparse_defaults import unless_given
 from ..facts.common_names import OPTIONS_NAME
-from ..facts.module import Class, Function
+from ..facts.module import Class, Function, Module
 from ..facts.nodes import is_constant, none_test, spreads, string
 from ..facts.uses import assigned
 from ..query.question import question
@@ -125,6 +125,8 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     switch = _switch(project, function, test) if isinstance(test, ast.Name) else None
     if switch is None and isinstance(test, ast.Attribute):
         switch = _kept_switch(project, function, test)
+    if switch is None and isinstance(test, ast.Name | ast.Attribute):
+        switch = _imported_switch(project, function, test)
     if switch is not None:
         return switch
     given = _constants(project, function, test, bool)
@@ -169,9 +171,26 @@ def _switch(project: Project, function: Function, name: ast.Name) -> bool | None
         if own in scope.flow.stores or own in scope.positions or own in scope.flow.globals:
             return None
         scope = scope.parent
-    if module.source.holds(_SETS_NAMES) or any(own in one.flow.globals for one in module.functions):
+    return None if _is_set_by_program(project, module, own) else value.value
+
+
+def _imported_switch(project: Project, function: Function, node: ast.Name | ast.Attribute) -> bool | None:
+    """The same of a switch of another module: `config.SAVE_IMAGES`, `from config import SAVE_IMAGES`."""
+    owner, _, own = (project.resolve(function, node) or "").rpartition(".")
+    module = project.definition(owner, function.module) if owner and own.isascii() else None
+    if not isinstance(module, Module) or module is function.module:
         return None
-    return None if project.any_holds(_SET % ((re.escape(as_bytes(own)),) * 2), word=as_bytes(own)) else value.value
+    value = module.body.assigned_once(own)
+    if not (isinstance(value, ast.Constant) and isinstance(value.value, bool)):
+        return None
+    return None if _is_set_by_program(project, module, own) else value.value
+
+
+def _is_set_by_program(project: Project, module: Module, name: str) -> bool:
+    """Whether anything may give a name of a module another value than it begins with."""
+    if module.source.holds(_SETS_NAMES) or any(name in one.flow.globals for one in module.functions):
+        return True
+    return project.any_holds(_SET % ((re.escape(as_bytes(name)),) * 2), word=as_bytes(name))
 
 
 def _is_left_none(project: Project, function: Function, test: ast.expr) -> bool:

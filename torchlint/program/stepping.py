@@ -23,7 +23,7 @@ from . import families, handed, hooks, made_with
 from .calling import CallSite
 from .conditions import in_training, is_thinned_beside, property_of, running
 from .frameworks import added_for_iterations, runs_on_steps
-from .loops import brings_batches, is_once_in, makes_what_it_runs, only_iterates, over_runs
+from .loops import brings_batches, is_last_in, is_once_in, makes_what_it_runs, only_iterates, over_runs
 from .places import (
     CallPlace,
     LoopPlace,
@@ -175,6 +175,7 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
         around = None
         for loop in flow.loops(site.call):
             once = runs.is_made_in(loop, flow, site.call) or guards.is_of_first(flow, site.call, loop)
+            once = once or is_last_in(loop, site.function, site.call)
             if not once and not over_runs(project, site.function, loop):
                 around = loop_place(site.function, loop)
                 break
