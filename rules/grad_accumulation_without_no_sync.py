@@ -126,6 +126,7 @@ def _steps_near(site: Site, loops: list[Loop]) -> list[ast.Call]:
         for call, receiver in syntax.method_calls(site.flow, "step")
         if _steps(site, call, receiver) and _may_follow(site, call)
     ]
+    found += [call for call in site.flow.calls if _steps_inside(site, call) and _may_follow(site, call)]
     if not loops:
         return [call for call in found if not site.flow.loops(call)]
     inside = [call for call in found if loops[-1] in site.flow.loops(call)]
@@ -200,8 +201,27 @@ def _steps(site: Site, call: ast.Call, receiver: ast.expr) -> bool:
     return bool(OPTIMIZER_NAME.search(named)) or site.value(receiver).kind in ("optimizer", "scaler")
 
 
+def _steps_inside(site: Site, call: ast.Call) -> list[tuple[Site, ast.Call]]:
+    """The steps of optimizers that a method of the same object takes, `self.finish()`, with where they stand."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or names.chain(func.value) != [site.function.own_name]:
+        return []
+    targets = site.project.targets(site.function, call)
+    if len(targets) != 1 or targets[0] is site.function or any(map(_is_backward, targets[0].flow.calls)):
+        return []
+    steps = [(site.at(targets[0], one), one, on) for one, on in syntax.method_calls(targets[0].flow, "step")]
+    return [(there, one) for there, one, on in steps if _steps(there, one, on)]
+
+
+def _is_backward(call: ast.Call) -> bool:
+    return names.last(call.func) == "backward"
+
+
 def _thinned(site: Site, step: ast.Call, loop: Loop | None) -> bool:
     """Whether the step runs once in several iterations of the loop around the backward pass, or calls of the function."""
+    inside = _steps_inside(site, step)
+    if inside and all(any(_gates(there, guard.test) for guard in there.flow.guards(one)) for there, one in inside):
+        return True
     loops = site.flow.loops(step)
     if loop is not None and loop not in loops:
         # for micro_step in range(k): loss.backward()  -- and the step behind that loop, in the same loop around both

@@ -226,6 +226,8 @@ def _is_made_beside(site: Site, call: ast.Call, stored: ast.expr, loop: Loop | N
 
 def _outlives(site: Site, holder: ast.expr, loop: Loop | None) -> bool:
     """Whether what holds the value was there before the step and is there after it."""
+    if kept_by_objects.keeps_last(site, holder):
+        return False
     if loop is None:
         attribute = kept_by_objects.attribute_of(site.function, holder)
         own_list = not isinstance(site.target, ast.Call) or _is_list(site)

@@ -573,6 +573,21 @@ def test_what_is_cast_or_reduced_as_only_tensors_are_is_one(value_of: ValueOf, c
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        ("a, b = (m.to('cuda') for m in (nn.Linear(1, 1), torch.zeros(3)))\na", "module torch.nn.Linear @accelerator"),
+        ("a, b = [m.to('cuda').half() for m in (nn.Linear(1, 1), torch.zeros(3))]\nb", "tensor @accelerator"),
+        ("a, b = (m.to('cuda') for m in (t, 1) if m)\nb", "unknown"),
+        ("import collections\nd = collections.deque(maxlen=3)\nd", "list"),
+        ("import collections\nd = collections.deque([torch.zeros(3)], 3)\nd", "list[tensor @cpu]"),
+        ("import collections\nd = collections.deque([torch.zeros(3)], maxlen=3)\nd[0]", "tensor @cpu"),
+    ],
+)
+def test_what_is_unpacked_of_a_comprehension_or_kept_by_a_deque(value_of: ValueOf, code: str, expected: str) -> None:
+    assert value_of(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
         ("ops = load()\ny = ops.sigmoid(x)\nops", "unknown"),
         ("x = load()\ny = x.sigmoid()\nx", "tensor"),
         ("x = load()\ny = x.unsqueeze(0)\n[x for x in found][0]", "unknown"),

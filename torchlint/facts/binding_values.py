@@ -26,6 +26,7 @@ from .bindings import (
     Starred,
     Stored,
 )
+from .call_values import called_on
 from .elements import element, goes_over, iterated_by, known_key, subscript
 from .evaluator import Evaluator, Reader
 from .fetched import fetched
@@ -128,6 +129,11 @@ def _part_of(values: Evaluator, node: ast.expr, at: int, count: int) -> Value | 
             method = None
         case ast.Call(func=ast.Attribute(attr="prepare") as method, args=given, keywords=[]) if count > 1:
             pass
+        case ast.GeneratorExp(elt=made, generators=[each]) | ast.ListComp(elt=made, generators=[each]) if (
+            isinstance(each.iter, ast.Tuple | ast.List) and isinstance(each.target, ast.Name) and not each.ifs
+        ):
+            one = _part_of(values, each.iter, at, count)
+            return None if one is None else called_on(values, made, each.target.id, one)
         case _:
             return None
     starred = any(isinstance(one, ast.Starred) for one in given)

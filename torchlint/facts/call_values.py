@@ -40,6 +40,7 @@ from .promises import promised
 from .values import (
     LIKELY,
     LIKELY_TENSOR,
+    LIST,
     NDARRAY,
     NUMBER,
     PROVEN,
@@ -123,6 +124,17 @@ def call(values: Evaluator, node: ast.Call) -> Value:
     if not value and _encodes(node):
         return _ENCODED
     return told_to_pin(values, node) or value
+
+
+def called_on(values: Evaluator, node: ast.expr, name: str, owner: Value) -> Value | None:
+    """What methods give that are called of a name, one after the other, where that is a given value: `x.to(device).float()`."""
+    match node:
+        case ast.Name(id=own):
+            return owner if own == name else None
+        case ast.Call(func=ast.Attribute(value=inner) as function):
+            base = called_on(values, inner, name, owner)
+            return None if base is None else _method(values, base, function, node, values.arguments(node))
+    return None
 
 
 def _called(values: Evaluator, node: ast.Call) -> Value:
@@ -289,6 +301,11 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return Dict(entries={}, element=values.instance(makes) if makes is not None else None, made_by=node)
     if name == "collections.OrderedDict" and not args.open:
         return dictionary(node, args)
+    if name == "collections.deque" and not args.open:
+        held = sequence(element(values, args.first, None)) if args.positional and args.first else LIST
+        return replace(held, made_by=node)
+    if name == "dataclasses.asdict" and args.first.kind == "instance":
+        return args.first  # its fields, by their names
     if name in ("collections.namedtuple", "typing.NamedTuple"):
         return operations.named_tuple_class(node)
     if name in _RECORDS and args.keywords and not args.open and not args.positional:
@@ -502,6 +519,12 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
         return replace(base, begun=True)
     if kind in ("loader", "optimizer", "scheduler", "scaler"):
         return UNKNOWN
+    if attr == "_asdict" and base.kind == "tuple" and base.entries is not None:
+        return Dict(entries=base.entries)
+    if attr == "_asdict" and kind == "instance" and not callee:
+        return base  # its fields, by their names
+    if kind == "instance" and attr in moves.MOVES and not callee and _is_metric(values, base):
+        return base
     if _of_distribution(values, base, attr):
         return tensor(base.device, grad=True)
     if base.kind == "module" and not callee and base.of_any_class:
@@ -581,6 +604,12 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
     return UNKNOWN
 
 
+def _is_metric(values: Evaluator, base: Value) -> bool:
+    """Whether something is one of torchmetrics' `Metric`, which stays what it is where it is moved; what else a library moves may be a model."""
+    line = values.world.ancestry(base.class_) if base.class_ is not None else ()
+    return any(names.last(one) == "Metric" for klass in line for one in klass.bases)
+
+
 def _is_moved(values: Evaluator, method: ast.expr) -> bool:
     """`label.max` behind `label = batch["label"].to(device)`: a method of what was sent to a device, whatever that is."""
     owner = method.value if isinstance(method, ast.Attribute) else method
@@ -620,6 +649,8 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
                     return replace(value, device=callee.device or value.device, grad=True)
                 if value.kind in ("tuple", "dict"):
                     return operations.with_grad(value, callee.device)
+                if value.kind == "distribution":
+                    return replace(value, device=callee.device or value.device)
                 if value:
                     return value
         if callee.class_name == "torch.nn.Sequential" and callee.items:

@@ -9,6 +9,7 @@ from ..system.regex import regex
 from . import aliases, nodes, uses
 from .flow import Flow, Loop, contains
 from .handed_on import handed_on
+from .kept_by_objects import keeps_last
 from .module import key_of
 from .moves import SENDING
 from .names import chain, last
@@ -225,6 +226,8 @@ def _is_own(place: Place, holder: ast.expr) -> bool:
     """Whether something is a list of the function, or one in a dictionary of it, which shows what becomes of it."""
     root = nodes.root_of(holder, ast.Subscript)
     if root is None or not place.function.binds(root.id) or root.id in place.flow.parameters:
+        return False
+    if keeps_last(place, holder):
         return False
     return place.value(holder).kind == "list" or (root is not holder and place.value(root).kind in ("list", "dict"))
 

@@ -205,10 +205,17 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     if kind == "str":
         return STR
     if kind == "instance" and not isinstance(node.slice, ast.Slice):
-        return sample_of(values, base)
+        return sample_of(values, base) or _field(values, base, known_key(values, node.slice))
     found = moved_part(values, base, node.slice)
     named = string(node.slice) if kind == "unknown" and not found else None
     return DEVICE if named is not None and common_names.DEVICE_NAME.search(named) else found
+
+
+def _field(values: Evaluator, base: Value, key: object) -> Value:
+    """A field that an object of the project gives by its name, as one of transformers' `ModelOutput` does: `out["loss"]`."""
+    if not isinstance(key, str) or base.class_ is None or values.world.method(base.class_, "__getitem__") is not None:
+        return UNKNOWN
+    return values.world.attribute_of(base, key) or values.world.attribute(base.class_, key)
 
 
 def _fitting(base: Value, ends: tuple[str, str]) -> Value:

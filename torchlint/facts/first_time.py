@@ -544,7 +544,7 @@ def _is_filled(missing: _Missing, guard: Guard, flow: Flow, loop: Loop | None) -
         return bool(stores) and name[0] == "self"
     behind = [node for node in stores if any(contains(statement, node) for statement in guard.block)]
     filling = [_stored(flow, node) for node in behind]
-    return bool(behind) and all(node in behind or _is_like(_stored(flow, node), filling) for node in stores)
+    return bool(behind) and all(node in behind or _is_like(flow, _stored(flow, node), filling) for node in stores)
 
 
 def _registered(name: list[str], guard: Guard, flow: Flow) -> bool:
@@ -576,13 +576,18 @@ def _stored(flow: Flow, node: ast.expr) -> ast.expr | None:
     return statement.value if isinstance(statement, ast.Assign) and node in statement.targets else None
 
 
-def _is_like(value: ast.expr | None, filling: list[ast.expr | None]) -> bool:
-    """Whether what is stored elsewhere leaves the thing filled: a constant, or what the filling stores."""
+_SOMETHING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr)
+"""What none of these gives is None."""
+
+
+def _is_like(flow: Flow, value: ast.expr | None, filling: list[ast.expr | None]) -> bool:
+    """Whether what is stored elsewhere leaves the thing filled: a constant, what is calculated, or what the filling stores."""
     if value is None:
         return False
     if isinstance(value, ast.Constant):
         return value.value is not None
-    return any(other is not None and same(value, other) for other in filling)
+    made = _assigned(value, flow) if isinstance(value, ast.Name) else value
+    return isinstance(made, _SOMETHING) or any(other is not None and same(value, other) for other in filling)
 
 
 def _of_itself(statement: ast.AST | None, name: list[str]) -> bool:

@@ -470,7 +470,26 @@ class Flow:
         """The context managers entered around the node, innermost first."""
         for child, parent in self.around(node):
             if isinstance(parent, ast.With | ast.AsyncWith) and self.inside(parent, "body", child):
+                yield from self._entered_by_stack(parent, child)
                 yield from (item.context_expr for item in reversed(parent.items))
+
+    def _entered_by_stack(self, block: ast.With | ast.AsyncWith, place: ast.AST) -> Iterator[ast.expr]:
+        """What the statements of a block in front of a place enter by its stack: `with ExitStack() as stack: stack.enter_context(torch.no_grad())`."""
+        stacks = {
+            item.optional_vars.id
+            for item in block.items
+            if isinstance(item.optional_vars, ast.Name)
+            and isinstance(item.context_expr, ast.Call)
+            and names.last(item.context_expr.func) in ("ExitStack", "AsyncExitStack")
+        }
+        for statement in block.body if stacks else ():
+            if statement is place:
+                return
+            match statement:
+                case ast.Expr(
+                    value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="enter_context"), args=[entered])
+                ) if name in stacks:
+                    yield entered
 
     def is_behind_end(self, node: ast.AST) -> bool:
         """Whether a place is behind a statement of a block around it that leaves that in any case."""

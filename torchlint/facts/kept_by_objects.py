@@ -11,7 +11,7 @@ from .backward_passes import terms_of
 from .flow import contains
 from .graph_liveness import passes_on
 from .module import Class, Function, Module
-from .nodes import bound_names
+from .nodes import bound_names, keyword_of
 from .place import Place, StepLoop
 
 _EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
@@ -186,6 +186,12 @@ def _is_plain(method: Function, node: ast.Attribute) -> bool:
     return _is_plain_value(syntax.given_to_target(method.flow, parent))
 
 
+def keeps_last(place: Place, holder: ast.expr) -> bool:
+    """Whether something holds no more than the last few of what it is given: `deque(maxlen=100)`."""
+    made = place.value(holder).made_by
+    return isinstance(made, ast.Call) and names.last(made.func) == "deque" and keyword_of(made, "maxlen") is not None
+
+
 def _is_plain_value(made: ast.expr | None) -> bool:
     match made:
         case ast.Constant() | ast.List():
@@ -196,7 +202,9 @@ def _is_plain_value(made: ast.expr | None) -> bool:
             return _is_plain_value(value)
         case ast.Call(func=func, args=args) if names.last(func) in _BY_KEY:
             return all(names.last(one) in _PLAIN for one in args)
-        case ast.Call(func=func):
+        case ast.Call(func=func, args=args) as call:
+            if names.last(func) == "deque":
+                return len(args) < 2 and keyword_of(call, "maxlen") is None
             return names.last(func) in _PLAIN
     return False
 

@@ -421,7 +421,10 @@ def _step_loops(project: Project, function: Function, call: ast.Call) -> Sequenc
 
 def _without_runs(project: Project, function: Function, call: ast.Call, loops: Sequence[Loop]) -> Sequence[Loop]:
     while loops and (
-        only_iterates(loops[0], call) or over_runs(project, function, loops[0]) or is_once_in(loops[0], function, call)
+        only_iterates(loops[0], call)
+        or over_runs(project, function, loops[0])
+        or is_once_in(loops[0], function, call)
+        or is_last_in(loops[0], function, call)
     ):
         loops = loops[1:]
     return loops
