@@ -18,7 +18,7 @@ from . import names, short_functions
 from .flow import CHILDREN
 from .module import has_slice, key_of
 from .nodes import FLAGS, bound_by, none_test, number, without_not
-from .torch_table import GIVEN_NOTHING, TAKES_LOSS, TENSOR_ONLY
+from .torch_table import GIVEN_NOTHING, TAKES_LOSS, TAKES_TENSOR, TAKES_TENSORS, TENSOR_ONLY
 
 if TYPE_CHECKING:
     from .module import Function
@@ -273,6 +273,9 @@ class Bindings:
         """What comprehensions bind to names of their own, and whether they use it as only a tensor can be."""
         self._uses: set[tuple[str, str | None]] = set()
         """How names and attributes are used, where that tells tensors."""
+        self.given_to_torch: set[Binding | str] = set()
+        """What functions of torch are given that take nothing but a tensor, by what binds the name, or by a name from outside of the function."""
+        self._given_to_numpy: set[Binding | str] = set()
         self.sliced: set[str | None] = set()
         """Names and attributes read by several indices, one of which is a slice: `x[:, 0]`."""
         self.shaped: set[str | None] = set()
@@ -281,6 +284,8 @@ class Bindings:
         """Names and attributes used as only modules can be: `net.parameters()`."""
         self.mappings: set[str | None] = set()
         """Names and attributes used as only mappings can be: `meta.items()`, `meta["boxes"]`."""
+        roots = {name: origin.partition(".")[0] for name, origin in function.module.imports.items()}
+        self._packages = {name: root for name, root in roots.items() if root in ("torch", "numpy")}
         self._converters = _CONVERTS & function.module.import_names
         """Calls that make a tensor of what they are given, by names that are imported: `from torch import tensor`."""
         node = function.node
@@ -293,6 +298,7 @@ class Bindings:
 
         What is converted, `x = torch.tensor(x)`, becomes one only there.
         """
+        self.given_to_torch -= self._given_to_numpy
         self.final = self._env
         """The names at the end of the function."""
         self.reaches_end = not self._dead
@@ -731,6 +737,8 @@ class Bindings:
         if not isinstance(function, ast.Attribute):
             return
         attribute = function.attr
+        if node.args and isinstance(function.value, ast.Name | ast.Attribute):
+            self._given(function, node)
         if shows_tensor(attribute, node):
             key = key_of(function.value if attribute == "detach" else _unmoved(function.value))
             if key is not None and key not in ("self", self._owner.own_name):
@@ -753,6 +761,25 @@ class Bindings:
                 if isinstance(function.value, ast.Attribute):
                     self._set_as.setdefault(key, function.value)
                 self._set(key, self._new(Changed(node)))
+
+    def _given(self, function: ast.Attribute, node: ast.Call) -> None:
+        """`torch.sigmoid(x)`, `F.mse_loss(x, y)`; what NumPy is given as well may be an array."""
+        root = function.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id not in self._packages or root.id in self._parameters:
+            return
+        most = 2 if function.attr in TAKES_TENSORS else 1
+        of_numpy = self._packages[root.id] == "numpy"
+        if not (of_numpy or most > 1 or function.attr in TAKES_TENSOR):
+            return
+        if not of_numpy and names.resolve(self._owner, function) not in (
+            f"torch.{function.attr}",
+            f"torch.nn.functional.{function.attr}",
+        ):
+            return
+        given = self._given_to_numpy if of_numpy else self.given_to_torch
+        given.update(self._env.get(one.id) or one.id for one in node.args[:most] if isinstance(one, ast.Name))
 
     def _subscript(self, node: ast.Subscript) -> None:
         if has_slice(node.slice):

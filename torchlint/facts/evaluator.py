@@ -233,6 +233,8 @@ class Evaluator:
 
     def _is_shown(self, name: str, binding: Binding | None) -> bool:
         """Whether a name is used as only a tensor can be; of a lambda or a comprehension, whether its own is, there."""
+        if (name if binding is None else binding) in self.bindings.given_to_torch:
+            return True
         while isinstance(binding, Narrowed):
             binding = binding.before
         if isinstance(binding, Parameter):

@@ -44,6 +44,19 @@ TENSOR_ONLY = frozenset(
     index_copy_ index_fill_ index_add_ grad_fn unfold movedim swapaxes_ tril triu
     sqrt_ pow_ abs_ matmul isnan isinf byte""".split()
 )
+# Functions of torch, and of torch.nn.functional, whose first argument, or first two, nothing but a tensor can be.
+TAKES_TENSOR = frozenset(
+    """sigmoid softmax log_softmax relu gelu silu elu leaky_relu tanh exp log log2 log1p sqrt rsqrt abs square neg sin cos floor ceil
+    sum mean std var prod max min amax amin argmax argmin any all topk sort argsort cumsum cumprod norm unique nonzero masked_select
+    masked_fill gather index_select take_along_dim flatten squeeze unsqueeze transpose permute reshape flip roll clamp isnan isinf
+    isfinite logsumexp matmul bmm mm triu tril diag repeat_interleave zeros_like ones_like full_like empty_like rand_like randn_like
+    interpolate pad dropout normalize one_hot grid_sample conv1d conv2d conv3d linear layer_norm batch_norm max_pool2d avg_pool2d
+    adaptive_avg_pool2d softplus logsigmoid embedding unfold fold pixel_shuffle""".split()
+)
+TAKES_TENSORS = frozenset(
+    """cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy binary_cross_entropy_with_logits
+    cosine_similarity pairwise_distance""".split()
+)
 GIVEN_NOTHING = frozenset(
     """detach detach_ retain_grad zero_ sigmoid sigmoid_ relu relu_ exp_ log1p rsqrt numel nelement sqrt_ abs_ isnan
     isinf byte""".split()

@@ -40,14 +40,16 @@ _STEPS: Mapping[str, frozenset[str]] = {
     "Optimizer": frozenset(("step",)),
     "TrainModule": frozenset(("optim_step",)),  # of OLMo-core
 }
+_BATCH_HOOKS = frozenset(
+    """on_validation_batch_start on_validation_batch_end on_test_batch_start on_test_batch_end
+    on_predict_batch_start on_predict_batch_end""".split()
+)
+"""What Lightning calls around the evaluation steps, of the module and of callbacks."""
 _TESTS = frozenset(("simple_test", "aug_test"))
 # Methods that a framework calls on each batch of an evaluation or a prediction, or for each token that it generates, likewise ("": any module).
 _BATCHES: Mapping[str, frozenset[str]] = {
-    "": EVALUATION_STEPS,
-    "Callback": frozenset(
-        """on_validation_batch_start on_validation_batch_end on_test_batch_start on_test_batch_end
-        on_predict_batch_start on_predict_batch_end""".split()
-    ),
+    "": EVALUATION_STEPS | _BATCH_HOOKS,
+    "Callback": _BATCH_HOOKS,
     "Hook": frozenset("before_val_iter after_val_iter before_test_iter after_test_iter".split()),
     "Plugin": frozenset("before_eval_iteration after_eval_iteration before_eval_forward after_eval_forward".split()),
     "Trainer": frozenset(("prediction_step",)),
@@ -109,11 +111,10 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     if function.name in OTHER_EVALUATION_STEPS:
         return _has_train_step(project, function, klass)
     groups = [base for base, methods in _BATCHES.items() if function.name in methods]
-    if not groups:
-        return False
-    if "" not in groups:
-        return _has_base(project, klass, groups)
-    return project.is_module(klass) or _is_of_trainer(project, function, klass)
+    if "" in groups and (project.is_module(klass) or _is_of_trainer(project, function, klass)):
+        return True
+    named = [base for base in groups if base]
+    return bool(named) and _has_base(project, klass, named)
 
 
 def _is_metric(function: Function) -> bool:
