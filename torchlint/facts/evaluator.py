@@ -374,6 +374,10 @@ class Evaluator:
             # `flag: torch.Tensor | None = False`: the default knows better.
             if default is not None and default.kind == "number" and default.boolean:
                 return replace(annotated, certainty=LIKELY)
+            if annotated.kind == "tensor" and "number" in annotated.other_kinds:
+                passed = self.world.parameter(function, name)
+                if passed.kind == "number" and "tensor" not in passed.other_kinds:
+                    return passed  # `value: float | Tensor`, which all calls give numbers
             if annotated.kind == "tensor" and not annotated.device and self._is_given_host(name):
                 return replace(annotated, device="cpu")
             if annotated.kind == "tensor" and not annotated.device and type_tested.is_made_one(function, name):

@@ -20,6 +20,7 @@ from .nodes import (
     measured,
     names_in,
     none_test,
+    required,
     root_of,
     string,
     without_not,
@@ -63,6 +64,9 @@ def once(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
     That may come behind it: `if not self.ready: ...`, and then `self.ready = True`. A flag that is a buffer is written in place.
     What is asked behind a flag may set it: `if full or queue.all(): full = True`.
     """
+    parts = list(required(guard.test, guard.true)) if isinstance(guard.node, ast.If) else []
+    if len(parts) > 1:  # `if self.training and not self.ready:`
+        return any(once(guard._replace(test=part, true=holds), flow, loop) for part, holds in parts)
     test, true = asked_flag(guard.test, guard.true)
     name = names.chain(test)
     if name is None:
@@ -105,7 +109,7 @@ def _takers(name: list[str], true: bool, flow: Flow, loop: Loop | None) -> list[
     """The statements that store in a flag, in the loop if there is one, where each of them takes it back."""
     if loop is None and len(name) == 1:
         return []  # a name of one call
-    targets = flow.targets.get(".".join(name), ())
+    targets = (*flow.targets.get(".".join(name), ()), *_fills(name, flow))
     stores = [flow.statement(target) for target in targets if loop is None or contains(loop, target)]
     return stores if all(_takes_back(store, name, true, flow) for store in stores) else []
 
