@@ -189,7 +189,9 @@ def _is_plain(method: Function, node: ast.Attribute) -> bool:
 def keeps_last(place: Place, holder: ast.expr) -> bool:
     """Whether something holds no more than the last few of what it is given: `deque(maxlen=100)`."""
     made = place.value(holder).made_by
-    return isinstance(made, ast.Call) and names.last(made.func) == "deque" and keyword_of(made, "maxlen") is not None
+    if not isinstance(made, ast.Call) or names.last(made.func) != "deque":
+        return False
+    return len(made.args) > 1 or keyword_of(made, "maxlen") is not None
 
 
 def _is_plain_value(made: ast.expr | None) -> bool:
