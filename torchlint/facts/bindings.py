@@ -305,7 +305,7 @@ class Bindings:
         """Whether it may end without a `return`."""
         # What only the walk needed takes a fifth of the memory of all bindings.
         del self._journal, self._before, self._set_as, self._held, self._attributes
-        del self._uses, self._left, self._walruses, self._owner
+        del self._uses, self._left, self._walruses, self._owner, self._packages, self._given_to_numpy
 
     def _defaults(self, function: Function) -> None:
         """Read the defaults of the parameters, which see none of them."""
