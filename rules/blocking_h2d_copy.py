@@ -108,33 +108,27 @@ def blocking_h2d_copy(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers
     - https://github.com/pytorch/pytorch/issues/189690
     """
-    if site.spread or site.role == "test":
+    if site.spread or site.role == "test" or not _moves_to_device(site):
         return
     batch = _as_given(site)
     if not (site.hot or site.warm or _is_handed(site, batch)) or _is_waited_for(site):
         return
-    if not batch and _moves_to_device(site) and (other := _beside(site)) is not None:
+    if not batch and (other := _beside(site)) is not None:
         # Whatever wraps the loader: its author takes the batch for pinned.
         yield site.finding(_oversight(site, other), related=site.why_hot())
         return
-    if (
-        batch.kind == "tensor"
-        and batch.pinned
-        and not batch.from_loader
-        and _is_pinned_for_it(site)
-        and _moves_to_device(site)
-    ):
+    if batch.kind == "tensor" and batch.pinned and not batch.from_loader and _is_pinned_for_it(site):
         message = f"`{site.short()}` copies a pinned tensor and waits for it on every step"
         yield site.finding(message, related=site.why_hot())
         return
     joined = _joined(site)
-    if joined is not None and _moves_to_device(site):
+    if joined is not None:
         message = f"`{site.short(joined)}` joins parts of a pinned batch on the host, and their copy is waited for on every step: copy them first, with `non_blocking=True`"
         yield site.finding(message, related=site.why_hot(), told=Cast(joined))
         return
     if batch.kind not in ("tensor", "batch") or not (batch.from_loader or _is_taken(site, batch)) or batch.managed:
         return
-    if batch.device == "accelerator" or not _moves_to_device(site):
+    if batch.device == "accelerator":
         return
     if batch.pinned:
         message = f"`{site.short()}` copies a pinned batch and waits for it on every step"
@@ -190,9 +184,7 @@ def _as_given(site: Site) -> Value:
 
 def _is_handed(site: Site, batch: Value) -> bool:
     """Whether an evaluation loop calls the function, which moves a part of a batch: what takes longest to tell is asked last."""
-    if not _moves_to_device(site) or batch.kind not in ("tensor", "batch"):
-        return False
-    return bool(batch.loader_calls) and site.warm_caller is not None
+    return batch.kind in ("tensor", "batch") and bool(batch.loader_calls) and site.warm_caller is not None
 
 
 def _cast(site: Site) -> Cast | None:

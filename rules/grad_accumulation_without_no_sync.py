@@ -207,14 +207,10 @@ def _steps_inside(site: Site, call: ast.Call) -> list[tuple[Site, ast.Call]]:
     if not isinstance(func, ast.Attribute) or names.chain(func.value) != [site.function.own_name]:
         return []
     targets = site.project.targets(site.function, call)
-    if len(targets) != 1 or targets[0] is site.function or any(map(_is_backward, targets[0].flow.calls)):
+    if len(targets) != 1 or targets[0] is site.function or targets[0].flow.calls_named("backward"):
         return []
     steps = [(site.at(targets[0], one), one, on) for one, on in syntax.method_calls(targets[0].flow, "step")]
     return [(there, one) for there, one, on in steps if _steps(there, one, on)]
-
-
-def _is_backward(call: ast.Call) -> bool:
-    return names.last(call.func) == "backward"
 
 
 def _thinned(site: Site, step: ast.Call, loop: Loop | None) -> bool:

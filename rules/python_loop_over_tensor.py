@@ -317,7 +317,7 @@ def _is_alike(site: Site, loop: ast.For) -> bool:
     """Whether torch alone computes with the rows, and with all elements of each: one operation over all rows does the same."""
     targets = bound_names(loop.target)
     inside = [node for statement in loop.body for node in ast.walk(statement)]
-    bound = targets | {node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound = targets | turns.bound_in(loop.body)
     for node in inside:
         if isinstance(node, ast.Lambda):
             return False

@@ -17,7 +17,7 @@ from ..text.normal_form import AnnotatedAssign, PairedAssign
 from . import names, short_functions
 from .flow import CHILDREN
 from .module import has_slice, key_of
-from .nodes import FLAGS, bound_by, none_test, number, without_not
+from .nodes import FLAGS, bound_by, none_test, number, root_of, without_not
 from .torch_table import GIVEN_NOTHING, TAKES_LOSS, TAKES_TENSOR, TAKES_TENSORS, TENSOR_ONLY
 
 if TYPE_CHECKING:
@@ -764,10 +764,8 @@ class Bindings:
 
     def _given(self, function: ast.Attribute, node: ast.Call) -> None:
         """`torch.sigmoid(x)`, `F.mse_loss(x, y)`; what NumPy is given as well may be an array."""
-        root = function.value
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(root, ast.Name) or root.id not in self._packages or root.id in self._parameters:
+        root = root_of(function.value, ast.Attribute)
+        if root is None or root.id not in self._packages or root.id in self._parameters:
             return
         most = 2 if function.attr in TAKES_TENSORS else 1
         of_numpy = self._packages[root.id] == "numpy"

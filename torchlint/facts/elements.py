@@ -9,6 +9,7 @@ from .bindings import Binding, Iterated, Joined, Part, Stored
 from .evaluator import Evaluator
 from .flow import contains
 from .loader_calls import handed_on, sample_of
+from .members import member
 from .module import Class, Function, has_slice, key_of
 from .nodes import ends_of_text, given_to, indices, is_constant, none_test, string
 from .single_values import run_backward
@@ -215,7 +216,7 @@ def _field(values: Evaluator, base: Value, key: object) -> Value:
     """A field that an object of the project gives by its name, as one of transformers' `ModelOutput` does: `out["loss"]`."""
     if not isinstance(key, str) or base.class_ is None or values.world.method(base.class_, "__getitem__") is not None:
         return UNKNOWN
-    return values.world.attribute_of(base, key) or values.world.attribute(base.class_, key)
+    return member(values, base, key)
 
 
 def _fitting(base: Value, ends: tuple[str, str]) -> Value:

@@ -411,13 +411,12 @@ def is_cut(place: Place, name: str, loop: Loop | None) -> bool:
         outer = callee(value)
         if isinstance(outer, ast.Attribute) and outer.attr in _CUTS:
             return True
-        made = place.value(value)
-        if isinstance(value, ast.Call) and made.kind not in _MAY_CARRY:
+        if isinstance(value, ast.Call) and place.value(value).kind not in _MAY_CARRY:
             return True
-        if made.grad and made.proven:
-            continue  # `loss = -torch.min(loss, clipped).mean()`
         # `loss = reduced(loss)`: what comes back need not have a graph; that of `loss.mean()` and `loss / 2` does.
         own = isinstance(outer, ast.Attribute) and outer is not value and chain(outer.value) == [name]
         if not own and not isinstance(value, ast.BinOp | ast.Name) and name in names_in(value):
-            return True
+            made = place.value(value)  # `loss = -torch.min(loss, clipped).mean()` surely has one
+            if not (made.grad and made.proven):
+                return True
     return False

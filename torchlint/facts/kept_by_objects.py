@@ -189,9 +189,11 @@ def _is_plain(method: Function, node: ast.Attribute) -> bool:
 def keeps_last(place: Place, holder: ast.expr) -> bool:
     """Whether something holds no more than the last few of what it is given: `deque(maxlen=100)`."""
     made = place.value(holder).made_by
-    if not isinstance(made, ast.Call) or names.last(made.func) != "deque":
-        return False
-    return len(made.args) > 1 or keyword_of(made, "maxlen") is not None
+    return isinstance(made, ast.Call) and names.last(made.func) == "deque" and _is_bounded(made)
+
+
+def _is_bounded(deque: ast.Call) -> bool:
+    return len(deque.args) > 1 or keyword_of(deque, "maxlen") is not None
 
 
 def _is_plain_value(made: ast.expr | None) -> bool:
@@ -204,10 +206,8 @@ def _is_plain_value(made: ast.expr | None) -> bool:
             return _is_plain_value(value)
         case ast.Call(func=func, args=args) if names.last(func) in _BY_KEY:
             return all(names.last(one) in _PLAIN for one in args)
-        case ast.Call(func=func, args=args) as call:
-            if names.last(func) == "deque":
-                return len(args) < 2 and keyword_of(call, "maxlen") is None
-            return names.last(func) in _PLAIN
+        case ast.Call(func=func):
+            return not _is_bounded(made) if names.last(func) == "deque" else names.last(func) in _PLAIN
     return False
 
 

@@ -234,9 +234,9 @@ def names_in(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def bound_names(target: ast.expr) -> set[str]:
-    """The names that a target binds: `i` and `x` of `i, (x, y[0])`, none of `self.epoch`."""
-    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+def bound_names(node: ast.AST) -> set[str]:
+    """The names that a target, or a statement, binds: `i` and `x` of `i, (x, y[0])`, none of `self.epoch`."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
 
 
 def assigned_in(node: ast.AST) -> set[str]:

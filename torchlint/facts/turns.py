@@ -17,8 +17,7 @@ def left_for_next(loop: ast.For) -> set[str]:
 
 def bound_in(block: list[ast.stmt]) -> set[str]:
     """The names that statements bind."""
-    parts = (part for one in block for part in ast.walk(one) if isinstance(part, ast.Name))
-    return {part.id for part in parts if isinstance(part.ctx, ast.Store)}
+    return {name for one in block for name in bound_names(one)}
 
 
 def _counted(loop: ast.For) -> set[str]:

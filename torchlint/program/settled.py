@@ -123,7 +123,7 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     if _is_left_none(project, function, test):
         return False
     switch = _switch(project, function, test) if isinstance(test, ast.Name) else None
-    if switch is None and isinstance(test, ast.Attribute):
+    if isinstance(test, ast.Attribute):
         switch = _kept_switch(project, function, test)
     if switch is None and isinstance(test, ast.Name | ast.Attribute):
         switch = _imported_switch(project, function, test)
@@ -163,34 +163,32 @@ def _is_set_elsewhere(project: Project, init: Function, name: str) -> bool:
 def _switch(project: Project, function: Function, name: ast.Name) -> bool | None:
     """What a module says that a switch is, `SAVE_IMAGES = False`, where nothing sets it; None for other names."""
     module, own = function.module, name.id
-    value = module.body.assigned_once(own)
-    if not (isinstance(value, ast.Constant) and isinstance(value.value, bool)) or not own.isascii():
-        return None
-    scope: Function | None = function
+    found = _set_at_top(project, module, own)
+    scope: Function | None = function if found is not None else None
     while scope is not None and scope is not module.body:
         if own in scope.flow.stores or own in scope.positions or own in scope.flow.globals:
             return None
         scope = scope.parent
-    return None if _is_set_by_program(project, module, own) else value.value
+    return found
 
 
 def _imported_switch(project: Project, function: Function, node: ast.Name | ast.Attribute) -> bool | None:
     """The same of a switch of another module: `config.SAVE_IMAGES`, `from config import SAVE_IMAGES`."""
     owner, _, own = (project.resolve(function, node) or "").rpartition(".")
-    module = project.definition(owner, function.module) if owner and own.isascii() else None
+    module = project.definition(owner, function.module) if owner else None
     if not isinstance(module, Module) or module is function.module:
         return None
-    value = module.body.assigned_once(own)
-    if not (isinstance(value, ast.Constant) and isinstance(value.value, bool)):
+    return _set_at_top(project, module, own)
+
+
+def _set_at_top(project: Project, module: Module, name: str) -> bool | None:
+    """True or False where a module says so of a name, and nothing of the program may set it; else None."""
+    value = module.body.assigned_once(name)
+    if not (isinstance(value, ast.Constant) and isinstance(value.value, bool)) or not name.isascii():
         return None
-    return None if _is_set_by_program(project, module, own) else value.value
-
-
-def _is_set_by_program(project: Project, module: Module, name: str) -> bool:
-    """Whether anything may give a name of a module another value than it begins with."""
     if module.source.holds(_SETS_NAMES) or any(name in one.flow.globals for one in module.functions):
-        return True
-    return project.any_holds(_SET % ((re.escape(as_bytes(name)),) * 2), word=as_bytes(name))
+        return None
+    return None if project.any_holds(_SET % ((re.escape(as_bytes(name)),) * 2), word=as_bytes(name)) else value.value
 
 
 def _is_left_none(project: Project, function: Function, test: ast.expr) -> bool:

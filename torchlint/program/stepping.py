@@ -174,8 +174,11 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
             continue
         around = None
         for loop in flow.loops(site.call):
-            once = runs.is_made_in(loop, flow, site.call) or guards.is_of_first(flow, site.call, loop)
-            once = once or is_last_in(loop, site.function, site.call)
+            once = (
+                runs.is_made_in(loop, flow, site.call)
+                or guards.is_of_first(flow, site.call, loop)
+                or is_last_in(loop, site.function, site.call)
+            )
             if not once and not over_runs(project, site.function, loop):
                 around = loop_place(site.function, loop)
                 break
