@@ -15,6 +15,7 @@ from .values import PROVEN, UNKNOWN, Value, replace
 
 _APART = {"unbind": "input", "split": "tensor", "chunk": "input"}
 """What takes a tensor apart, with what its function calls the tensor."""
+_LISTS = frozenset(("list", "tuple", "dict", "set"))
 _MANY = 8
 """Fewer numbers than these are soon made one by one."""
 
@@ -364,7 +365,8 @@ def _called(loop: ast.For, rows: list[str]) -> list[str]:
 
 
 def on_device(value: Value) -> bool:
-    return value.is_tensor and _may_be_on_device(value)
+    """Whether a value is a tensor of the device, and on no way a list of such: what a list has a loop takes one by one."""
+    return value.is_tensor and _may_be_on_device(value) and value.other_kinds.isdisjoint(_LISTS)
 
 
 def _may_be_on_device(value: Value) -> bool:
