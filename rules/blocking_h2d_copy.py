@@ -179,7 +179,7 @@ def _as_given(site: Site) -> Value:
     if batch.kind != "tensor" or not isinstance(owner, ast.Name) or owner in site.function.bindings.reach:
         return batch
     given = owner.id in site.function.positions and site.project.parameter(site.function, owner.id)
-    return given if given and given.kind == "tensor" else batch
+    return given if given and given.kind in ("tensor", "batch") else batch
 
 
 def _is_handed(site: Site, batch: Value) -> bool:
