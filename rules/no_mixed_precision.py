@@ -17,7 +17,7 @@ _DONE = regex(
     scope="hot",
     set="opt-in",
     severity="info",
-    torch=">=1.6",
+    torch=">=1.10",
     impact="high",
     category="precision",
     principle=("precision",),

@@ -21,6 +21,7 @@ BROUGHT = {
     "TL212": "torch.compile",
     "TL213": "torch.cuda.graph",
     "TL303": "torch.compile",
+    "TL601": "torch.set_float32_matmul_precision",
     "TL602": "torch.backends.cuda.matmul.fp32_precision",
     "TL604": "torch.cuda.amp.autocast",
     "TL605": "torch.cuda.amp.GradScaler",
@@ -49,7 +50,7 @@ WARNED = {
     "TL906": "torch.utils.checkpoint.checkpoint(!use_reentrant)",
 }
 # Which torch changed a default, an operator or a compiler, before the oldest torch measured, too: no name came with it.
-BEHAVIOUR = {"TL302", "TL402", "TL501", "TL503", "TL601", "TL705", "TL910", "TL911", "TL912", "TLD06", "TLK08"}
+BEHAVIOUR = {"TL302", "TL402", "TL501", "TL503", "TL705", "TL910", "TL911", "TL912", "TLD06", "TLK08"}
 
 
 def low(code: str) -> Version:
@@ -110,6 +111,22 @@ def test_a_fused_adam_is_asked_of_who_states_a_torch_that_has_it(tmp_path: Path,
     )
     found = api.check([tmp_path / "train.py"], isolated=True, select=["TL706"], preview=True).findings
     assert lines == [one.line for one in found]
+
+
+@pytest.mark.parametrize(
+    ("stated", "found"),
+    [("1.8.2", []), ("1.11.0", ["TL604"]), ("1.12.1", ["TL601", "TL604"])],
+)
+def test_nobody_is_told_to_call_what_the_stated_torch_lacks(tmp_path: Path, stated: str, found: list[str]) -> None:
+    """`torch.set_float32_matmul_precision` came with 1.12, which turned TF32 off for products, and `torch.autocast` with 1.10."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text(f"torch=={stated}\n")
+    (tmp_path / "train.py").write_text(
+        "import torch\n\nmodel = torch.nn.Linear(3, 3).cuda()\noptimizer = torch.optim.SGD(model.parameters())\n"
+        'if __name__ == "__main__":\n    for x in loader:\n        model(x.cuda()).sum().backward()\n        optimizer.step()\n'
+    )
+    result = api.check([tmp_path / "train.py"], isolated=True, select=["TL601", "TL604"])
+    assert found == [one.code for one in result.findings]
 
 
 @pytest.mark.parametrize(
