@@ -126,7 +126,7 @@ def test_comprehension_that_repeats_a_place(here: Here, code: str, expected: str
         ("for x in y:\n    if a:\n        continue\n    here", ["not a"]),
         ("for x in y:\n    if a:\n        break\n    if b:\n        here", ["b", "not a"]),
         ("for x in y:\n    here\n    if a:\n        continue", []),
-        ("if a:\n    return\nelse:\n    b()\nhere", []),
+        ("if a:\n    return\nelse:\n    b()\nhere", ["not a"]),
         ("if a:\n    b()\n    return\nif c:\n    return\nhere", ["not c", "not a"]),
         ("a and here", ["a"]),
         ("a or b or here", ["not a", "not b"]),

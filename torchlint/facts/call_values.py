@@ -378,12 +378,18 @@ def _on_open_paths(values: Evaluator, function: Function, args: Arguments) -> Va
     """What a function returns, on the paths that a call's flags leave open."""
     given = choice(function, args)
     value = (values.world.returns(function, given) if given else UNKNOWN) or values.world.returns(function)
-    if not any(one.kind == "loader" for one in (value, *(value.items or ()))):
+    if not any(one.kind == "loader" for one in (value, *(value.items or ()))) and not _is_one_of(value):
         return value
-    # Whether it pins may hang on a flag: `pin_memory=not valid`.
+    # Whether it pins may hang on a flag: `pin_memory=not valid`; what a table has, on a word.
     told = literals(function, args)
     made = values.world.returns_for(function, told, given) if told else UNKNOWN
     return made if made.kind == value.kind else value
+
+
+def _is_one_of(value: Value) -> bool:
+    """Whether something is one of several functions, or a list of some of them."""
+    one = value.element if value.kind == "list" else value
+    return one is not None and one.kind == "function" and bool(one.choices)
 
 
 def _tensors_given(

@@ -689,7 +689,7 @@ def _exit(statement: ast.stmt) -> Guard | None:
     """What holds after a statement because it leaves the block otherwise."""
     if isinstance(statement, ast.If):
         leaves = isinstance(_last(statement.body), _ENDS)
-        if leaves and not statement.orelse:
+        if leaves and not (statement.orelse and isinstance(_last(statement.orelse), _ENDS)):
             return Guard(*without_not(statement.test, False), None, statement)
         if not leaves and statement.orelse and isinstance(_last(statement.orelse), _ENDS):
             return Guard(*without_not(statement.test, True), None, statement)

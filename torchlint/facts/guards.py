@@ -49,7 +49,8 @@ _WORDS = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _THROTTLES = frozenset(
     """log logs logging logger print printing eval evaluate evaluation save saving saved backup backups interval freq frequency every
     verbose debug debugging checkpoint ckpt report reporting display show viz vis visualize visualise plot plotting dump
-    profile profiling profiler validate validation check checks safe sanity summary disp monitor watch snapshot steps sample sampling""".split()
+    profile profiling profiler validate validation check checks safe sanity summary disp monitor watch snapshot steps sample sampling
+    trigger triggers triggered""".split()
 )
 # Words that only count when they end the name: `steps` alone is a number, `log_steps` was matched by `log`.
 _NOT_ALONE = frozenset(("steps", "sample", "sampling", "show", "vis", "logger", "summary"))
@@ -94,6 +95,7 @@ _NAMES = 3
 """Through so many names a mask is followed."""
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
 _MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
+_ASKS_COMPILER = ("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling")
 _CLOCKS = frozenset(
     """time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now time perf_counter timer""".split()
 )
@@ -272,12 +274,18 @@ class _Reading:
         if isinstance(test, ast.Call) and _divides(test, true, self.value_of):
             return "throttled"
         if true and isinstance(test, ast.Call) and names.last(test.func) in _MAKES_GRAPHS:
-            return "cold"
+            return "" if self._asks_compiler(test.func) else "cold"
         if _is_accident(test, true, self.flow):
             return "cold"
         if true and (names.chain(test) or [])[-2:] == ["log_buffer", "ready"]:
             return "throttled"  # of mmcv: a hook averages it once an interval
         return "" if true and self._is_on_by_default(test) else _named(test, true)
+
+    def _asks_compiler(self, func: ast.expr) -> bool:
+        """Whether a function of the project asks whether Dynamo compiles, which ordinary runs do: `is_tracing()` of transformers."""
+        value = self.value_of(func)
+        asked = value.function.flow if value.kind == "function" and value.function is not None else None
+        return asked is not None and any(map(asked.calls_named, _ASKS_COMPILER))
 
     def _comparison(self, test: ast.Compare, true: bool) -> Meaning:
         """What a comparison says, where what counts or is measured stands on its left."""

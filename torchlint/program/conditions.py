@@ -41,6 +41,8 @@ def guarded(
     for inner in inside:
         if isinstance(inner, ast.While) and _is_soon_over(function, inner) and not contains(inner.test, node):
             return "cold"
+        if isinstance(inner, ast.For) and _is_seldom_filled(project, function, inner.iter):
+            return "throttled"
     nearer: list[Guard] = []
     for readings, guard in ((one, guard) for one in flow.readings(node, loop) for guard in one):
         if nearer and first_time.once_inside(guard, nearer, flow, loop):
@@ -70,6 +72,24 @@ def guarded(
             return "cold"
         found = meaning or found
     return found
+
+
+def _is_seldom_filled(project: Project, function: Function, held: ast.expr) -> bool:
+    """Whether a loop goes through a list that the function begins empty and adds to now and then: `due = []`, `if hook.trigger(step): due.append(hook)`."""
+    if not isinstance(held, ast.Name):
+        return False
+    flow = function.flow
+    stores = flow.stores.get(held.id, ())
+    adds = [call for call in flow.calls_named("append") if names.chain(call.func) == [held.id, "append"]]
+    if not adds or not stores or not all(_begins_empty(flow, store) for store in stores):
+        return False
+    return all(guarded(project, function, call, None) in guards.RARE for call in adds)
+
+
+def _begins_empty(flow: Flow, store: ast.expr) -> bool:
+    """Whether a name is assigned an empty list there."""
+    made = syntax.given_to_target(flow, store)
+    return isinstance(made, ast.List) and not made.elts
 
 
 def running(project: Project, function: Function) -> list[Function]:

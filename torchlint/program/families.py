@@ -16,7 +16,7 @@ from ..system.regex import regex
 from ..system.stamp import as_bytes
 from ..text.declared import class_names, made_as_pattern, made_for
 from ..torch_api.operators import operator
-from . import by_text, handed, mixins, supers
+from . import by_text, dispatch, handed, mixins, supers
 from .calling import CallSite, calls_named, passes_messages
 from .definitions import GENERIC, MOST_HEIRS
 from .objects import files_calling, made_as
@@ -45,6 +45,8 @@ _WORD = regex(r"(?:[A-Z]?[a-z]{1,30}|[A-Z]{1,30})(?=\d{0,9}$)")
 def may_run(project: Project, function: Function, call: ast.Call) -> list[Function]:
     """The project's functions that a call may run."""
     found = dict.fromkeys(project.targets(function, call))
+    if found and dispatch.is_by_word(project, function, call):
+        return []  # what it runs say the words of who calls its function: `fired`
     receiver = receiver_of(call)
     if found:
         methods = [method for method in found if method.cls is not None and method.name != "__init__"]
@@ -103,7 +105,7 @@ def callers(project: Project, function: Function) -> list[CallSite]:
     for method in project.overridden(function):
         sites += (site for site in project.call_sites(method) or () if _may_stand_in(project, function, site))
     if all(map(_hands_on, sites)):
-        sites += calls_by_name(project, function)
+        sites += [*calls_by_name(project, function)] or dispatch.calls(project, function)
     if function.name == "__call__" and function.cls is not None:
         sites += _calls_of_objects(project, function, function.cls)
     return list({site.call: site for site in sites}.values())
@@ -279,28 +281,10 @@ def of_one_family(project: Project, name: str) -> list[Function]:
 
 def fired(project: Project, call: ast.Call, targets: Collection[Function]) -> list[Function]:
     """The methods that a call names by a word, where what it runs looks them up: `self.fire("on_step")` behind `getattr(callback, name)(self)`."""
-    given = (target.argument(call, name) for target in targets for name in _looked_up(target))
+    given = (target.argument(call, name) for target in targets for name, _ in dispatch.looked_up(target))
     words = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     found = [method for word in words for method in of_one_family(project, word)]
     return [method for method in found if not _is_wrapped(project, method)]
-
-
-def _looked_up(function: Function) -> list[str]:
-    """The parameters by which a function looks up what it calls."""
-    if not function.positions or not function.module.source.holds(b"getattr("):
-        return []
-    looked = [(call, call.args[1]) for call in function.flow.calls_named("getattr") if len(call.args) > 1]
-    named = [by.id for call, by in looked if isinstance(by, ast.Name) and _is_called(function, call)]
-    return [name for name in named if name in function.positions]
-
-
-def _is_called(function: Function, looked: ast.Call) -> bool:
-    """`getattr(callback, name)(self)`, or `method = getattr(callback, name, None)` and `method(self)`"""
-    if syntax.called(function.flow, looked) is not None:
-        return True
-    target = syntax.target(function.flow, looked)
-    loads = function.flow.loads.get(target.id, ()) if isinstance(target, ast.Name) else ()
-    return any(syntax.called(function.flow, load) is not None for load in loads)
 
 
 def _is_wrapped(project: Project, method: Function) -> bool:

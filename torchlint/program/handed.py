@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from ..facts import aliases, names
-from ..facts.flow import Loop
+from ..facts.flow import Loop, contains
 from ..facts.module import Class, Function, Module
 from ..facts.nearby import nodes_on
 from ..facts.nodes import bound_names
@@ -207,6 +207,12 @@ def gives_on(function: Function, node: ast.expr) -> bool:
     return not of_type and not isinstance(parent, ast.Attribute | ast.ClassDef)
 
 
+def given_on(code: Code, function: Function) -> Iterator[Use]:
+    """Where a function is named without being called, in the files that may give it on."""
+    for module in _naming(code, function):
+        yield from named(module, function.name)
+
+
 def _naming(code: Code, function: Function) -> Iterator[Module]:
     """The files that may give a function on under its name."""
     module, name = function.module, function.name
@@ -276,6 +282,8 @@ def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool, named:
         isinstance(parent, ast.BoolOp | ast.Dict | ast.List | ast.Tuple | ast.NamedExpr)
         or (isinstance(parent, ast.IfExp) and node is not parent.test)
         or (isinstance(parent, ast.Subscript) and parent.value is node)
+        or (isinstance(parent, ast.ListComp | ast.SetComp | ast.GeneratorExp) and parent.elt is node)
+        or (isinstance(parent, ast.DictComp) and parent.value is node)
     ):
         yield function, parent
     elif isinstance(parent, ast.Assign) and parent.value is node:
@@ -289,7 +297,7 @@ def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool, named:
 
 
 def _taken_out(function: Function, node: ast.expr) -> Iterator[Use]:
-    """What a loop takes out of a list or dictionary: `metric` of `for metric in metrics`, `for name, metric in metrics.items()`."""
+    """What a loop or a comprehension takes out of a list or dictionary: `metric` of `for metric in metrics`, `for name, metric in metrics.items()`."""
     flow = function.flow
     parent = flow.parents.get(node)
     if isinstance(parent, ast.Attribute) and parent.value is node and parent.attr in ("items", "values"):
@@ -299,6 +307,10 @@ def _taken_out(function: Function, node: ast.expr) -> Iterator[Use]:
     elif isinstance(parent, ast.For) and parent.iter is node:
         for name in sorted(bound_names(parent.target)):
             yield from ((function, load) for load in flow.loads.get(name, ()) if parent in flow.loops(load))
+    elif isinstance(parent, ast.comprehension) and parent.iter is node:
+        around = flow.parents[parent]
+        for name in sorted(bound_names(parent.target)):
+            yield from ((function, load) for load in flow.loads.get(name, ()) if contains(around, load))
 
 
 def _given(code: Code, function: Function, call: ast.Call, node: ast.expr, whole: bool) -> Iterator[Use]:

@@ -40,6 +40,8 @@ from . import (
     attributes,
     by_keywords,
     by_text,
+    dispatch,
+    framework_arguments,
     handed,
     hooks,
     mixins,
@@ -47,6 +49,7 @@ from . import (
     of_object,
     results,
     supers,
+    tables,
     wrappers,
 )
 from .calling import OF_ENDS, PASSES_MESSAGES, CallSite, aliases, called_name, calls_named, propagating, started
@@ -112,7 +115,13 @@ class Project(Definitions):
             return None
         function = values.function
         initial: Value | None = UNKNOWN
-        return self._ask(("final", function, name), lambda: self.inside(function, lambda own: own.final(name)), initial)
+        return self._ask(("final", function, name), lambda: self._with_put(function, name), initial)
+
+    def _with_put(self, function: Function, name: str) -> Value | None:
+        """What a name is at the end of a function; a table of a file with what its functions put into it."""
+        value = self.inside(function, lambda own: own.final(name))
+        is_of_file = value is not None and function is function.module.body
+        return tables.with_put(self, function, name, value) if is_of_file and value is not None else value
 
     def returns(self, function: Function, given: Choice = ()) -> Value:
         """What a call of the function gives: its annotation where that is telling, else what it returns on all paths.
@@ -192,6 +201,7 @@ class Project(Definitions):
             or self._given_by_heirs(function, name)
             or hooks.given(self, function, name)
             or self._given_for_token(function, name)
+            or framework_arguments.given(self, function, name)
             or self._given_by_apply(function, name)
         )
 
@@ -227,6 +237,7 @@ class Project(Definitions):
         if sites != []:
             return sites or ()
         others = handed.calls_as(self, function) or by_text.calls(self, function) or by_keywords.calls(self, function)
+        others = others or dispatch.calls(self, function) or dispatch.calls_by_name(self, function)
         return others if len(others) <= most else ()
 
     def _joined(self, given: list[tuple[CallSite, Value]]) -> Value:
@@ -474,7 +485,7 @@ class Project(Definitions):
         return self._attribute(klass, name)
 
     def _attribute(self, klass: Class, name: str) -> Value:
-        return attributes.stored(self, klass, name)
+        return tables.with_put(self, klass, name, attributes.stored(self, klass, name))
 
     def attribute_of(self, owner: Value, name: str) -> Value:
         """What `owner.name` is by what is called on that object, where it is known where it was made."""
@@ -565,7 +576,7 @@ class Project(Definitions):
         if value.kind == "class":
             return list(dict.fromkeys(init for klass in value.any_class for init in self._constructor(klass)))
         if value.kind in ("function", "name") and value.choices:
-            return list(dict.fromkeys(target for one in value.choices for target in self.run_by(one)))
+            return self.runs(value)
         if isinstance(func, ast.Attribute) and value.kind in ("unknown", "function") and value.function is None:
             owner_value = self.value(function, func.value)
             found = (self.method(klass, func.attr) for klass in owner_value.classes)
@@ -580,6 +591,11 @@ class Project(Definitions):
         return not (
             isinstance(func, ast.Name) and func.id in names.BUILTINS and names.resolve(function, func) == func.id
         )
+
+    def runs(self, value: Value) -> list[Function]:
+        """The same of what is one of several functions or objects."""
+        choices = value.choices if value.kind in ("function", "name") else ()
+        return list(dict.fromkeys(target for one in choices or (value,) for target in self.run_by(one)))
 
     def run_by(self, value: Value) -> list[Function]:
         """What calling a function, a module or an object runs."""

@@ -19,7 +19,7 @@ from ..facts.torch_table import EVALUATION_STEPS, OTHER_EVALUATION_STEPS
 from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
-from . import families, handed, hooks, made_with
+from . import dispatch, families, handed, hooks, made_with
 from .calling import CallSite
 from .conditions import in_training, is_thinned_beside, property_of, running
 from .frameworks import added_for_iterations, runs_on_steps
@@ -228,7 +228,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     found: list[Called] = []
     for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
         targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
-        fired = families.fired(project, call, targets)
+        fired = (*families.fired(project, call, targets), *_dispatched(project, call, targets))
         targets = [
             one for one in (*targets, *fired) if not (writes_checkpoint(one) or is_aside(one) or one.name in _EVALUATES)
         ]
@@ -253,6 +253,13 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
                 found.append(Called(told_place(project, method), weight == "weak"))
     found += [Called(told_place(project, hook), False) for hook in hooks.run_with(project, function, loop)]
     return found
+
+
+def _dispatched(project: Project, call: ast.Call, targets: Iterable[Function]) -> Iterator[Function]:
+    """What a call runs by the words that it gives: `bus.fire("step", loss)`."""
+    for one in (one for target in targets for one in dispatch.by_words(project, target, call)):
+        if in_training(project, one.function, one.call, None) not in guards.RARE:
+            yield from one.run
 
 
 def is_beside_steps(

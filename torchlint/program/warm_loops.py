@@ -18,7 +18,7 @@ from ..facts.nodes import bound_names, receiver_of
 from ..facts.roles import role_of
 from ..query.question import question
 from ..system.regex import regex
-from . import families, handed, hooks
+from . import dispatch, families, handed, hooks
 from .batches import sends, sent_batch, takes, with_parts
 from .conditions import guarded, is_throttled
 from .frameworks import runs_on_batches
@@ -265,6 +265,7 @@ class WarmLoops:
         named = list(itertools.islice(families.calls_by_name(self.project, function), MOST_CALLERS + 1))
         sites += named if len(sites) + len(named) <= MOST_CALLERS else ()
         sites += itertools.islice(handed.calls_by_others(self.project, function), MOST_CALLERS)
+        sites += dispatch.calls(self.project, function)
         for site in sites:
             gives_other = alternatives.gives_other(function, site.given or site.call, asked)
             tests = self.project.is_tested(site.function) or is_tried(self.project, site.function, site.call)
