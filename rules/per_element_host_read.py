@@ -11,6 +11,7 @@ from torchlint.facts.names import last
 from torchlint.facts.values import LIKELY
 from torchlint.rule import Finding, Severity, Site, rule
 
+_CASTS = frozenset(("int", "float", "bool"))
 _PACKERS = frozenset(("pack_padded_sequence",))
 
 
@@ -19,6 +20,7 @@ _PACKERS = frozenset(("pack_padded_sequence",))
     shape=[
         *("$x.item(...)", "$x.tolist()", "float(...)", "int(...)", "bool(...)", "list(...)"),
         *(f"math.{name}(...)" for name in reads.MATH),
+        "map($cast, $x)",
     ],
     fix="unsafe",
     numbers="exact",
@@ -33,7 +35,7 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of device tensors that are repeated for each element: in a
-    comprehension, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
+    comprehension, by `map(int, t)`, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
     in what they call, and (`.item()` only, as `info`) in evaluation and generation loops, and elsewhere in loops
     over a tensor that is proven to be on the device; there `.tolist()` of each row counts, too, where the loop does nothing else. So does `list(lengths)` of a device tensor that `pack_padded_sequence` is given.
 
@@ -87,6 +89,9 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     if site.name == ".tolist()":
         yield from _row_by_row(site)
         return
+    if site.name == "map()":
+        yield from _mapped(site)
+        return
     repeated = reads.per_element(site, site.call)
     tensor = reads.scalar_read(site, site.call) if repeated is not None else None
     if tensor is None or logging_calls.is_logged(site, site.call) or site.role == "test":
@@ -129,6 +134,22 @@ def _row_by_row(site: Site) -> Iterator[Finding]:
         what = "iteration of this loop" if isinstance(around, ast.For) else "element of this comprehension"
         message = f"`{site.short()}` waits for the device once for each {what}: read them all at once"
         yield site.finding(message, severity="info")
+
+
+def _mapped(site: Site) -> Iterator[Finding]:
+    """`list(map(int, lengths))`: a read for each element, where `tolist()` is one for all."""
+    cast, read = site.part("cast"), site.part("x")
+    level = frequency.severity(site)
+    if (
+        site.resolve(cast) not in _CASTS
+        or level is None
+        or site.role == "test"
+        or logging_calls.is_logged(site, site.call)
+    ):
+        return
+    if reads.is_on_device(site, read) and site.value(read).is_tensor:
+        message = f"`{site.short()}` waits for the device once for each element: read them all at once"
+        yield site.finding(message, severity=level, related=site.why_hot())
 
 
 def _only_lists(site: Site) -> ast.For | ast.comprehension | None:

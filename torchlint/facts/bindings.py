@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to to_device cuda cpu train eval append add insert extend appendleft update setdefault".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
+_COUNTS = frozenset(("int", "float", "range"))
+"""Functions of Python that take a number, or what is one."""
+_OF_ALL = {"sum": 1, "min": 1, "max": 1, "sorted": 1, "map": 2}
+"""Functions of Python that go through what they are given, by how many arguments."""
+_ORDERS = ast.Lt | ast.LtE | ast.Gt | ast.GtE
 _OF_MODULES = frozenset(("parameters", "named_parameters", "named_modules", "eval"))
 OF_MAPPINGS = frozenset(("items", "keys"))
 """Methods that mappings have, and tensors have not."""
@@ -276,6 +281,10 @@ class Bindings:
         self.given_to_torch: set[Binding | str] = set()
         """What functions of torch are given that take nothing but a tensor, by what binds the name, or by a name from outside of the function."""
         self._given_to_numpy: set[Binding | str] = set()
+        self.counted: set[Binding] = set()
+        """What binds names that the function reads as a number, or sums up: `int(n)`, `n > 3`, `x[:n]`, `sum(lengths)`."""
+        self.plain: set[str] = set()
+        """Names that loops go through, or that `int(...)` and `float(...)` are given in arithmetic: what is there need be no tensor."""
         self.sliced: set[str | None] = set()
         """Names and attributes read by several indices, one of which is a slice: `x[:, 0]`."""
         self.shaped: set[str | None] = set()
@@ -561,6 +570,7 @@ class Bindings:
             self._read(node.test)
         else:
             element = self._new(Iterated(node.iter))
+            self._go_through(node.iter)
             element.reach = header
             self._bind(node.target, element)
         self._block(node.body)
@@ -735,6 +745,10 @@ class Bindings:
             self._uses.add(("converted", key_of(node.args[0])))
         self._uses |= {("used", key) for key in self._used_by_short(node)}
         if not isinstance(function, ast.Attribute):
+            if isinstance(function, ast.Name) and (
+                function.id in _COUNTS or len(node.args) == _OF_ALL.get(function.id)
+            ):
+                self._count(*node.args)
             return
         attribute = function.attr
         if node.args and isinstance(function.value, ast.Name | ast.Attribute):
@@ -761,6 +775,28 @@ class Bindings:
                 if isinstance(function.value, ast.Attribute):
                     self._set_as.setdefault(key, function.value)
                 self._set(key, self._new(Changed(node)))
+
+    def _count(self, *read: ast.expr | None) -> None:
+        """Note what is read as a number."""
+        bindings = (self._env.get(node.id) for node in read if isinstance(node, ast.Name))
+        self.counted.update(filter(None, bindings))
+        for node in read:
+            if isinstance(node, ast.Name | ast.BinOp):
+                self.plain.update(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+
+    def _go_through(self, iterable: ast.expr) -> None:
+        """Note what a loop goes through, one by one or with something else: `enumerate(sizes)`, `zip(rows, sizes)`."""
+        parts = iterable.args if isinstance(iterable, ast.Call) else [iterable]
+        self.plain.update(one.id for one in parts if isinstance(one, ast.Name))
+
+    def _compare(self, node: ast.Compare) -> None:
+        self._children(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], _ORDERS) and number(node.comparators[0]) is not None:
+            self._count(node.left)
+
+    def _bounds(self, node: ast.Slice) -> None:
+        self._children(node)
+        self._count(node.lower, node.upper)
 
     def _given(self, function: ast.Attribute, node: ast.Call) -> None:
         """`torch.sigmoid(x)`, `F.mse_loss(x, y)`; what NumPy is given as well may be an array."""
@@ -821,6 +857,7 @@ class Bindings:
             if generator is not node.generators[0]:
                 self._read(generator.iter)
             self._bind(generator.target, self._new(Iterated(generator.iter)))
+            self._go_through(generator.iter)
             own.update((name, self._env[name]) for part in ast.walk(generator.target) for name in bound_by(part))
             for test in generator.ifs:
                 self._read(test)
@@ -966,6 +1003,8 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Bindings, Any], None]] = {
     ast.Call: Bindings._call,
     ast.BinOp: Bindings._binary,
     ast.BoolOp: Bindings._boolean,
+    ast.Compare: Bindings._compare,
+    ast.Slice: Bindings._bounds,
     ast.IfExp: Bindings._chosen,
     ast.Subscript: Bindings._subscript,
     ast.NamedExpr: Bindings._named,

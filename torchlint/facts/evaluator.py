@@ -94,6 +94,9 @@ _WAYS = 8
 """How many paths that meet are looked at for what a name may be."""
 
 
+_PLAIN = ("number", "list", "tuple", "size")
+
+
 class Evaluator:
     """The values in one function, each worked out when it is asked for: what nobody asks for is not evaluated."""
 
@@ -217,7 +220,12 @@ class Evaluator:
         is_shown = not value.proven and self._is_shown(name, binding) and narrowing.may_be_tensor(value)
         if is_shown and not (value.kind == "unknown" and self._is_another(binding, _WAYS)):
             value = narrowing.used_as_tensor(value)
-        elif not value.proven and value.kind == "tensor" and not value.from_loader and self.is_used_whole(name):
+        elif (
+            not value.proven
+            and value.kind == "tensor"
+            and not value.from_loader
+            and (self.is_used_whole(name) or self._is_number_of(binding, value))
+        ):
             if "ndarray" in value.other_kinds:
                 return value  # which has rows and columns, too
             value = replace(value, certainty=PROVEN, other_kinds=frozenset())
@@ -251,6 +259,10 @@ class Evaluator:
         arms = [binding.node.body, binding.node.orelse] if isinstance(binding.node, ast.IfExp) else [binding.node]
         kinds = {kind for arm in map(self.expr, arms) for kind in (arm.kind, *arm.other_kinds)}
         return kinds.isdisjoint(("unknown", "tensor", "batch", "output"))
+
+    def _is_number_of(self, binding: Binding | None, value: Value) -> bool:
+        """Whether a name is what was moved to the device, or an element of that, and is read as a number, or summed up: lists of numbers have no `cuda()`."""
+        return value.device == "accelerator" and binding in self.bindings.counted
 
     def is_used_whole(self, name: str) -> bool:
         """Whether what may be a tensor has rows and columns, or, where it is given to a forward, a shape."""
@@ -378,6 +390,10 @@ class Evaluator:
                 passed = self.world.parameter(function, name)
                 if passed.kind == "number" and "tensor" not in passed.other_kinds:
                     return passed  # `value: float | Tensor`, which all calls give numbers
+            if annotated.kind == "tensor" and name in self.bindings.plain:
+                passed = self.world.parameter(function, name)
+                if passed.proven and passed.kind in _PLAIN and "tensor" not in passed.other_kinds:
+                    return passed  # `sizes: Tensor`, which all calls give a list of numbers
             if annotated.kind == "tensor" and not annotated.device and self._is_given_host(name):
                 return replace(annotated, device="cpu")
             if annotated.kind == "tensor" and not annotated.device and type_tested.is_made_one(function, name):
