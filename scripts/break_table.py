@@ -39,6 +39,7 @@ SETUP = """
 import base64, bisect, collections, contextlib, copy, datetime, functools, gc, glob, hashlib, heapq, inspect, io, itertools
 import json, logging, math, numpy, operator, os, os.path, pathlib, pickle, platform, random, re, shutil, socket, statistics
 import struct, subprocess, sys, tempfile, threading, time, traceback, uuid, warnings
+import scipy.optimize
 import torch
 import torch.nn.functional
 
@@ -273,6 +274,7 @@ CONSTRUCTS = {
         heapq.heapify([1])
         heapq.nlargest(1, [1, 2])
         statistics.mean([1, 2])
+        scipy.optimize.linear_sum_assignment(numpy.eye(3))
         collections.Counter([1, 1])
         collections.defaultdict(list)
         collections.deque([1])

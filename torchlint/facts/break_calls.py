@@ -8,7 +8,7 @@ from . import break_table, names
 from .break_place import Break, Place, called, found, is_tensor
 from .flow import Guard
 from .module import Function
-from .nodes import callee, is_constant, keyword_of
+from .nodes import callee, is_constant, keyword_of, none_test
 
 _QUIETING = frozenset(("reorderable_logging_functions", "ignore_logging_functions", "ignore_logger_methods"))
 """Options of Dynamo that leave such calls out of the graph."""
@@ -36,12 +36,25 @@ def io_or_logging(place: Place) -> Break | None:
         return None
     if announces and not all(any(_usual(place, one) for one in readings) for readings in place.flow.readings(call)):
         return None  # it tells that something is not as usual
-    return found(place, construct, "Dynamo can't trace input, output or logging")
+    # What makes a warning seldom is that it is one: of those that are left it is known how usual they are.
+    return found(place, construct, "Dynamo can't trace input, output or logging", seldom_too=announces)
 
 
 def _usual(place: Place, guard: Guard) -> bool:
     """Whether an ordinary call meets a condition, or need not because an earlier `if` gives it."""
-    return guard.block is None or _is_met(place, guard.test, guard.true)
+    return guard.block is None or _is_met(place, guard.test, guard.true) or _is_mode(place, guard)
+
+
+def _is_mode(place: Place, guard: Guard) -> bool:
+    """Whether a branch is for an argument that is given, and does more than to warn of it: `elif ids is not None: logger.warning(...); y = self.encoder(ids)`."""
+    any_of = isinstance(guard.test, ast.BoolOp) and isinstance(guard.test.op, ast.Or)
+    tests = guard.test.values if isinstance(guard.test, ast.BoolOp) and any_of else [guard.test]
+    asked = [none_test(test) for test in tests] if guard.true else []
+    given = [one[0] for one in asked if one is not None and not one[1]]
+    if not any(isinstance(one, ast.Name) and one.id in place.function.positions for one in given):
+        return False
+    calls = (node for statement in guard.block or () for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return any(place.value(call.func).kind in ("module", "function") for call in calls)
 
 
 def _is_met(place: Place, test: ast.expr, true: bool) -> bool:

@@ -46,11 +46,11 @@ class Break(NamedTuple):
     """The ids that it raises with fullgraph=True; empty where it captures the construct."""
 
 
-def found(place: Place, construct: str, why: str) -> Break | None:
+def found(place: Place, construct: str, why: str, *, seldom_too: bool = False) -> Break | None:
     """The break, unless the target torch traces the construct, the place is rarely reached or a test tries it."""
     breaks = break_table.ids(construct, "breaks", place.torch)
     fullgraph = break_table.ids(construct, "fullgraph", place.torch)
-    if not (breaks or fullgraph) or place.rare or place.role == "test":
+    if not (breaks or fullgraph) or (place.rare and not seldom_too) or place.role == "test":
         return None
     if any(option in breaks or _CAPTURES.get(option) in breaks for option in place.dynamo_options):
         return None

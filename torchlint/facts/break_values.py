@@ -13,6 +13,8 @@ from .operator_calls import operator_call
 from .operator_results import holds
 from .values import LIKELY, PROVEN
 
+_CALLS = 60
+"""So many calls are asked for what they give to a check."""
 _CASTS = frozenset(("float", "int", "bool", "complex", "str", "repr", "range"))
 
 # TL201: the value of a tensor, read while tracing
@@ -44,9 +46,21 @@ def scalar_read(place: Place) -> Break | None:
     if name.startswith("math.") and any(is_tensor(place, a) for a in call.args):
         return found(place, f"{name}()" if break_table.rule_of(f"{name}()") else "math.sqrt()", why)
     asked_for = argument_of(call, "cond" if "_check" in name else "condition", 0)
-    if name in _CHECKS and is_tensor(place, asked_for, LIKELY):
+    if name in _CHECKS and (is_tensor(place, asked_for, LIKELY) or _is_given_tensor(place, asked_for)):
         return found(place, _CHECKS[name], why)
     return None
+
+
+def _is_given_tensor(place: Place, node: ast.expr | None) -> bool:
+    """Whether some calls give a tensor for a parameter that may be anything: `check(x.max() < n)` of `if isinstance(cond, torch.Tensor)`."""
+    function = place.function
+    if not isinstance(node, ast.Name) or node.id not in function.positions or not place.value(node).only_tested:
+        return False
+    sites = place.project.call_sites(function, _CALLS)
+    if sites is None:  # so many call it that some give one
+        return True
+    given = ((site.function, function.argument(site.given or site.call, node.id)) for site in sites)
+    return any(one is not None and place.project.value(caller, one).is_tensor for caller, one in given)
 
 
 # What operators do inside: they read numbers as `.tolist()` does, and break the graph with its id.

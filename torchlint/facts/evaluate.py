@@ -16,7 +16,7 @@ from .fetched import fetched, source
 from .literals import holds
 from .members import attribute, by_operator
 from .module import Function
-from .nodes import string
+from .nodes import none_test, string
 from .syntax import gives_places, same
 from .used_as_tensor import gives_tensor
 from .values import (
@@ -147,7 +147,21 @@ def _ifexp(values: Evaluator, node: ast.IfExp) -> Value:
     name = fetched(node.test, node.body)
     if name is not None and name == source(node.orelse):
         return values.expr(node.body)
-    return join(values.expr(node.body), _otherwise(values, node))
+    one, other = values.expr(node.body), _otherwise(values, node)
+    if one.kind != other.kind and (given := _is_given(values, node.test)) is not None:
+        return one if given else other
+    return join(one, other)
+
+
+def _is_given(values: Evaluator, test: ast.expr) -> bool | None:
+    """Whether `size is not None` holds of a parameter that all calls give something; None where that is not known."""
+    asked = none_test(test)
+    name = asked[0].id if asked is not None and isinstance(asked[0], ast.Name) else None
+    if asked is None or name not in values.parameters or name in values.function.flow.stores:
+        return None
+    passed = values.world.parameter(values.function, name)
+    is_there = passed.proven and passed.kind not in ("unknown", "none") and not {"none", "unknown"} & passed.other_kinds
+    return not asked[1] if is_there else None
 
 
 def _otherwise(values: Evaluator, node: ast.IfExp) -> Value:

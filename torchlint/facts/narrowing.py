@@ -8,6 +8,8 @@ from .values import PROVEN, TUPLE, UNKNOWN, Tensor, Unknown, Value, replace
 
 def kept(value: Value, asked: Value) -> Value:
     """A value where it is what was asked for."""
+    if asked.kind == "tensor" and value.kind == "number" and value.extent and not value.other_kinds:
+        return value  # `x.shape[0]` is none outside of `torch.jit.trace`
     if asked.kind == "tensor" and value.kind != "tensor":
         # Nothing but the test says that it may be one, and nobody knows where it lives.
         return replace(asked, other_kinds=asked.other_kinds | {"unknown"})
