@@ -192,7 +192,7 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
         ends = ends_of_text(node.slice, lambda part: values.expr(part).const) if gaps else None
         if ends is not None and ((fitting := _fitting(base, ends)) or base.element is None):
             return fitting
-        return batches.entry(base, index)
+        return batches.entry(base, None if _may_be_another(values, node, base) else index)
     if kind == "size":
         return SIZE if isinstance(node.slice, ast.Slice) else EXTENT
     if kind == "module":
@@ -210,6 +210,12 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
     found = moved_part(values, base, node.slice)
     named = string(node.slice) if kind == "unknown" and not found else None
     return DEVICE if named is not None and common_names.DEVICE_NAME.search(named) else found
+
+
+def _may_be_another(values: Evaluator, node: ast.Subscript, base: Value) -> bool:
+    """Whether functions are chosen by a word that is one on some paths alone: `losses[kind]` behind `if kind is None: kind = "ce"`."""
+    chosen = bool(base.entries) and all(one.kind == "function" for one in (base.entries or {}).values())
+    return chosen and bool(values.expr(node.slice).other_kinds)
 
 
 def _field(values: Evaluator, base: Value, key: object) -> Value:

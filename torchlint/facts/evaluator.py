@@ -262,7 +262,7 @@ class Evaluator:
 
     def _is_number_of(self, binding: Binding | None, value: Value) -> bool:
         """Whether a name is what was moved to the device, or an element of that, and is read as a number, or summed up: lists of numbers have no `cuda()`."""
-        return value.device == "accelerator" and binding in self.bindings.counted
+        return value.device == "accelerator" and not value.other_kinds and binding in self.bindings.counted
 
     def is_used_whole(self, name: str) -> bool:
         """Whether what may be a tensor has rows and columns, or, where it is given to a forward, a shape."""

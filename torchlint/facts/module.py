@@ -57,6 +57,9 @@ _KEEP = frozenset(("staticmethod", "classmethod", "no_grad", "inference_mode"))
 """Decorators behind which a function does and gives what it says."""
 
 
+_PROPERTIES = frozenset(("property", "cached_property"))
+
+
 class Function:
     """A function, a method, or the body of a module (its node is then the `ast.Module`)."""
 
@@ -263,6 +266,11 @@ class Function:
             elif isinstance(target, ast.Name):
                 names.add(target.id)
         return frozenset(names)
+
+    @property
+    def is_property(self) -> bool:
+        """Whether a method is read as an attribute of its object."""
+        return self.cls is not None and not _PROPERTIES.isdisjoint(self.decorator_names)
 
     @property
     def is_replaced(self) -> bool:

@@ -760,7 +760,7 @@ def _classes(a: Common, b: Common) -> tuple[Class, ...]:
     return tuple(sorted(filter(None, found), key=lambda klass: (klass.module.path, klass.start)))
 
 
-_MOST_CHOICES = 8
+_MOST_CHOICES = 32
 
 
 def _choices(a: Callee, b: Callee) -> tuple[Any, ...]:

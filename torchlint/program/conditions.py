@@ -259,13 +259,21 @@ def _elsewhere(project: Project, function: Function, guard: Guard) -> guards.Mea
 
 
 def _told(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
-    """What a condition says that asks a method or a property which is one expression of its object: `if self.is_time(step):`."""
-    return _asked_of(project, function, test, true) if isinstance(test, ast.Call | ast.Attribute) else ""
+    """What a condition says that asks a method or a property which is one expression of its object: `if self.is_time(step):`.
+
+    Or an object whether it is true: `if not gate:` of a class with a `__bool__`.
+    """
+    return _asked_of(project, function, test, true) if isinstance(test, ast.Call | ast.Attribute | ast.Name) else ""
 
 
 @question("told", "")
-def _asked_of(project: Project, function: Function, call: ast.Call | ast.Attribute, true: bool) -> guards.Meaning:
-    targets = project.targets(function, call) if isinstance(call, ast.Call) else property_of(project, function, call)
+def _asked_of(project: Project, function: Function, call: ast.expr, true: bool) -> guards.Meaning:
+    targets: Sequence[Function] = ()
+    if isinstance(call, ast.Call):
+        targets = project.targets(function, call)
+    elif isinstance(call, ast.Attribute):
+        targets = property_of(project, function, call)
+    targets = targets or _truth_of(project, project.value(function, call))
     asked = targets[0] if len(targets) == 1 else None
     node = asked.node if asked is not None else None
     if asked is None or not isinstance(node, ast.FunctionDef):
@@ -281,11 +289,17 @@ def _asked_of(project: Project, function: Function, call: ast.Call | ast.Attribu
     return guards.meaning(guard, asked.flow, lambda n: project.value(asked, n))
 
 
+def _truth_of(project: Project, value: Value) -> Sequence[Function]:
+    """What tells whether an object of the project is true."""
+    method = project.method(value.class_, "__bool__") if value.kind == "instance" and value.class_ is not None else None
+    return [method] if method is not None else []
+
+
 def property_of(project: Project, function: Function, asked: ast.Attribute) -> Sequence[Function]:
     """The property of another object that an attribute is: `accumulator.ready`."""
     owner = project.value(function, asked.value).class_
     found = project.method(owner, asked.attr) if owner is not None else None
-    return [found] if found is not None and "property" in found.decorator_names else []
+    return [found] if found is not None and found.is_property else []
 
 
 def _given(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:

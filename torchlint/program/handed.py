@@ -290,6 +290,8 @@ def _goes_to(code: Code, function: Function, node: ast.expr, whole: bool, named:
         for target in parent.targets:
             if isinstance(target, ast.Name) or not named:
                 yield from _reads(code, function, target)
+    elif isinstance(parent, ast.Return) and function.is_property:
+        yield from _read_as(code, function, function.name)
     elif isinstance(parent, ast.Return):
         yield from ((site.function, site.call) for site in itertools.islice(code.calls_of(function), MAX_SITES))
     elif isinstance(taker, ast.Call) and taker.func is not node:
@@ -341,13 +343,18 @@ def _reads(code: Code, function: Function, target: ast.expr) -> Iterator[Use]:
     if isinstance(target, ast.Name):
         yield from _loads(function, target.id)
     elif isinstance(target, ast.Attribute):
-        others = code.calling(target.attr)
-        paths = {function.module.path, *(others if len(others) <= MAX_SITES else ())}
-        for module in filter(None, (code.module_for_name(path, target.attr) for path in sorted(paths))):
-            for place, lines in module.functions_at(module.lines_holding(target.attr)).items():
-                for node, _ in nodes_on(place, lines, frozenset((ast.Attribute,))):
-                    if isinstance(node, ast.Attribute) and node.attr == target.attr and isinstance(node.ctx, ast.Load):
-                        yield place, node
+        yield from _read_as(code, function, target.attr)
+
+
+def _read_as(code: Code, function: Function, name: str) -> Iterator[Use]:
+    """Where an attribute of that name is read, in the file of a function and in those that call it."""
+    others = code.calling(name)
+    paths = {function.module.path, *(others if len(others) <= MAX_SITES else ())}
+    for module in filter(None, (code.module_for_name(path, name) for path in sorted(paths))):
+        for place, lines in module.functions_at(module.lines_holding(name)).items():
+            for node, _ in nodes_on(place, lines, frozenset((ast.Attribute,))):
+                if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
+                    yield place, node
 
 
 def _loads(function: Function, name: str) -> Iterator[Use]:

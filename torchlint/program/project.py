@@ -569,7 +569,7 @@ class Project(Definitions):
         own = syntax.own_attribute(function, func)
         method = self.method(function.cls, own) if own is not None and function.cls is not None else None
         if method is not None:
-            return [method]
+            return self.runs(self.returns(method)) if method.is_property else [method]
         if not self.may_be_own(function, call):
             return []
         value = self.value(function, func)

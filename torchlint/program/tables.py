@@ -199,9 +199,16 @@ def _put_at(function: Function, node: ast.expr) -> _Put | None:
             if parent.attr != "setdefault" or len(call.args) != 2:
                 return None
             keys.append(call.args[0])
+            if not _begins_list(call.args[1]):
+                return _Put(function, call.args[1], tuple(keys), False)
             at = call
         else:
             return None
+
+
+def _begins_list(node: ast.expr) -> bool:
+    """`[]`, `{}`, `list()`"""
+    return isinstance(node, ast.List | ast.Dict | ast.Set) or (isinstance(node, ast.Call) and not node.args)
 
 
 def _given(code: Code, put: _Put) -> Iterator[_Given]:
