@@ -21,6 +21,7 @@ from .texts import MAX_SITES
 _CHOOSES = frozenset(("get", "pop"))
 _CALLABLE = frozenset(("function", "class", "module", "instance"))
 _DEEP = 3
+"""So many tables in one another are looked into."""
 
 
 class Code(tables.Code, Protocol):

@@ -29,6 +29,7 @@ MOST = 40
 Owner: TypeAlias = Class | Function
 """Whose table it is: that of a class, or of a file (by the function that is its body)."""
 Table: TypeAlias = tuple[Owner, str]
+"""Whose it is, and its name."""
 
 
 class Code(handed.Code, Protocol):
@@ -51,7 +52,7 @@ class _Put(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """What a call gives to who puts it into a table: a value, the keys as far as they are words, the name of what it is."""
+    """A value that is put into a table, with its keys as far as they are words."""
 
     value: Value
     keys: tuple[str | None, ...]
@@ -69,7 +70,7 @@ class _Use(NamedTuple):
 
 def with_put(code: Code, owner: Owner, name: str, begun: Value) -> Value:
     """A table that begins empty, or as lists that are, with the functions, objects and classes that are put into it elsewhere."""
-    if not _begins_empty(begun) or not _FILLS.search(owner.module.source.data):
+    if not _begins_empty(begun) or not owner.module.source.holds(_FILLS):
         return begun
     put = _put(code, owner, name)
     return _filled(begun, put) if put else begun
@@ -148,8 +149,8 @@ def owner_of(code: Code, function: Function, node: ast.expr) -> Owner | None:
     """Whose table an expression names: a class's, where it is an attribute of its objects, a file's, or nobody's that is known."""
     if isinstance(node, ast.Name) and (body := _file_of(function, node.id)) is not None:
         return body
-    owner, _, name = (code.resolve(function, node) or "").rpartition(".")
-    module = code.definition(owner, function.module) if owner else None
+    imported, _, name = (code.resolve(function, node) or "").rpartition(".")
+    module = code.definition(imported, function.module) if imported else None
     if isinstance(module, Module):
         return module.body if name in module.assigned else None
     if not isinstance(node, ast.Attribute):
@@ -172,6 +173,7 @@ def _file_of(function: Function, name: str) -> Function | None:
 
 
 def _method_around(function: Function) -> Function | None:
+    """The method that a function is, or stands in."""
     scope: Function | None = function
     while scope is not None and scope.cls is None:
         scope = scope.parent
@@ -364,7 +366,7 @@ def _filled_by(code: Code, on: Function) -> list[Table]:
     """The tables into which a function puts what its calls, or the decorators that it gives, are given."""
     found: dict[Table, None] = {}
     for function in (on, *on.nested.values()):
-        for node in function.flow.nodes if _FILLS.search(on.module.source.data) else ():
+        for node in function.flow.nodes if on.module.source.holds(_FILLS) else ():
             if not isinstance(node, ast.Name | ast.Attribute):
                 continue
             put = _put_at(function, node)
@@ -384,6 +386,7 @@ def reading(code: Code, owner: Owner, name: str) -> Iterator[tuple[Function, ast
 
 
 def _taken(flow: Flow, node: ast.expr) -> ast.expr:
+    """What is taken out of what an expression names, by keys: `table[a].get(b)`."""
     at = node
     while True:
         parent = flow.parents.get(at)
