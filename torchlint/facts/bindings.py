@@ -280,7 +280,8 @@ class Bindings:
         """How names and attributes are used, where that tells tensors."""
         self.given_to_torch: set[Binding | str] = set()
         """What functions of torch are given that take nothing but a tensor, by what binds the name, or by a name from outside of the function."""
-        self._given_to_numpy: set[Binding | str] = set()
+        self.given_to_numpy: set[Binding | str] = set()
+        """What functions of NumPy are given, itself or a part of it, likewise."""
         self.counted: set[Binding] = set()
         """What binds names that the function reads as a number, or sums up: `int(n)`, `n > 3`, `x[:n]`, `sum(lengths)`."""
         self.plain: set[str] = set()
@@ -307,14 +308,14 @@ class Bindings:
 
         What is converted, `x = torch.tensor(x)`, becomes one only there.
         """
-        self.given_to_torch -= self._given_to_numpy
+        self.given_to_torch -= self.given_to_numpy
         self.final = self._env
         """The names at the end of the function."""
         self.reaches_end = not self._dead
         """Whether it may end without a `return`."""
         # What only the walk needed takes a fifth of the memory of all bindings.
         del self._journal, self._before, self._set_as, self._held, self._attributes
-        del self._uses, self._left, self._walruses, self._owner, self._packages, self._given_to_numpy
+        del self._uses, self._left, self._walruses, self._owner, self._packages
 
     def _defaults(self, function: Function) -> None:
         """Read the defaults of the parameters, which see none of them."""
@@ -812,8 +813,13 @@ class Bindings:
             f"torch.nn.functional.{function.attr}",
         ):
             return
-        given = self._given_to_numpy if of_numpy else self.given_to_torch
-        given.update(self._env.get(one.id) or one.id for one in node.args[:most] if isinstance(one, ast.Name))
+        if of_numpy:
+            parts = (one.value if isinstance(one, ast.Subscript) else one for one in node.args[:most])
+            self.given_to_numpy.update(self._env.get(one.id) or one.id for one in parts if isinstance(one, ast.Name))
+            return
+        self.given_to_torch.update(
+            self._env.get(one.id) or one.id for one in node.args[:most] if isinstance(one, ast.Name)
+        )
 
     def _subscript(self, node: ast.Subscript) -> None:
         if has_slice(node.slice):

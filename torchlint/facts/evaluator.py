@@ -217,6 +217,8 @@ class Evaluator:
             return self._as_mapping(name, binding, value)
         if not value.proven and name in self.bindings.trained and value.kind in ("unknown", "tensor"):
             return ModuleValue(LIKELY, device=value.device)
+        if value.kind == "tensor" and not value.proven and self._is_given_to_numpy(name, binding):
+            return replace(value, device="cpu", other_kinds=value.other_kinds | {"ndarray"})
         is_shown = not value.proven and self._is_shown(name, binding) and narrowing.may_be_tensor(value)
         if is_shown and not (value.kind == "unknown" and self._is_another(binding, _WAYS)):
             value = narrowing.used_as_tensor(value)
@@ -259,6 +261,10 @@ class Evaluator:
         arms = [binding.node.body, binding.node.orelse] if isinstance(binding.node, ast.IfExp) else [binding.node]
         kinds = {kind for arm in map(self.expr, arms) for kind in (arm.kind, *arm.other_kinds)}
         return kinds.isdisjoint(("unknown", "tensor", "batch", "output"))
+
+    def _is_given_to_numpy(self, name: str, binding: Binding | None) -> bool:
+        """Whether NumPy is given what a name stands for: a tensor of the device would be an error there."""
+        return (name if binding is None else binding) in self.bindings.given_to_numpy
 
     def _is_number_of(self, binding: Binding | None, value: Value) -> bool:
         """Whether a name is what was moved to the device, or an element of that, and is read as a number, or summed up: lists of numbers have no `cuda()`."""

@@ -8,7 +8,9 @@ from ..system.regex import regex
 from . import evaluation_mode, names, runs, training
 from .flow import Loop
 from .frozen import freezes_itself, is_frozen, is_frozen_by, is_made_frozen, is_off_before
+from .module import Function
 from .names import chain
+from .nodes import given_to
 from .place import Place
 from .trainable import model_of
 
@@ -40,9 +42,18 @@ def off(place: Place, call: ast.Call) -> bool:
         return True
     if any(_GRADIENTS.search(names.last(guard.test)) for guard in place.flow.guards(call)):
         return True
-    klass = place.value(whole(place, model_of(call))).class_
-    forward = place.project.method(klass, "forward") if klass is not None else None
-    return forward is not None and context.function_off(forward)
+    model = place.value(whole(place, model_of(call)))
+    given = [place.value(one) for one in given_to(call)] if model.kind == "function" else [model]
+    classes = (value.class_ for value in given if value.kind != "function")
+    forwards = (place.project.method(klass, "forward") for klass in classes if klass is not None)
+    return any(context.function_off(one) or _leaves_to_off(place, one) for one in forwards if one is not None)
+
+
+def _leaves_to_off(place: Place, forward: Function) -> bool:
+    """Whether a path of a forward leaves it to a method that has autograd off: `if not self.trainable: return self.infer(x)`."""
+    given = (one.value for one in forward.flow.returns)
+    methods = (one for call in given if isinstance(call, ast.Call) for one in place.project.targets(forward, call))
+    return any(one.cls is not None and place.analysis.context.function_off(one) for one in methods)
 
 
 def frozen(place: Place, call: ast.Call) -> bool:
