@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ..system.regex import regex
 from . import batches, module_calls, moves, names, narrowing, operations
@@ -33,7 +34,7 @@ from .fetched import fetched
 from .left_out import left_out
 from .literals import holds
 from .members import attribute_of, by_operator, member
-from .module import key_of
+from .module import Function, key_of
 from .nodes import elements
 from .promises import promised
 from .values import (
@@ -55,6 +56,8 @@ from .values import (
 
 _COUNTED = regex(r"(?:^|_)(?:iter|iteration|epoch|global_step)s?$")
 """What is called as what a run counts, and may be handed over beside a batch: `batch, train_iter = data`."""
+_CALLS = 3
+"""Through so many calls, each of which gives what the next one does, a tuple is looked for."""
 KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 
@@ -104,6 +107,8 @@ def _part(values: Evaluator, binding: Part) -> Value:
             return fitting[0][binding.at]
         if len({item.kind for item in value.items or ()}) > 1:
             return UNKNOWN  # it is another one, of another length
+    if "tuple" in value.other_kinds and (fitting := _given_as(values, whole, binding.count)):
+        return join_all([items[binding.at] for items in fitting])
     if (
         value.kind == "batch"
         and len(value.parts or ()) == binding.count
@@ -120,6 +125,27 @@ def _part(values: Evaluator, binding: Part) -> Value:
         # `index, _, size = adjacency.to(device)`: nobody takes a tensor apart so; it is several things.
         return replace(each, other_kinds=each.other_kinds | {"tuple"})
     return each
+
+
+def _given_as(values: Evaluator, whole: Binding, count: int | None) -> list[tuple[Value, ...]]:
+    """The tuples of so many that the paths of a function of the project give, which gives other things on others: `boxes, scores, labels = net(x)`."""
+    if isinstance(whole, Assigned) and isinstance(whole.node, ast.Name):
+        whole = whole.reach.get(whole.node, whole)  # `boxes, scores, labels = outputs`
+    call = whole.node if isinstance(whole, Assigned) else None
+    return [*_paths_of(values, values.function, call, count, _CALLS)] if isinstance(call, ast.Call) and count else []
+
+
+def _paths_of(
+    values: Evaluator, caller: Function, call: ast.Call, count: int, calls: int
+) -> Iterator[tuple[Value, ...]]:
+    """The same of a call in any function, and of what it hands on of other calls."""
+    for function in values.world.targets(caller, call) if calls else ():
+        for node in function.flow.returned:
+            given = values.world.inside(function, lambda own: own.value(node))  # noqa: B023
+            if given.items is not None and len(given.items) == count:
+                yield given.items
+            elif isinstance(node, ast.Call) and "tuple" in given.other_kinds:
+                yield from _paths_of(values, function, node, count, calls - 1)
 
 
 def _part_of(values: Evaluator, node: ast.expr, at: int, count: int) -> Value | None:
