@@ -94,8 +94,9 @@ _OF_DEVICE = frozenset("cuda use_cuda use_gpu with_cuda has_cuda is_cuda cuda_av
 _NAMES = 3
 """Through so many names a mask is followed."""
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
-_MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
-_ASKS_COMPILER = ("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling")
+MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
+# What is true while Dynamo traces.
+ASKS_COMPILER = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
 _CLOCKS = frozenset(
     """time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now time perf_counter timer""".split()
 )
@@ -103,6 +104,11 @@ _LASTS = frozenset(
     """is_last last_batch is_last_step last_step is_first first_step init done dones finished terminated truncated
     should_log should_print should_save should_eval""".split()
 )
+
+
+def asks_compiler(flow: Flow) -> bool:
+    """Whether a function asks whether Dynamo compiles it."""
+    return any(map(flow.calls_named, ASKS_COMPILER))
 
 
 def meaning(guard: Guard, flow: Flow, value_of: ValueOf) -> Meaning:
@@ -273,7 +279,7 @@ class _Reading:
             return _named(_iterated(test, self.flow) or test, true)
         if isinstance(test, ast.Call) and _divides(test, true, self.value_of):
             return "throttled"
-        if true and isinstance(test, ast.Call) and names.last(test.func) in _MAKES_GRAPHS:
+        if true and isinstance(test, ast.Call) and names.last(test.func) in MAKES_GRAPHS:
             return "" if self._asks_compiler(test.func) else "cold"
         if _is_accident(test, true, self.flow):
             return "cold"
@@ -285,7 +291,7 @@ class _Reading:
         """Whether a function of the project asks whether Dynamo compiles, which ordinary runs do: `is_tracing()` of transformers."""
         value = self.value_of(func)
         asked = value.function.flow if value.kind == "function" and value.function is not None else None
-        return asked is not None and any(map(asked.calls_named, _ASKS_COMPILER))
+        return asked is not None and asks_compiler(asked)
 
     def _comparison(self, test: ast.Compare, true: bool) -> Meaning:
         """What a comparison says, where what counts or is measured stands on its left."""

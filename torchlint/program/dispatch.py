@@ -18,8 +18,6 @@ from . import handed, tables
 from .calling import CallSite
 from .texts import MAX_SITES
 
-_CHOOSES = frozenset(("get", "pop"))
-_CALLABLE = frozenset(("function", "class", "module", "instance"))
 _DEEP = 3
 """So many tables in one another are looked into."""
 
@@ -84,7 +82,9 @@ def _is_key(code: Code, function: Function, load: ast.Name) -> bool:
     match taker:
         case ast.Subscript(value=table, slice=key) if key is load:
             return _holds_functions(code.value(function, table))
-        case ast.Call(func=ast.Attribute(value=table, attr=attr), args=[key, *_]) if key is load and attr in _CHOOSES:
+        case ast.Call(func=ast.Attribute(value=table, attr=attr), args=[key, *_]) if (
+            key is load and attr in tables.CHOOSES
+        ):
             return _holds_functions(code.value(function, table))
         case ast.Call() if taker.func is not load and load in taker.args:
             targets = [one for one in code.targets(function, taker) if one is not function]
@@ -96,7 +96,7 @@ def _is_key(code: Code, function: Function, load: ast.Name) -> bool:
 def _holds_functions(value: Value, deep: int = _DEEP) -> bool:
     """Whether a dictionary has functions or objects under words, or lists of them."""
     inner = [*(value.entries or {}).values(), value.element] if value.kind in ("dict", "list") and deep else []
-    return value.kind in _CALLABLE or any(_holds_functions(one, deep - 1) for one in inner if one is not None)
+    return value.kind in tables.CALLABLE or any(_holds_functions(one, deep - 1) for one in inner if one is not None)
 
 
 def _is_looked_up(function: Function, func: ast.expr) -> bool:

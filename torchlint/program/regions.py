@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from ..facts import names
+from ..facts.guards import ASKS_COMPILER, MAKES_GRAPHS, asks_compiler
 from ..facts.module import BODIES, Function, Module
 from ..facts.nearby import CALLS, nodes_on
 from ..facts.nodes import argument_of, callee, keyword_of, string, truth
@@ -406,8 +407,8 @@ class Regions:
         `is_tracing()` of the project asks whether Dynamo traces, too; `exporting()` may be one test of the compiler.
         """
         found = self._own(function, call.func) if depth < _FOLLOWED else None
-        if names.last(call.func) in _FALSE_IN_TRACE:
-            return found is not None and any(map(found.flow.calls_named, _TRUE_IN_TRACE))
+        if names.last(call.func) in MAKES_GRAPHS:
+            return found is not None and asks_compiler(found.flow)
         telling = found.telling if found is not None and isinstance(found.node, ast.FunctionDef) else []
         statement = telling[0] if len(telling) == 1 else None
         if found is None or call.args or call.keywords or not isinstance(statement, ast.Return):
@@ -427,10 +428,6 @@ def _lines_of(pattern: re.Pattern[bytes], source: Source) -> list[int]:
     return [bisect_right(source.lines, start + at) for start, offsets in found for at in offsets]
 
 
-_TRUE_IN_TRACE = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
-_FALSE_IN_TRACE = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
-
-
 _FOLLOWED = 5
 """How many functions, each asking the next, a test is followed through."""
 
@@ -443,7 +440,7 @@ def _known(test: ast.expr, says: Callable[[ast.Call], bool | None]) -> bool | No
 
     def known(part: ast.expr) -> bool | None:
         if isinstance(part, ast.Call):
-            return True if names.last(part.func).lstrip("_") in _TRUE_IN_TRACE else says(part)
+            return True if names.last(part.func).lstrip("_") in ASKS_COMPILER else says(part)
         return bool(part.value) if isinstance(part, ast.Constant) else None
 
     return truth(test, known)

@@ -20,8 +20,11 @@ from .calling import CallSite
 from .texts import MAX_SITES
 
 _ADDS = frozenset(("append", "add", "appendleft", "insert"))
+CHOOSES = frozenset(("get", "pop"))
+"""The methods that look one value of a dictionary up."""
 _READ: frozenset[type[ast.AST]] = frozenset((ast.Name, ast.Attribute))
-_CALLABLE = frozenset(("function", "class", "module", "instance"))
+CALLABLE = frozenset(("function", "class", "module", "instance"))
+"""The kinds of value that a program calls."""
 _FILLS = regex(rb"\.(?:append|add|appendleft|insert|setdefault)\(|\][ \t]*=[^=]")
 """What a file holds that puts something into a table."""
 MOST = 40
@@ -110,7 +113,7 @@ def _put(code: Code, owner: Owner, name: str) -> list[_Given]:
     found: list[_Given] = []
     for put in _puts(code, owner, name):
         given = list(_given(code, put))
-        if not given or not all(one.value.kind in _CALLABLE for one in given):
+        if not given or not all(one.value.kind in CALLABLE for one in given):
             return []
         found += given
     if len(found) > MOST or (any(one.keys for one in found) and not _is_one(code, owner)):
@@ -219,7 +222,7 @@ def _given(code: Code, put: _Put) -> Iterator[_Given]:
         registering = _registering(put.function, part) if isinstance(part, ast.Name) else None
         if registering is None:
             value = code.value(put.function, part)
-            if value.kind in _CALLABLE or part is put.what:
+            if value.kind in CALLABLE or part is put.what:
                 yield _Given(value, tuple(string(key) for key in put.keys), put.appended)
             continue
         taker, on = registering
@@ -393,7 +396,7 @@ def _taken(flow: Flow, node: ast.expr) -> ast.expr:
         if isinstance(parent, ast.Subscript) and parent.value is at:
             at = parent
             continue
-        call = flow.parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr in ("get", "pop") else None
+        call = flow.parents.get(parent) if isinstance(parent, ast.Attribute) and parent.attr in CHOOSES else None
         if not isinstance(call, ast.Call) or call.func is not parent:
             return at
         at = call
