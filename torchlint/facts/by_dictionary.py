@@ -24,12 +24,12 @@ def given(function: Function, call: ast.Call, resolve: Resolve) -> dict[str, ast
 
 def _entries(function: Function, call: ast.Call, node: ast.expr, resolve: Resolve) -> dict[str, ast.expr]:
     if not isinstance(node, ast.Name):
-        return _written(node, resolve)
+        return written(node, resolve)
     flow, stores = function.flow, function.flow.stores.get(node.id, ())
     made = flow.parents.get(stores[0]) if len(stores) == 1 and node.id not in function.positions else None
     if not isinstance(made, ast.Assign) or not _is_passed(flow, made, call):
         return {}
-    found = _written(made.value, resolve)
+    found = written(made.value, resolve)
     for read in sorted(flow.loads.get(node.id, ()), key=attrgetter("lineno")):
         part = flow.parents[read]
         if isinstance(part, ast.keyword) and part.arg is None:
@@ -45,7 +45,7 @@ def _entries(function: Function, call: ast.Call, node: ast.expr, resolve: Resolv
     return found
 
 
-def _written(node: ast.expr, resolve: Resolve) -> dict[str, ast.expr]:
+def written(node: ast.expr, resolve: Resolve) -> dict[str, ast.expr]:
     """The entries of `{"a": 1}` and `dict(a=1)`; none where another dictionary is a part of it."""
     if isinstance(node, ast.Dict):
         named = [(string(key), value) for key, value in zip(node.keys, node.values, strict=True)]

@@ -36,7 +36,7 @@ def run_by(code: Code, function: Function, call: ast.Call) -> list[Function]:
             if klass is None or ends is None:
                 return []
             methods = (method for one in code.ancestry(klass) for method in one.methods.values())
-            nearest = {method.name: method for method in reversed([*methods]) if _fits(method.name, ends)}
+            nearest = {method.name: method for method in reversed([*methods]) if fits(method.name, ends)}
             return [*_taking(nearest.values(), call)]
         case (
             ast.Call(func=ast.Name(id="eval"), args=[ast.Name() | ast.Attribute() | ast.Subscript()], keywords=[])
@@ -74,7 +74,8 @@ def _finds(module: Module) -> bool:
     return any(module.source.holds(f"{name}(".encode()) for name in _FINDS)
 
 
-def _fits(name: str, ends: tuple[str, str]) -> bool:
+def fits(name: str, ends: tuple[str, str]) -> bool:
+    """Whether a name begins and ends as a text with a gap does."""
     first, last = ends
     return len(name) > len(first + last) and name.startswith(first) and name.endswith(last)
 

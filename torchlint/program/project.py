@@ -48,6 +48,7 @@ from . import (
     objects,
     of_object,
     results,
+    spread,
     supers,
     tables,
     wrappers,
@@ -203,6 +204,7 @@ class Project(Definitions):
             or self._given_for_token(function, name)
             or framework_arguments.given(self, function, name)
             or self._given_by_apply(function, name)
+            or spread.given(self, function, name)
         )
 
     def calls_near(self, function: Function, path: str) -> Sequence[CallSite]:
