@@ -62,6 +62,8 @@ def project(tmp_path: Path) -> Path:
         ("install.sh", "if old; then\n  pip install 'torch<2'\nelse\n  pip install torch==2.8\nfi\n"),
         ("install.sh", "pip install torch==2.8\npip install torch==$OLDER\n"),
         ("Dockerfile", "FROM pytorch/pytorch:2.8.0\nFROM pytorch/pytorch:${OLDER}-runtime\n"),
+        ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:22.08-py3\nFROM nvcr.io/nvidia/pytorch:$OLDER-py3\n"),
+        ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:17.10\nFROM nvcr.io/nvidia/tritonserver:20.06-v1-py3\n"),
         ("Dockerfile", "ARG OLDER\nRUN pip install torch==2.8.0\nRUN pip install torch==$OLDER\n"),
         ("requirements.txt", "torch>=two\n"),
         ("pyproject.toml", "[project]\ndependencies = ['torch>=2.4'\n"),
@@ -503,7 +505,7 @@ def test_a_toolkit_does_not_keep_a_newer_torch_out(
 
 
 @pytest.mark.parametrize("name", ["INSTALL.md", "README.MD", "Install.md", "INSTALLATION.md", "installation.rst", "INSTALL", "docs/INSTALL.md",
-                                  "doc/installation.md", "readme/INSTALL.md",
+                                  "doc/installation.md", "environment.md", "readme/INSTALL.md",
                                   "TRAINING.md", "USAGE.md", "tutorial.rst"])  # fmt: skip
 def test_what_the_page_on_installing_says_counts_as_the_readme_does(project: Path, name: str) -> None:
     (project / name).parent.mkdir(parents=True, exist_ok=True)
@@ -791,6 +793,8 @@ IMAGES = [
     (".devcontainer/Dockerfile", "FROM pytorch/pytorch:1.9.0-cuda10.1-cudnn7-devel\n"),
     ("Dockerfile", "FROM pytorch/pytorch:1.9.0-cuda10.1-cudnn7-runtime\nCOPY . /app\n"),
     ("Dockerfile", "RUN pip install torch==1.9.0\n"),
+    ("Dockerfile", "ARG FROM_IMAGE_NAME=nvcr.io/nvidia/pytorch:21.10-py3\nFROM ${FROM_IMAGE_NAME}\n"),
+    ("compose.yaml", "a:\n  image: nvcr.io/nvidia/pytorch:21.07-py3\n"),
     ("docker-compose.yml", "services:\n  train:\n    image: pytorch/pytorch:1.9.0-cuda10.1-cudnn7-runtime\n"),
     ("compose.gpu.yaml", "a:\n  image: 'docker.io/pytorch/pytorch:2.1.0'\nb:\n  image: \"pytorch/pytorch:1.9.0\"\n"),
 ]

@@ -17,7 +17,16 @@ from ..settings.home import project_root
 from ..system import stamp
 from ..system.regex import regex
 from ..text.source import Source, SourceError
-from ..torch_api.version import Range, behind_cuda, behind_text, behind_triton, behind_vision, oldest_in_use, on_python
+from ..torch_api.version import (
+    Range,
+    behind_cuda,
+    behind_nvidia,
+    behind_text,
+    behind_triton,
+    behind_vision,
+    oldest_in_use,
+    on_python,
+)
 from .locked import of_lock, of_pipenv
 
 if TYPE_CHECKING:
@@ -122,11 +131,12 @@ _LITERAL = regex(r"([\"'])(torch\b[^\"'\n]*)\1")
 _CONDA_PYTHON = regex(r"\s*-\s*[\"']?(?:[\w.-]+::)?python(?P<versions>\s*[=<>!~\d][^#\"']*)(?:[\"']\s*)?(?:#.*)?")
 _PYTHON_REQUIRES = regex(r"\bpython_requires\s*=\s*([\"'])([^\"'\n]*)\1")
 _IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?(?:library/)?python:(\d{1,9}\.\d{1,9})(?!\d)")
-_TORCH_IMAGE = regex(r"FROM\s+(?:--\S+\s+)*(?:docker\.io/)?pytorch/pytorch:(?:(\d{1,9}\.\d{1,9})(?!\d)|\$)")
-"""The torch of an image; one that nobody knows where an argument without a default says it."""
-_IMAGE_OF = regex(
-    r"(?m)^[^#\n]{0,99}?\bimage[\"']?[ \t]{0,9}:\s*[\"']?(?:docker\.io/)?pytorch/pytorch:(?:(\d{1,9}\.\d{1,9})(?!\d)|\$)"
+_OF_TORCH = (
+    r"(?:(?:docker\.io/)?pytorch/pytorch:(?:(\d{1,9}\.\d{1,9})(?!\d)|\$)|nvcr\.io/nvidia/pytorch:(?:(\d\d\.\d\d)-|\$))"
 )
+_TORCH_IMAGE = regex(rf"FROM\s+(?:--\S+\s+)*{_OF_TORCH}")
+"""The torch of an image, or the month of one of NVIDIA; one that nobody knows where an argument without a default says it."""
+_IMAGE_OF = regex(rf"(?m)^[^#\n]{{0,99}}?\bimage[\"']?[ \t]{{0,9}}:\s*[\"']?{_OF_TORCH}")
 """That of what Compose starts, or an editor opens a project in."""
 _ARGUMENT = regex(r"ARG\s+(\w+)=[\"']?([^\s\"']{1,120})(?![^\s\"'])")
 """What an argument is where nobody gives any; what is longer is no name of an image and no version."""
@@ -657,16 +667,21 @@ def _dockerfile(text: str) -> Iterator[str]:
     found: list[str] = []
     for line in _filled(text.replace("\\\n", " ")):
         image, installed = _TORCH_IMAGE.match(line), _all_installed((line,))
-        if installed is None or (image and image[1] is None):
+        if installed is None or (image and not _torch_of(image)):
             return
-        found += [image[1], *installed] if image else installed
+        found += [_torch_of(image), *installed] if image else installed
     yield from _oldest(found)
 
 
 def _compose(text: str) -> Iterator[str]:
     """The oldest torch of the images that something is run in: `image: pytorch/pytorch:1.6.0-cuda10.1-cudnn7-runtime`."""
-    found = [match[1] for match in _IMAGE_OF.finditer(text)]
+    found = [_torch_of(match) for match in _IMAGE_OF.finditer(text)]
     yield from _oldest(found) if all(found) else ()
+
+
+def _torch_of(image: re.Match[str]) -> str:
+    """The torch of an image; "" where nobody knows it."""
+    return image[1] or behind_nvidia(image[2] or "")
 
 
 def _oldest(versions: Iterable[str]) -> Iterator[str]:
@@ -855,7 +870,7 @@ _READERS: dict[str, Reader] = {
     r"cog\.ya?ml": _cog,
     r"(?:conda|environments?|envs?|scripts|setup)/[^/]*\.ya?ml": _environment_aside,
     r"(?:install|env|setup)[^/]*\.sh": _installed,
-    r"(?i:(?:README|(?:docs?/|readme/)?(?:install(?:ation)?|get(?:ting)?[-_]?started)|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
+    r"(?i:(?:README|(?:docs?/|readme/)?(?:environment|install(?:ation)?|get(?:ting)?[-_]?started)|training|tutorial|usage)(?:\.(?:md|rst|txt))?)": _told,
     r"(?:\.devcontainer/)?Dockerfile": _dockerfile,
     r"(?:docker-)?compose[^/]*\.ya?ml|\.devcontainer(?:/devcontainer)?\.json": _compose,
     r"tox\.ini|\.travis\.yml|\.circleci/config\.yml|\.github/workflows/[^/]*\.ya?ml": _service,

@@ -34,6 +34,13 @@ _LAST_ON_CUDA = {
     "11.5": "1.11", "11.6": "1.13", "11.7": "2.0", "11.8": "2.7", "12.1": "2.5", "12.4": "2.6",
 }  # fmt: skip
 """The newest torch that was built for a CUDA, by https://pytorch.org/get-started/previous-versions/."""
+_OF_NVIDIA = {
+    "19.01": "1.0", "19.07": "1.1", "19.10": "1.2", "19.11": "1.3", "20.03": "1.4", "20.06": "1.5", "20.08": "1.6",
+    "20.11": "1.7", "21.03": "1.8", "21.07": "1.9", "21.11": "1.10", "22.03": "1.11", "22.06": "1.12", "22.11": "1.13",
+    "23.03": "2.0", "23.11": "2.1", "24.02": "2.2", "24.05": "2.3", "24.08": "2.4", "24.11": "2.5", "25.02": "2.6",
+    "25.05": "2.7", "25.09": "2.8", "25.12": "2.9",
+}  # fmt: skip
+"""The torch that NVIDIA's images have since a month, by https://docs.nvidia.com/deeplearning/frameworks/pytorch-release-notes/; of an alpha the one before it."""
 YEARS = 3
 """For how long after its release people are taken to use a torch."""
 
@@ -128,6 +135,11 @@ class Range:
 def on_python(highest: Range) -> Range:
     """The versions of torch that have a wheel for a Python in a range: those of its highest one."""
     return Range(high=next((BEHIND_PYTHON[end] for end in sorted(BEHIND_PYTHON) if highest.high <= end), _HIGHEST))
+
+
+def behind_nvidia(month: str) -> str:
+    """The torch in an image of NVIDIA by its month: 1.9 for 21.10, whose torch is an alpha of 1.10; "" for one from before all that are known."""
+    return next((torch for first, torch in reversed(_OF_NVIDIA.items()) if first <= month), "")
 
 
 def behind_vision(version: str) -> str:
