@@ -40,7 +40,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Where a model goes to C++ or to a phone through TorchScript, until `torch.export` can take over there: code that is
-    asked for TorchScript by that name (`if args.torchscript:`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`, `export.py`), is not
+    asked for TorchScript by that name (`if args.torchscript:`, `class TorchScriptConverter`, `torchscript.py`, a folder `jit`), or exports (`def export_coreml`, `export.py`), is not
     reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph`, for a file alone or for another library,
     nor a class that only holds data (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
@@ -87,7 +87,7 @@ def _plain_class(site: Site) -> Class | None:
 
 
 def _asked_for(site: Site) -> bool:
-    """Whether the file, the function or a condition around the place says TorchScript, or exports: then a user asked for it."""
+    """Whether the file, the class, the function or a condition around the place says TorchScript, or exports: then a user asked for it."""
     folders, _, file = site.place.lower().rpartition("/")
     name = file.removesuffix(".py")
     if (
@@ -95,6 +95,7 @@ def _asked_for(site: Site) -> bool:
         or _EXPORTS.search(name)
         or "jit" in folders.split("/")
         or _BY_NAME.search(site.function.name)
+        or (site.function.cls is not None and _BY_NAME.search(site.function.cls.name))
     ):
         return True
     loops = [loop.iter for loop in site.flow.loops(site.target) if isinstance(loop, ast.For)]
