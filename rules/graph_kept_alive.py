@@ -12,6 +12,7 @@ from torchlint.facts import (
     kept_by_objects,
     longer,
     names,
+    syntax,
     trainable,
     training,
 )
@@ -207,7 +208,13 @@ def _is_of_loss(site: Site, name: ast.Name, loop: Loop | None) -> bool:
     if graph_liveness.is_cut(site, name.id, loop):
         return False
     by_layers = loop is None and site.in_forward and site.value(name).grad and bool(trainable.sources(site, name))
-    return by_layers or backward_passes.is_used_up(site, name, loop)
+    return by_layers or (backward_passes.is_used_up(site, name, loop) and not _runs_elsewhere(site))
+
+
+def _runs_elsewhere(site: Site) -> bool:
+    """Whether all backward passes beside it are run on another way: `if more: part.backward()`, `else: total += part`."""
+    passes = site.flow.calls_named("backward")
+    return bool(passes) and all(syntax.exclusive(site.flow, one, site.target) for one in passes)
 
 
 def _is_used_up(site: Site, call: ast.Call, stored: ast.expr) -> bool:
