@@ -24,6 +24,8 @@ _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Se
 """Modules that have no parameters but those of what they are given."""
 _WITHOUT_MODULES = frozenset(("PIL", "cv2", "h5py", "numpy", "pandas", "scipy")) | sys.stdlib_module_names
 """Packages whose classes are no modules of torch: `h5py.File(path)`."""
+_PLAIN_BASES = frozenset(("torch.nn.Module", "object", "abc.ABC"))
+"""Bases that have no parameters."""
 _DEPTH = 4
 
 
@@ -131,9 +133,10 @@ def has_weights(place: Place, klass: Class, around: frozenset[Class] = frozenset
 
     `around` are the modules that it is a part of.
     """
-    if any(place.project.resolve(klass.parent, base) != "torch.nn.Module" for base in klass.bases):
+    ancestry = [*place.project.ancestry(klass)]
+    if not all(place.project.has_plain_bases(one, _PLAIN_BASES) for one in ancestry):
         return True
-    calls = ((method, call) for method in klass.methods.values() for call in method.flow.calls)
+    calls = ((method, call) for one in ancestry for method in one.methods.values() for call in method.flow.calls)
     return any(_may_train(place, method, call, around | {klass}) for method, call in calls)
 
 
