@@ -1259,3 +1259,16 @@ def test_a_method_that_a_page_shows_a_call_of(tmp_path: Path, page: str, lines: 
 def test_a_class_that_mmcv_makes_by_a_text(tmp_path: Path, text: str, lines: list[int]) -> None:
     made = f"import classes\nfrom mmcv.runner import obj_from_dict\n\nobj_from_dict(dict(type={text!r}), classes)\n"
     assert lines == told(tmp_path, "classes.py", classes=CLASSES, main=USING + made)
+
+
+@pytest.mark.parametrize(
+    ("taken", "lines"), [("kit.old.data", []), ("kit.parts", [6]), ("kit.data", [6]), ("kitten.old.data", [6])]
+)
+def test_a_script_that_takes_what_a_package_in_src_no_longer_has(tmp_path: Path, taken: str, lines: list[int]) -> None:
+    package = tmp_path / "src" / "kit"
+    (package / "parts").mkdir(parents=True)
+    for place in ("__init__.py", "data.py", "parts/__init__.py"):
+        (package / place).write_text("def read(x):\n    return x\n")
+    script = f"import torch.nn as nn\nfrom {taken} import read\n\ndef main(net):\n    for layer in net.modules():\n        nn.init.xavier_uniform(layer.weight)\n"
+    files = {"examples__run": script + "\nif __name__ == '__main__':\n    main(read(1))\n"}
+    assert lines == told(tmp_path, "examples/run.py", **files)

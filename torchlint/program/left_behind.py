@@ -98,8 +98,8 @@ def _looked_for_in(project: Project, module: Module, level: int, parts: list[str
         return own[:-level] if level <= len(own) else None
     if len(parts) < 2:
         return None
-    # Python looks first beside the script that it runs, and for parts of a package where it has found that.
-    likely = [own[:-1]] * module.source.holds(IS_SCRIPT) + [[]] * (own[0] == parts[0])
+    # Python looks first beside the script that it runs, and for parts of a package where it has found that; what lies in `src` is installed.
+    likely = [own[:-1]] * module.source.holds(IS_SCRIPT) + [[]] * (own[0] == parts[0]) + [["src"]]
     packages = {project.home(path) for path in project.called(parts[0])}
     known = (folder for folder in likely if "/".join((*folder, parts[0], "__init__.py")) in packages)
     above = next(known, None)
