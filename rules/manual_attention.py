@@ -21,7 +21,13 @@ _KEEPS_WEIGHTS = _SHAPED | frozenset(("permute", "transpose"))
 _ADDS = frozenset(("add", "add_", "sub"))
 _TURNS = frozenset("transpose permute swapaxes t T mT einsum".split())
 _FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
-_FUSED = regex(rb"scaled_dot_product_attention|flash_attn|memory_efficient_attention|flex_attention|fused_attn")
+_FUSED = regex(rb"flash_attn|memory_efficient_attention|flex_attention|fused_attn")
+_OF_TORCH = regex(
+    rb"\b(?:F|functional|nn|ops\.\w+)\.scaled_dot_product_attention|[\"']scaled_dot_product_attention[\"']"
+    rb"|\bimport\b[^\n(]*(?:\([^)]*)?\bscaled_dot_product_attention"
+)
+_OWN = regex(rb"\bdef _*scaled_dot_product_attention\(")
+"""What many call an attention of their own, step by step."""
 _STEPS = 8
 """How many assignments back the scores are followed."""
 _Products = dict[tuple[str, int], ast.expr | None]
@@ -81,13 +87,23 @@ def manual_attention(site: Site) -> Iterator[Finding]:
 
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
     """
-    if site.in_compiled or site.role == "test" or site.source.holds(_FUSED) or not _over_last(site):
+    if site.in_compiled or site.role == "test" or _uses_fused(site) or not _over_last(site):
         return
     found = [one for one in _calls(site) if _attends(one)]
     # Branches that mask or don't end in the same product: one finding says it.
     for one in found[-1:]:
         message = f"`{one.short()}` writes the matrix of scores to memory; `scaled_dot_product_attention` keeps it on the chip"
         yield one.finding(message)
+
+
+def _uses_fused(site: Site) -> bool:
+    """Whether a file calls a fused attention somewhere, or may: a method of its own of that name is none."""
+    source = site.source
+    if source.holds(_FUSED):
+        return True
+    if not source.holds(b"scaled_dot_product_attention"):
+        return False
+    return source.holds(_OF_TORCH) or not source.holds(_OWN)
 
 
 def _attends(site: Site) -> bool:
