@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ..system.regex import regex
 from . import names
 from .bindings import Assigned, Augmented, Binding, Joined, Narrowed, Part, leaves
 from .module import Function, key_of
 from .place import Place
+from .syntax import own_attribute
 from .values import Value
 
 _MASK = regex(r"(?:^|_)masks?(?:_[a-z]|_?\d)?$")
 _PLACES = regex(r"(?:^|_)(?:index|indices|idxs?|ids)$")
 """How functions are called that give places: `x_mask = pred_indices(data)`."""
+_LISTED = (
+    r"^\s*%s\s*(?:\(|:\s*)(?:typing\.)?(?:list|tuple|sequence|iterable)(?:\[int\b|\s+of\s+ints?\b|\((?:int|of ints?)\))"
+)
+"""How a docstring gives the type of a parameter, in Google's style or NumPy's."""
+_DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SAYS = regex(r"^(?:is|has)_[a-z]")
 """What a tensor is called that says yes or no of each element: `is_left`."""
 _STEPS = 8
@@ -100,11 +107,22 @@ def _makes_mask(place: Place, node: ast.expr, steps: int) -> bool:
     if not is_open:
         return False
     if _is_called_mask(node) and not (value.kind == "tensor" and value.integer):
-        return binding is None or not _gives_places(binding)
+        return (binding is None or not _gives_places(binding)) and not _is_listed(place.function, node)
     if _says_of_each(place, node, value):
         return True
     key = _key(node)
     return key is not None and key in place.once(("inverted", place.function), lambda: _inverted(place.function))
+
+
+def _is_listed(function: Function, node: ast.expr) -> bool:
+    """Whether a docstring says that what a name stands for is a list of numbers: `mask (list[int]): Index of masked keypoints`."""
+    name = names.last(node)
+    klass = function.cls if own_attribute(function, node) is not None else None
+    init = klass.methods.get("__init__") if klass is not None else None
+    documented = (one.node for one in (function, klass, init) if one is not None)
+    pages = [ast.get_docstring(one, clean=False) or "" for one in documented if isinstance(one, _DOCUMENTED)]
+    said = _LISTED % re.escape(name)
+    return any(name in page and re.search(said, page, re.MULTILINE | re.IGNORECASE) for page in pages)
 
 
 def _gives_places(binding: Binding) -> bool:
