@@ -38,6 +38,8 @@ _BY_KEY = tuple(
     for one in _SUMS
 )
 """The same of all that a dictionary holds, which is made anew of what it was."""
+_OF_ENTRY = tuple(f"$holder[$key] = {one.replace('$holder', '$holder.get($key, ...)')}" for one in _SUMS)
+"""The same of one entry of it, that may be new."""
 _METERS = tuple(f"$holder.{name}($stored, ...)" for name in "update add push record track log store put".split())
 """How objects of the project are given what they add up: `meter.update(loss, len(x))`, `history.add("loss", loss)`."""
 
@@ -47,7 +49,9 @@ _METERS = tuple(f"$holder.{name}($stored, ...)" for name in "update add push rec
     shape=[
         "$holder += $stored",
         *(f"$holder = {first}{more}" for first in ("", "$first if $test else ") for more in _SUMS),
+        *(f"$holder = {more} if $test else $first" for more in _SUMS),
         *_BY_KEY,
+        *_OF_ENTRY,
         "$holder.append($stored)",
         *_METERS,
     ],
@@ -69,7 +73,7 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     its object, `self.total += loss`, or to what the loop gives it and keeps, `total = step(x, total)`, `step(x, losses)`,
     and what an object of the project adds up without to cut it off: `meter.update(loss)`.
     What is kept may have a key (`totals[key] += term` for the terms of `sum(terms.values())`, `self.parts["kl"].append(kl)`,
-    `totals = {key: totals[key] + term for key, term in terms.items()}`),
+    `totals = {key: totals[key] + term for key, term in terms.items()}`, `totals[key] = totals.get(key, 0.0) + term`),
     and the backward pass may be run by who gets the loss: the callers of a `forward` or another method, or the Trainer of
     transformers. The graph of such a loss is used up: what is kept of it serves nobody. Nor does what is made of the
     same output beside it, `dices.append(dice(out, y))`, nor what a `forward` adds to its
@@ -128,7 +132,7 @@ def graph_kept_alive(site: Site) -> Iterator[Finding]:
     holder, stored = kept_by_objects.container(site.part("holder")), site.part("stored")
     if site.pattern in _METERS and isinstance(stored, ast.Constant) and len(site.call.args) > 1:  # its name comes first
         stored = site.call.args[1]
-    if isinstance(site.target, ast.Assign) and chain(holder) is None:
+    if isinstance(site.target, ast.Assign) and chain(holder) is None and not isinstance(holder, ast.Subscript):
         return
     loop = hot.loop if hot.function is site.function else None
     given = holder.id if isinstance(holder, ast.Name) and holder.id in site.function.positions and not loop else None
