@@ -49,6 +49,12 @@ _SET = rb"\.%s[ \t]*=(?!=)|[\"']%s[\"']"
 _SETS_ANY = regex(rb"setattr\((?![\w.]{1,60}, ?f?[\"'][A-Za-z_])|__dict__|vars\(")
 """What may set attributes of objects by names that it is told; `setattr(self, "block_%d" % i, ...)` sets those that begin so."""
 _SPELLS = rb"[\"']%s[\"']"
+_GIVES_OTHER = (
+    rb"\bNAME[ \t]*(?::[ \t]*[\w.\[\]]{1,40}[ \t]*)?=(?!=)(?![ \t]*(?:DEFAULT|(?:self\.)?NAME)\b)|[\"']NAME[\"']"
+)
+"""How a text gives an option something else than its default, or what it was given itself, or spells it."""
+_BY_NAME = 4
+"""An option behind so many others is given by its name."""
 _BATCH_NORMS = layers.NORMS | {f"torch.nn.modules.batchnorm.{name}" for name in ("_BatchNorm", "_NormBase")}
 
 
@@ -476,7 +482,7 @@ def _given(project: Project, function: Function, name: str) -> Constants | None:
         return None
     sites = _runs(project, function)
     if sites is None:
-        return None
+        return _left_alone(project, function, name)
     found: set[Constant] = set()
     for site in sites:
         if project.is_tested(site.function):
@@ -490,6 +496,16 @@ def _given(project: Project, function: Function, name: str) -> Constants | None:
             return None
         found |= handed
     return frozenset(found)
+
+
+def _left_alone(project: Project, function: Function, name: str) -> Constants | None:
+    """The default of a switch of a constructor with many calls, where no text gives it anything else: `add_zero_attn=False`."""
+    default, word = _constant(function.defaults.get(name)), as_bytes(name)
+    if not isinstance(default, bool) or function.name != "__init__" or function.positions[name] <= _BY_NAME:
+        return None
+    other = _GIVES_OTHER.replace(b"NAME", re.escape(word)).replace(b"DEFAULT", str(default).encode())
+    given = any(not project.in_test(path, "") for path in project.holders(other, word=word))
+    return None if given else frozenset((default,))
 
 
 def _runs(project: Project, function: Function) -> list[CallSite] | None:
