@@ -207,7 +207,9 @@ def test_keys_of_what_nobody_knows(value_of: ValueOf, code: str, expected: str) 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("x = f().cpu()\nx['n']", "unknown"),
+        ("x = f().cpu()\nx['n']", "tensor? @cpu"),
+        ("x = f().cpu()\nx[0]", "unknown @cpu"),
+        ("x = [one for one in f().cpu()]\nx[0]", "unknown @cpu"),
         ("x = f().to(thing)\nx['n']", "unknown"),
         ("x = f()\nx['n']", "unknown"),
         ("x = f().cuda()\nx.n", "unknown"),

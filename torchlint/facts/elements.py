@@ -126,10 +126,10 @@ def _is_left_none(method: Function, node: ast.expr, made: ast.Call) -> bool:
 
 def moved_part(values: Evaluator, base: Value, index: ast.expr | None) -> Value:
     """A part of something of unknown kind, which is where that was moved: what has names holds tensors under them."""
-    if base.kind != "unknown" or base.device != "accelerator":
+    if base.kind != "unknown" or not base.device:
         return UNKNOWN
     named = index is not None and isinstance(values.expr(index).const, str)
-    return tensor("accelerator", certainty=LIKELY) if named else Unknown(device="accelerator")
+    return tensor(base.device, certainty=LIKELY) if named else Unknown(device=base.device)
 
 
 def _is_read(values: Evaluator, node: ast.Subscript, base: Tensor) -> bool:

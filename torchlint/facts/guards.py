@@ -95,6 +95,8 @@ _NAMES = 3
 """Through so many names a mask is followed."""
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
 MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
+_FOR_EXPORT = regex(r"^_?(?:onnx_trac(?:e|ing)|(?:for_|in_|is_)?(?:onnx_)?export(?:ing|_mode|_onnx)?)$")
+"""Flags that are set where somebody exports a model: `if self.onnx_trace:`."""
 # What is true while Dynamo traces.
 ASKS_COMPILER = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
 _CLOCKS = frozenset(
@@ -266,6 +268,8 @@ class _Reading:
             return self._comparison(test, true) or (self._comparison(other, true) if other is not None else "")
         if remainder(test) is not None:
             return _modulo(test, true, self.value_of)
+        if true and isinstance(test, ast.Name | ast.Attribute) and _FOR_EXPORT.search(names.last(test)):
+            return "cold"
         if isinstance(test, ast.Name):
             if true and _tells_of_exception(test, self.flow):
                 return "cold"
