@@ -17,10 +17,10 @@ from ..facts.syntax import given_to_target, own_attribute
 from ..facts.uses import assigned
 from ..facts.values import UNKNOWN, Value, join_all
 from ..query.question import Asking, question
-from ..system.stamp import as_bytes
 from .by_text import fits
 
-_SPREAD = rb"\*\*self\.\w"
+_SPREADS = rb"\*\*self\.\w"
+_LOOKS_UP = rb"getattr\("
 _MOST = 4
 """How many files that spread dictionaries and hold a parameter's name are looked at."""
 
@@ -32,6 +32,7 @@ class Code(Asking, Protocol):
     def module_for_name(self, path: str, name: str) -> Module | None: ...
     def resolve(self, function: Function, node: ast.expr) -> str | None: ...
     def value(self, function: Function, node: ast.expr) -> Value: ...
+    def writes(self, path: str, text: str) -> bool: ...
 
 
 @question("spread by name", UNKNOWN)
@@ -43,8 +44,9 @@ def given(code: Code, function: Function, name: str) -> Value:
     node = function.node
     if isinstance(node, ast.Module) or not function.is_method or node.args.kwarg is None:
         return UNKNOWN
-    word = as_bytes(name)
-    paths = sorted(code.holders(rb"[\"']%s[\"']|\b%s=" % (word, word), word=word) & code.holders(_SPREAD, word=b"self"))
+    spreading = code.holders(_SPREADS, word=b"self") & code.holders(_LOOKS_UP, word=b"getattr")
+    spelled = (f'"{name}"', f"'{name}'", f"{name}=")
+    paths = sorted(path for path in spreading if any(code.writes(path, text) for text in spelled))
     modules = [code.module_for_name(path, name) for path in paths] if len(paths) <= _MOST else []
     values = [value for module in modules if module is not None for value in _entries(code, function, module, name)]
     whole = join_all(values) if values else UNKNOWN
