@@ -18,6 +18,8 @@ from . import handed, tables
 from .calling import CallSite
 from .texts import MAX_SITES
 
+_WITH_GAP = rb"\bgetattr\([^\n]{1,80}(?:\bf[\"']|[\"'][ \t]*\+|\+[ \t]*[\"'])"
+"""How a method is looked up by a part of its name: `getattr(callback, f"on_{event}")`."""
 _DEEP = 3
 """So many tables in one another are looked into."""
 
@@ -25,6 +27,7 @@ _DEEP = 3
 class Code(tables.Code, Protocol):
     """What is asked of the project."""
 
+    def any_holds(self, pattern: bytes, places: str = "", *, word: bytes = b"") -> bool: ...
     def evaluator_given(self, function: Function, given: Mapping[str, Value]) -> Evaluator: ...
     def runs(self, value: Value) -> list[Function]: ...
 
@@ -115,13 +118,51 @@ def is_by_word(code: Code, function: Function, call: ast.Call) -> bool:
     return any(one.call is call for site in sites for one in by_words(code, function, site.given or site.call))
 
 
-def looked_up(function: Function) -> list[tuple[str, ast.Call]]:
-    """The parameters by which a function looks up methods that it calls, with these calls: `getattr(callback, name)(self)`."""
+class LookedUp(NamedTuple):
+    """A call of a method that a function looks up by a parameter, and what the name has around that: `getattr(callback, f"on_{event}")(self)`."""
+
+    parameter: str
+    call: ast.Call
+    before: str
+    behind: str
+
+    def name_of(self, word: str | None) -> str | None:
+        """The name of the method where the parameter is a word."""
+        return None if word is None else f"{self.before}{word}{self.behind}"
+
+
+def looked_up(function: Function) -> list[LookedUp]:
+    """The calls of methods that a function looks up by its parameters."""
     if not function.positions or not function.module.source.holds(b"getattr("):
         return []
-    looked = [(call, call.args[1]) for call in function.flow.calls_named("getattr") if len(call.args) > 1]
-    named = [(by.id, call) for call, by in looked if isinstance(by, ast.Name) and by.id in function.positions]
-    return [(name, called) for name, call in named if (called := _called(function, call)) is not None]
+    looked = [(call, _named_by(call.args[1])) for call in function.flow.calls_named("getattr") if len(call.args) > 1]
+    return [
+        LookedUp(named[0], called, *named[1:])
+        for call, named in looked
+        if named is not None and named[0] in function.positions and (called := _called(function, call)) is not None
+    ]
+
+
+def _named_by(text: ast.expr) -> tuple[str, str, str] | None:
+    """The name that a text is made of, with what stands before and behind it: `f"on_{event}"`, `"on_" + event`, `event`."""
+    match text:
+        case ast.Name(id=name):
+            return name, "", ""
+        case ast.BinOp(left=ast.Constant(value=str(before)), op=ast.Add(), right=ast.Name(id=name)):
+            return name, before, ""
+        case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.Constant(value=str(behind))):
+            return name, "", behind
+        case ast.JoinedStr(values=parts):
+            gaps = [at for at, part in enumerate(parts) if isinstance(part, ast.FormattedValue)]
+            filled = parts[gaps[0]] if len(gaps) == 1 else None
+            if isinstance(filled, ast.FormattedValue) and isinstance(filled.value, ast.Name) and filled.conversion < 0:
+                before, behind = ("".join(map(_text, some)) for some in (parts[: gaps[0]], parts[gaps[0] + 1 :]))
+                return filled.value.id, before, behind
+    return None
+
+
+def _text(part: ast.expr) -> str:
+    return string(part) or ""
 
 
 def _called(function: Function, looked: ast.Call) -> ast.Call | None:
@@ -137,25 +178,30 @@ def calls_by_name(code: Code, method: Function) -> list[CallSite]:
     """The calls that name a method by a word which what they run looks up: `self.emit("on_step_end")` behind `getattr(callback, event)(self)`."""
     if not method.is_method or "_" not in method.name.strip("_"):
         return []
-    word = as_bytes(method.name)
-    paths = sorted(code.holders(rb"[\"']" + word + rb"[\"']", word=word))
-    found: list[CallSite] = []
-    for module in (code.module_for_name(path, method.name) for path in (paths if len(paths) <= MAX_SITES else ())):
-        for caller, lines in (
-            module.functions_at(module.lines_holding(method.name)).items() if module is not None else ()
-        ):
-            for node, _ in nodes_on(caller, lines, CALLS):
-                if isinstance(node, ast.Call) and any(string(given) == method.name for given in given_to(node)):
-                    found += _looking_up(code, method, caller, node)
+    behind = method.name.strip("_").partition("_")[2]
+    words = (method.name, behind) if code.any_holds(_WITH_GAP, word=b"getattr") else (method.name,)
+    found = [site for word in words for site in _naming(code, method, word)]
     return found if len(found) <= MAX_SITES else []
+
+
+def _naming(code: Code, method: Function, name: str) -> Iterator[CallSite]:
+    """The calls that give a word, the name of a method or the end of it, to what looks the method up by that."""
+    word = as_bytes(name)
+    paths = sorted(code.holders(rb"[\"']" + word + rb"[\"']", word=word))
+    for module in (code.module_for_name(path, name) for path in (paths if len(paths) <= MAX_SITES else ())):
+        for caller, lines in module.functions_at(module.lines_holding(name)).items() if module is not None else ():
+            for node, _ in nodes_on(caller, lines, CALLS):
+                if isinstance(node, ast.Call) and any(string(given) == name for given in given_to(node)):
+                    yield from _looking_up(code, method, caller, node)
 
 
 def _looking_up(code: Code, method: Function, caller: Function, call: ast.Call) -> Iterator[CallSite]:
     for target in code.targets(caller, call):
-        for name, looked in looked_up(target):
-            if string(target.argument(call, name)) == method.name and method.takes(looked):
-                given = _given(target, looked, call)
-                yield CallSite(caller, call, given) if given is not None else CallSite(target, looked)
+        for one in looked_up(target):
+            word = string(target.argument(call, one.parameter))
+            if one.name_of(word) == method.name and method.takes(one.call):
+                given = _given(target, one.call, call)
+                yield CallSite(caller, call, given) if given is not None else CallSite(target, one.call)
 
 
 @question("calls through tables", [])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from ..facts import names, syntax
 from ..facts.module import Class, Function, Module
-from ..facts.nodes import receiver_of
+from ..facts.nodes import receiver_of, string
 from ..facts.syntax import is_super
 from ..facts.values import Value
 from ..query.question import question
@@ -281,9 +281,9 @@ def of_one_family(project: Project, name: str) -> list[Function]:
 
 def fired(project: Project, call: ast.Call, targets: Collection[Function]) -> list[Function]:
     """The methods that a call names by a word, where what it runs looks them up: `self.fire("on_step")` behind `getattr(callback, name)(self)`."""
-    given = (target.argument(call, name) for target in targets for name, _ in dispatch.looked_up(target))
-    words = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    found = [method for word in words for method in of_one_family(project, word)]
+    looked = ((target, one) for target in targets for one in dispatch.looked_up(target))
+    words = [one.name_of(string(target.argument(call, one.parameter))) for target, one in looked]
+    found = [method for word in words if word is not None for method in of_one_family(project, word)]
     return [method for method in found if not _is_wrapped(project, method)]
 
 
