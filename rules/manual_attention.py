@@ -24,7 +24,7 @@ _FUNCTIONS = frozenset(("torch.softmax()", "torch.nn.functional.softmax()"))
 _FUSED = regex(rb"flash_attn|memory_efficient_attention|flex_attention|fused_attn")
 _OF_TORCH = regex(
     rb"\b(?:F|functional|nn|ops\.\w+)\.scaled_dot_product_attention|[\"']scaled_dot_product_attention[\"']"
-    rb"|\bimport\b[^\n(]*(?:\([^)]*)?\bscaled_dot_product_attention"
+    rb"|\bimport\b[^\n(]{0,300}(?:\([^)]{0,2000})?\bscaled_dot_product_attention"
 )
 _OWN = regex(rb"\bdef _*scaled_dot_product_attention\(")
 """What many call an attention of their own, step by step."""

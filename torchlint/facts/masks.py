@@ -16,9 +16,7 @@ from .values import Value
 _MASK = regex(r"(?:^|_)masks?(?:_[a-z]|_?\d)?$")
 _PLACES = regex(r"(?:^|_)(?:index|indices|idxs?|ids)$")
 """How functions are called that give places: `x_mask = pred_indices(data)`."""
-_LISTED = (
-    r"^\s*%s\s*(?:\(|:\s*)(?:typing\.)?(?:list|tuple|sequence|iterable)(?:\[int\b|\s+of\s+ints?\b|\((?:int|of ints?)\))"
-)
+_LISTED = r"^[ \t]*%s[ \t]*(?:\(|:[ \t]*)(?:typing\.)?(?:list|tuple|sequence|iterable)(?:\[int\b|[ \t]+of[ \t]+ints?\b|\((?:int|of ints?)\))"
 """How a docstring gives the type of a parameter, in Google's style or NumPy's."""
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SAYS = regex(r"^(?:is|has)_[a-z]")

@@ -18,7 +18,7 @@ from . import handed, tables
 from .calling import CallSite
 from .texts import MAX_SITES
 
-_WITH_GAP = rb"\bgetattr\([^\n]{1,80}(?:\bf[\"']|[\"'][ \t]*\+|\+[ \t]*[\"'])"
+_WITH_GAP = rb"getattr\([^\n]{1,80}(?:\bf[\"']|[\"'][ \t]*\+|\+[ \t]*[\"'])"
 """How a method is looked up by a part of its name: `getattr(callback, f"on_{event}")`."""
 _DEEP = 3
 """So many tables in one another are looked into."""
