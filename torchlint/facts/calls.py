@@ -54,6 +54,11 @@ _PACKERS = frozenset(("pack_padded_sequence", "pack_sequence"))
 _WHOLE_VIEWS = frozenset("view view_as unsqueeze squeeze unflatten transpose swapaxes permute movedim t".split())
 """Methods that give all of a tensor's memory, as it lies there: pinned where the tensor is."""
 _SHAPES = frozenset(("reshape", "flatten"))
+_OF_ARRAYS = frozenset(
+    """all any argmax argmin argsort clip cumprod cumsum diagonal dot flatten max mean min prod ravel repeat reshape round sort squeeze
+    std sum swapaxes take trace transpose var view""".split()
+)
+"""Methods that arrays of NumPy have as well."""
 """The same of what lies in one piece; of what was turned they make a copy."""
 
 
@@ -242,6 +247,9 @@ def tensor_method(base: Tensor, attr: str, node: ast.Call, args: Arguments) -> V
         return replace(base, made_by=node)
     # A method that torch does not have: no tensor, or a subclass of the project's.
     made = operation(row, node, Arguments([base, *args.positional], args.keywords, args.open))
+    if made.kind == "tensor" and "ndarray" in base.other_kinds and attr in _OF_ARRAYS:
+        # What may be an array, which has the method too, makes another one.
+        made = replace(made, certainty=min(made.certainty, LIKELY), other_kinds=made.other_kinds | {"ndarray"})
     # A view of what a loader gave, and of what was moved since, comes from that loader.
     if row is not None and row.alias in ("view", "maybe") and made.kind == "tensor" and base.loader_calls:
         if base.proven and (attr in _WHOLE_VIEWS or (attr in _SHAPES and _is_whole(base))):
