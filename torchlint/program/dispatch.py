@@ -27,9 +27,9 @@ _DEEP = 3
 class Code(tables.Code, Protocol):
     """What is asked of the project."""
 
-    def any_holds(self, pattern: bytes, places: str = "", *, word: bytes = b"") -> bool: ...
     def evaluator_given(self, function: Function, given: Mapping[str, Value]) -> Evaluator: ...
     def runs(self, value: Value) -> list[Function]: ...
+    def writes(self, path: str, text: str) -> bool: ...
 
 
 class Dispatched(NamedTuple):
@@ -178,10 +178,17 @@ def calls_by_name(code: Code, method: Function) -> list[CallSite]:
     """The calls that name a method by a word which what they run looks up: `self.emit("on_step_end")` behind `getattr(callback, event)(self)`."""
     if not method.is_method or "_" not in method.name.strip("_"):
         return []
-    behind = method.name.strip("_").partition("_")[2]
-    words = (method.name, behind) if code.any_holds(_WITH_GAP, word=b"getattr") else (method.name,)
-    found = [site for word in words for site in _naming(code, method, word)]
+    found = [site for word in (method.name, *_ends(code, method)) for site in _naming(code, method, word)]
     return found if len(found) <= MAX_SITES else []
+
+
+def _ends(code: Code, method: Function) -> Iterator[str]:
+    """The end of a method's name, `step_end` of `on_step_end`, where a text puts what it begins with before a word that it looks up."""
+    end = method.name.strip("_").partition("_")[2]
+    begun = method.name.removesuffix(end)
+    texts = (f'f"{begun}{{', f"f'{begun}{{", f'"{begun}"', f"'{begun}'")
+    if any(code.writes(path, text) for path in code.holders(_WITH_GAP, word=b"getattr") for text in texts):
+        yield end
 
 
 def _naming(code: Code, method: Function, name: str) -> Iterator[CallSite]:
