@@ -214,6 +214,9 @@ def test_a_row_of_a_mask() -> None:
         ("if torch.isnan(loss) or stop:", "if torch.isnan(loss) or stop:"),
         ("t = rows[i, :]\nword = words[t[i]]", "word = words[t[i]]"),
         ("n = max(lengths)", "n = max(lengths)"),
+        ("n = sum(lengths)", "n = sum(lengths)"),
+        ("n = x.sum()\nfor i in range(0, n, 2):", "for i in range(0, n, 2):"),
+        ("if cached and (\n    ready or mask.all()\n):", "ready or mask.all()"),
         ("for i, n in enumerate(x): counts[self.last, n] += 1", "for i, n in enumerate(x): counts[self.last, n] += 1"),
     ],
 )
@@ -224,6 +227,8 @@ def test_however_it_is_written(text: str, line: str) -> None:
 def test_what_is_no_number_of_a_tensor() -> None:
     assert [] == found("t = rows.copy()\nword = words[t]\n")
     assert [] == found("n = max(lengths, key=len)\nm = net.max(lengths)\n")
+    assert [] == found("n = sum(lengths, start)\nm = net.sum(lengths)\nfor i in range(0, n):\n    pass\n")
+    assert [] == found("n = net.land(x.sum())\n")
     assert [] == found("for i in range(n):\n    y = 1\ncounts[last, i] += 1\n")
 
 

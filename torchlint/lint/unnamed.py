@@ -49,12 +49,12 @@ _ASKING = (b"if", b"while", b"assert", b"and", b"or")
 _CASTS = (b"int", b"float", b"bool")
 _BEHIND = rb"%s(?<!\w%s)[ (]+(?:not[ (]+)?%s([A-Za-z_]\w*(?:(?:\.\w{1,60}){0,4}\[[^\[\]\n]*(?:\[[^\[\]\n]{0,60}\][^\[\]\n]{0,60}){0,3}\]){0,3})[ :,)=!<>]"
 _TAKEN = [
-    regex(_BEHIND % (word, word, rb"(?:-?[\d.]+ ?[<>]=? ?)?"))
-    for word in (*_ASKING, *_CASTS, b"range", b"randperm", b"max", b"min")
+    regex(_BEHIND % (word, word, rb"(?:-?[\d.]+ ?(?:[<>]=?|,) ?)?"))
+    for word in (*_ASKING, *_CASTS, b"range", b"randperm", b"max", b"min", b"sum")
 ] + [regex(_BEHIND % (word, word, rb"[A-Za-z_]\w* ?[<>=!]=? ?")) for word in _ASKING]
-"""`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`, `if i < t`; each begins with a word, by which a search is quick"""
-_WHOLE = regex(rb"(?<![\w.])(?:max|min)\(([a-z_]\w{0,60})\)")
-"""`max(lengths)`, which goes through all of them"""
+"""`if t > 0`, `if not 0 <= t[i][0]`, `int(t)`, `range(lengths[i])`, `range(0, t)`, `if i < t`; each begins with a word, by which a search is quick"""
+_WHOLE = regex(rb"(?<![\w.])(?:max|min|sum)\(([a-z_]\w{0,60})\)")
+"""`max(lengths)`, `sum(lengths)`, which go through all of them"""
 _CAST = [regex(rb"%s\((?<!\w%s\()([a-z_]\w{0,60})\)" % (word, word)) for word in _CASTS]
 """`int(n)`"""
 _COMPARED_NAME = [
@@ -70,7 +70,7 @@ _BUFFERS = [
 """`int(self.queue_ptr)`, `if not self.ready:`"""
 _REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
 _REDUCED = regex(rb"\.(?:sum|max|min|mean|std|var|median|count_nonzero|norm|any|all|isnan|isinf|isfinite)\(")
-_TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert)[ (]|(?<![\w.])(?:max|min|range)\(")
+_TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert|and|or)[ (]|(?<![\w.])(?:max|min|range)\(")
 """`if kept.sum() == 0:`, `a if (x > 0).sum() else b`, `max(kept.sum(), 1)`: what stands in front of a reduction on its line"""
 _ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
 _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
