@@ -177,6 +177,8 @@ PINNING_LOADERS = frozenset(
 )
 # A graph of DGL has no `pin_memory()`, which torch's loader would call.
 LIBRARY_LOADERS = PINNING_LOADERS | {"dgl.dataloading.GraphDataLoader"}
+# DGL's loaders of parts of one graph, which move them to the device that they are given.
+MOVING_LOADERS = frozenset(f"dgl.dataloading.{name}" for name in ("DataLoader", "NodeDataLoader", "EdgeDataLoader"))
 # PyTorch Geometric's loaders of parts of one graph, which may be on the device: what is pinned is not.
 SAMPLING_LOADERS = frozenset(
     f"torch_geometric.{home}.{name}"
