@@ -265,15 +265,13 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return replace(value, made_in=values.function.module) if value.made_by is not None else value
     if name in table.PINNING_LOADERS:
         return where_samples_are(values, loader_of(values, None, name, node, args), args)
-    if name in table.MOVING_LOADERS and "device" in args.keywords and not args.keywords["device"].on_cpu:
-        moving = Loader(class_name=name, made_by=node, made_in=values.function.module)
-        return operations.prepared(batches.made_loader(moving, None))
     if name in table.SAMPLING_LOADERS:
         sampling = loader_of(values, None, name, node, args)
         return sampling if sampling.pinned else UNKNOWN
-    if name in table.LIBRARY_LOADERS:
+    moves = name in table.MOVING_LOADERS and "device" in args.keywords and not args.keywords["device"].on_cpu
+    if moves or name in table.LIBRARY_LOADERS:
         graphs = batches.made_loader(Loader(class_name=name, made_by=node, made_in=values.function.module), None)
-        return where_samples_are(values, graphs, args)
+        return operations.prepared(graphs) if moves else where_samples_are(values, graphs, args)
     if root == "numpy":
         return numpy_calls.numpy_call(name, args)
     if root in picture_calls.ROOTS:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from ..system.regex import regex
 from . import frozen, names, syntax, training
+from .collation import PLAIN_BASES
 from .layers import WITHOUT_WEIGHTS
 from .module import Class, Function
 from .place import Place
@@ -24,7 +25,7 @@ _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Se
 """Modules that have no parameters but those of what they are given."""
 _WITHOUT_MODULES = frozenset(("PIL", "cv2", "h5py", "numpy", "pandas", "scipy")) | sys.stdlib_module_names
 """Packages whose classes are no modules of torch: `h5py.File(path)`."""
-_PLAIN_BASES = frozenset(("torch.nn.Module", "object", "abc.ABC"))
+_PLAIN_BASES = PLAIN_BASES | {"torch.nn.Module"}
 """Bases that have no parameters."""
 _DEPTH = 4
 

@@ -10,7 +10,7 @@ from ..facts import names, syntax
 from ..facts.evaluator import Evaluator
 from ..facts.module import Function
 from ..facts.nearby import CALLS, nodes_on
-from ..facts.nodes import given_to, receiver_of, string
+from ..facts.nodes import ends_of_text, given_to, receiver_of, string
 from ..facts.values import Value, constant
 from ..query.question import question
 from ..system.stamp import as_bytes
@@ -133,36 +133,29 @@ class LookedUp(NamedTuple):
 
 def looked_up(function: Function) -> list[LookedUp]:
     """The calls of methods that a function looks up by its parameters."""
-    if not function.positions or not function.module.source.holds(b"getattr("):
-        return []
-    looked = [(call, _named_by(call.args[1])) for call in function.flow.calls_named("getattr") if len(call.args) > 1]
-    return [
-        LookedUp(named[0], called, *named[1:])
-        for call, named in looked
-        if named is not None and named[0] in function.positions and (called := _called(function, call)) is not None
-    ]
+    found = [(_named_by(name), call) for name, call in fetched(function)] if function.positions else []
+    return [LookedUp(by[0], call, *by[1:]) for by, call in found if by is not None and by[0] in function.positions]
+
+
+def fetched(function: Function) -> Iterator[tuple[ast.expr, ast.Call]]:
+    """The calls of what a function fetches from an object, each with the name by which it does: `getattr(callback, name)(self)`."""
+    if function.module.source.holds(b"getattr("):
+        for looked in function.flow.calls_named("getattr"):
+            if len(looked.args) > 1 and (called := _called(function, looked)) is not None:
+                yield looked.args[1], called
 
 
 def _named_by(text: ast.expr) -> tuple[str, str, str] | None:
     """The name that a text is made of, with what stands before and behind it: `f"on_{event}"`, `"on_" + event`, `event`."""
+    gaps = [text]
     match text:
-        case ast.Name(id=name):
-            return name, "", ""
-        case ast.BinOp(left=ast.Constant(value=str(before)), op=ast.Add(), right=ast.Name(id=name)):
-            return name, before, ""
-        case ast.BinOp(left=ast.Name(id=name), op=ast.Add(), right=ast.Constant(value=str(behind))):
-            return name, "", behind
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            gaps = [side for side in (left, right) if string(side) is None]
         case ast.JoinedStr(values=parts):
-            gaps = [at for at, part in enumerate(parts) if isinstance(part, ast.FormattedValue)]
-            filled = parts[gaps[0]] if len(gaps) == 1 else None
-            if isinstance(filled, ast.FormattedValue) and isinstance(filled.value, ast.Name) and filled.conversion < 0:
-                before, behind = ("".join(map(_text, some)) for some in (parts[: gaps[0]], parts[gaps[0] + 1 :]))
-                return filled.value.id, before, behind
-    return None
-
-
-def _text(part: ast.expr) -> str:
-    return string(part) or ""
+            filled = [part for part in parts if isinstance(part, ast.FormattedValue)]
+            gaps = [part.value for part in filled] if all(part.conversion < 0 for part in filled) else []
+    name = gaps[0] if len(gaps) == 1 else None
+    return (name.id, *(ends_of_text(text, string) or ("", ""))) if isinstance(name, ast.Name) else None
 
 
 def _called(function: Function, looked: ast.Call) -> ast.Call | None:

@@ -7,32 +7,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Protocol
 
-from ..facts import names
 from ..facts.by_dictionary import written
 from ..facts.module import Class, Function, Module
 from ..facts.nodes import ends_of_text, string
 from ..facts.syntax import given_to_target, own_attribute
-from ..facts.uses import assigned
 from ..facts.values import UNKNOWN, Value, join_all
-from ..query.question import Asking, question
+from ..query.question import question
 from .by_text import fits
+from .dispatch import Code, fetched
 
 _SPREADS = rb"\*\*self\.\w"
 _LOOKS_UP = rb"getattr\("
 _MOST = 4
 """How many files that spread dictionaries and hold a parameter's name are looked at."""
-
-
-class Code(Asking, Protocol):
-    """What is asked of the project."""
-
-    def holders(self, pattern: bytes, *, word: bytes = b"") -> frozenset[str]: ...
-    def module_for_name(self, path: str, name: str) -> Module | None: ...
-    def resolve(self, function: Function, node: ast.expr) -> str | None: ...
-    def value(self, function: Function, node: ast.expr) -> Value: ...
-    def writes(self, path: str, text: str) -> bool: ...
 
 
 @question("spread by name", UNKNOWN)
@@ -88,19 +76,16 @@ def _updated(code: Code, function: Function, call: ast.Call) -> dict[str, ast.ex
 
 
 def _is_spread(klass: Class, attribute: str, hook: str) -> bool:
-    """Whether a method calls what it looks up by a name that may be a hook's with what an attribute holds."""
+    """Whether a method calls what it fetches by a name that may be a hook's with what an attribute holds."""
     for method in klass.methods.values():
-        for call in method.flow.calls:
+        for name, call in fetched(method):
             spread = any(one.arg is None and own_attribute(method, one.value) == attribute for one in call.keywords)
-            if spread and _may_be(hook, method, call.func):
+            if spread and _may_be(hook, name):
                 return True
     return False
 
 
-def _may_be(hook: str, method: Function, called: ast.expr) -> bool:
-    """`getattr(one, f"on_{event}")`, or a name that is that, of a hook `on_step_end`."""
-    looked = assigned(method, called) if isinstance(called, ast.Name) else called
-    if not isinstance(looked, ast.Call) or names.last(looked.func) != "getattr" or len(looked.args) < 2:
-        return False
-    ends = ends_of_text(looked.args[1], string)
-    return fits(hook, ends) if ends is not None else string(looked.args[1]) in (None, hook)
+def _may_be(hook: str, name: ast.expr) -> bool:
+    """Whether a text may be the name of a hook: `f"on_{event}"`, or one of which nothing is known, that of `on_step_end`."""
+    ends = ends_of_text(name, string)
+    return fits(hook, ends) if ends is not None else string(name) in (None, hook)

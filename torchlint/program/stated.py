@@ -667,9 +667,10 @@ def _dockerfile(text: str) -> Iterator[str]:
     found: list[str] = []
     for line in _filled(text.replace("\\\n", " ")):
         image, installed = _TORCH_IMAGE.match(line), _all_installed((line,))
-        if installed is None or (image and not _torch_of(image)):
+        versions = [_torch_of(image)] if image else []
+        if installed is None or not all(versions):
             return
-        found += [_torch_of(image), *installed] if image else installed
+        found += [*versions, *installed]
     yield from _oldest(found)
 
 
