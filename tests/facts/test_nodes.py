@@ -112,3 +112,16 @@ def test_the_steps_of_a_chain() -> None:
     assert list(map(written, nodes.steps(expression("f(x).a[0]")))) == ["f(x).a[0]", "f(x).a", "f(x)", "f"]
     assert list(map(written, nodes.steps(expression("a + b")))) == ["a + b"]
     assert list(nodes.steps(None)) == []
+
+
+def test_what_a_text_with_gaps_begins_and_ends_with() -> None:
+    def ends(code: str) -> tuple[str, str] | None:
+        return nodes.ends_of_text(expression(code), nodes.string)
+
+    assert ends('f"{phase}_loader"') == ("", "_loader")
+    assert ends('f"a_{b}_{c}_d"') == ("a_", "_d")
+    assert ends('"loader_" + phase') == ("loader_", "")
+    assert ends('f"{a}{b}"') is None
+    assert ends('f""') is None
+    assert ends('"a" * phase') is None
+    assert ends("phase") is None

@@ -71,7 +71,7 @@ def ends_of_text(text: ast.expr, known: Callable[[ast.expr], object]) -> tuple[s
         parts = [known(side) for side in (text.left, text.right)]
     else:
         return None
-    first, last = (str(part) if isinstance(part, str) else "" for part in (parts[:1] + parts[-1:]))
+    first, last = (part if isinstance(part, str) else "" for part in (parts[0], parts[-1])) if parts else ("", "")
     return (first, last) if first or last else None
 
 
