@@ -343,6 +343,10 @@ def test_stubs_run_nothing() -> None:
 def test_files_of_another_framework_hold_no_findings() -> None:
     other = "import jittor as jt\nfrom jittor import nn\nmodel = nn.Linear(3, 3)\nmodel.eval()\nfor x in y:\n    model(x.cuda())\n"
     assert [] == told(run({"a.py": other}, "TL503"))
+    for said in ('"""Pytorch implementation: https://pytorch.org/x"""\n', "# as torch does\n", "x = 'torch'\n"):
+        assert [] == told(run({"a.py": said + other}, "TL503"))
+    for named in ("from torch import Tensor\n", "from utils import to_torch\n", "x = torch.ones\n"):
+        assert ["a.py:7 TL503"] == told(run({"a.py": named + other.replace("from jittor", "from torch")}, "TL503"))
     assert ["a.py:6 TL503"] == told(run({"a.py": other.replace("jittor", "torch")}, "TL503"))
 
 

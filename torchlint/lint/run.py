@@ -25,6 +25,7 @@ from ..rule.site import FileSite, Site
 from ..settings.config import Settings
 from ..settings.home import Home
 from ..system.fault import FileError, contained, fault
+from ..system.regex import regex
 from ..system.stack import is_large, with_room
 from ..text.finding import SEVERITIES, Finding
 from ..text.source import Source, SourceError, Words
@@ -169,7 +170,7 @@ def _is_torch(source: Source | None) -> bool:
     if source is None or source.path.endswith(".pyi"):
         return False
     near = source.holds(_TORCH) or source.holds(ACCELERATOR) or source.holds(_TENSORS)
-    return near and (source.holds(_TORCH) or not source.holds(_OTHERS))
+    return near and (not source.holds(_OTHERS) or source.holds(_NAMES_TORCH))
 
 
 def _given(data: bytes) -> Callable[[], bytes]:
@@ -177,12 +178,16 @@ def _given(data: bytes) -> Callable[[], bytes]:
 
 
 _TORCH = Words(b"torch", b"triton", b"tensorrt", b"accelerate")
+_NAMES_TORCH = regex(
+    rb"(?m)^[ \t]*(?:import|from)[ \t][^\n]{0,200}(?:torch|triton|tensorrt|accelerate)|(?<![\w./])torch\."
+)
+"""How code names torch: a page may speak of it, `Pytorch implementation: https://pytorch.org/x`."""
 _TENSORS = Words(b".item()", b".cpu()", b".detach()", b".backward(", b".zero_grad(", b".parameters()")
 """What a file calls that is given tensors and models, and names neither torch nor a device: `scores.py` of a training script."""
 _OTHERS = Words(
     b"import jittor", b"import mindspore", b"import paddle", b"import tensorflow", b"import mxnet", b"import jax"
 )
-"""Other frameworks: a file that imports one, and does not mention torch, has models of that one."""
+"""Other frameworks: a file that imports one, and does not name torch in its code, has models of that one."""
 _SCOPES: tuple[Scope, ...] = ("any", "hot", "compiled")
 
 
