@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from torchlint.program.project import Project
 from torchlint.text.source import Searches, Words
-from torchlint.text.whole_words import WholeWords, as_pattern, quickest
+from torchlint.text.whole_words import WholeWords, as_pattern, quickest, quoted, set_or_quoted
 
 PATTERNS = [rb"\bab\b", rb"\b(?:ab|a_b|b)\b", rb"\bab\(", rb"\b(?:ab|a_b|b)\(", rb"\.ab\(", rb"ab", rb"\.ab\b"]
 
@@ -59,6 +59,13 @@ def test_a_search_as_a_pattern(wanted: Searches | bytes) -> None:
 
 def test_a_search_that_is_no_pattern() -> None:
     assert as_pattern(Words(b"ab", pattern=re.compile(rb"AB", re.IGNORECASE))) is None
+
+
+@given(data=st.text(alphabet="ab_.='\" x", max_size=30).map(str.encode))
+def test_patterns_that_begin_with_their_word_find_what_those_that_begin_before_it_do(data: bytes) -> None:
+    as_text, as_either = rb"[\"']ab[\"']", rb"\.ab[ \t]*=(?!=)|[\"']ab[\"']"
+    assert (re.search(quoted(b"ab"), data) is None) is (re.search(as_text, data) is None)
+    assert (re.search(set_or_quoted(b"ab"), data) is None) is (re.search(as_either, data) is None)
 
 
 def test_which_search_is_quickest() -> None:

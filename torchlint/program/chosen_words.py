@@ -15,6 +15,7 @@ from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.whole_words import quoted
 from .application import is_application
 from .calling import CallSite
 from .option_texts import holds_options, is_set, is_spelled
@@ -170,8 +171,7 @@ def _has_other(project: Project, function: Function, option: str, compared: Sequ
 @question("words written", ())
 def _written(project: Project, word: str) -> tuple[tuple[Function, ast.expr], ...]:
     """Where the program has a word as a text that is compared with nothing, each with the function that it stands in."""
-    quoted = rb"[\"']%s[\"']" % re.escape(as_bytes(word))
-    paths = sorted(project.holders(quoted, word=as_bytes(word)))
+    paths = sorted(project.holders(quoted(as_bytes(word)), word=as_bytes(word)))
     modules = (project.module(path) for path in paths if not project.in_test(path, ""))
     return tuple(
         (function, node)

@@ -14,6 +14,7 @@ from ..facts.nodes import ends_of_text, given_to, receiver_of, string
 from ..facts.values import Value, constant
 from ..query.question import question
 from ..system.stamp import as_bytes
+from ..text.whole_words import quoted
 from . import handed, tables
 from .calling import CallSite
 from .texts import MAX_SITES
@@ -187,7 +188,7 @@ def _ends(code: Code, method: Function) -> Iterator[str]:
 def _naming(code: Code, method: Function, name: str) -> Iterator[CallSite]:
     """The calls that give a word, the name of a method or the end of it, to what looks the method up by that."""
     word = as_bytes(name)
-    paths = sorted(code.holders(rb"[\"']" + word + rb"[\"']", word=word))
+    paths = sorted(code.holders(quoted(word), word=word))
     for module in (code.module_for_name(path, name) for path in (paths if len(paths) <= MAX_SITES else ())):
         for caller, lines in module.functions_at(module.lines_holding(name)).items() if module is not None else ():
             for node, _ in nodes_on(caller, lines, CALLS):

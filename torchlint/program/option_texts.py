@@ -93,7 +93,7 @@ def _telling(node: ast.AST) -> Iterator[ast.expr]:
 def is_set(project: Project, option: str) -> bool:
     """Whether a program sets an option itself, however it does: `args.kind, n = read(), 1`, `setattr(args, "kind", x)`, `vars(args).update(kind=x)`."""
     word = as_bytes(option)
-    named = rb"\.%s\b|[\"']%s[\"']|\b%s[ \t]*=" % ((re.escape(word),) * 3)
+    named = rb"NAME(?:(?<=\.NAME)\b|[\"'](?<=[\"']NAME[\"'])|(?<!\wNAME)[ \t]*=)".replace(b"NAME", re.escape(word))
     paths = sorted(project.holders(named, word=word))
     modules = (project.module(path) for path in paths if not project.in_test(path, ""))
     return any(

@@ -17,6 +17,7 @@ from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
 from ..system.stamp import as_bytes
+from ..text.whole_words import quoted, set_or_quoted
 from . import fields, objects
 from .calling import CallSite
 from .constructions import knows_heirs
@@ -44,13 +45,11 @@ _HOLDS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
 """What each comparison asks of two numbers."""
 _SETS_NAMES = regex(rb"(?<![.\w])(?:exec|globals)\(|\bsetattr\((?!self\b)")
 """What may give a name of a module another value: `exec(open("configurator.py").read())`."""
-_SET = rb"\.%s[ \t]*=(?!=)|[\"']%s[\"']"
-"""How another file sets a name of a module, or spells it for what may set it."""
 _SETS_ANY = regex(rb"setattr\((?![\w.]{1,60}, ?f?[\"'][A-Za-z_])|__dict__|vars\(")
 """What may set attributes of objects by names that it is told; `setattr(self, "block_%d" % i, ...)` sets those that begin so."""
-_SPELLS = rb"[\"']%s[\"']"
 _GIVES_OTHER = (
-    rb"\bNAME[ \t]*(?::[ \t]*[\w.\[\]]{1,40}[ \t]*)?=(?!=)(?![ \t]*(?:DEFAULT|(?:self\.)?NAME)\b)|[\"']NAME[\"']"
+    rb"NAME(?:(?<!\wNAME)[ \t]*(?::[ \t]*[\w.\[\]]{1,40}[ \t]*)?=(?!=)(?![ \t]*(?:DEFAULT|(?:self\.)?NAME)\b)"
+    rb"|[\"'](?<=[\"']NAME[\"']))"
 )
 """How a text gives an option something else than its default, or what it was given itself, or spells it."""
 _BY_NAME = 4
@@ -155,9 +154,9 @@ def _kept_switch(project: Project, function: Function, node: ast.Attribute) -> b
 def _is_set_elsewhere(project: Project, init: Function, name: str) -> bool:
     """Whether anything but a constructor may set an attribute of its objects: `model.symmetric = True`, `setattr(model, key, value)`."""
     module, word = init.module, as_bytes(name)
-    if module.source.holds(_SETS_ANY) or module.source.holds(regex(_SPELLS % word)):
+    if module.source.holds(_SETS_ANY) or module.source.holds(regex(quoted(word))):
         return True
-    if project.holders(regex(_SET % (word, word)).pattern, word=word) - {module.path}:
+    if project.holders(set_or_quoted(word), word=word) - {module.path}:
         return True
     return any(
         target.rpartition(".")[2] == name and function is not init
@@ -194,7 +193,8 @@ def _set_at_top(project: Project, module: Module, name: str) -> bool | None:
         return None
     if module.source.holds(_SETS_NAMES) or any(name in one.flow.globals for one in module.functions):
         return None
-    return None if project.any_holds(_SET % ((re.escape(as_bytes(name)),) * 2), word=as_bytes(name)) else value.value
+    word = as_bytes(name)
+    return None if project.any_holds(set_or_quoted(word), word=word) else value.value
 
 
 def _is_left_none(project: Project, function: Function, test: ast.expr) -> bool:

@@ -38,7 +38,7 @@ _COOKIE = regex(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = regex(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n)")
 _MAGIC = regex(rb"(?m)^[ \t]*#(?:[ \t]+!|[ \t]*(?:MAGIC[ \t]+)?%)")
 """A magic, a shell line or the border of a cell, as Jupytext and Databricks write them."""
-_OF_A_LINE = regex(rb"""(?:\(\?<!|[\w |?*+=:"'()-]|\\[.()\[\]bwdt]|\[(?:[\w .|,"'=:]|\\["'tw\[\]])+\])+""")
+_OF_A_LINE = regex(rb"""(?:\(\?<[!=]|[\w |?*+=:"'()-]|\\[.()\[\]bwdt]|\[(?:[\w .|,"'=:]|\\["'tw\[\]])+\])+""")
 """A pattern of words, dots, brackets, alternatives and some of a few characters, none of which ends a line."""
 _DEFINES = regex(rb"def "), regex(rb"class ")
 _MARGINS = frozenset(f"{margin}{word}".encode() for margin in ("", "    ", "\t") for word in ("", "async "))
