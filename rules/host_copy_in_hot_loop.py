@@ -30,6 +30,7 @@ _USES = 16
         "$x.numpy(...)",
         "$x.tolist(...)",
         "$x.type(...)",
+        "$x.type_as(...)",
         "$holder[$i] = $stored",
         "$copies(...)",
     ],
@@ -45,8 +46,8 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `.tolist()` and the cast `.type(torch.FloatTensor)` of tensors in
-    device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back;
+    Finds `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `.tolist()`, the cast `.type(torch.FloatTensor)`, and `.to(total)` and
+    `.type_as(total)` beside a tensor of the host, of tensors in device memory, in step loops and in what they call, and what a loader gave, an evaluation loop sent, and now gets back;
     what such a loop collects as predictions, labels, scores or losses by its name (`y_pred.extend(output.cpu().numpy())`),
     and what one over a loader calculates and keeps in a list of its own (`features.append(output.cpu().numpy())`), but no
     pictures or sounds, and nothing that is written to a file behind the loop;
@@ -104,7 +105,12 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
         return
     if site.function is site.module.body and site.name == ".cpu()":
         yield from _of_lambda(site)
-    if site.name in (".to()", ".type()") and site.hot is None and site.warm is None and not _says_host(site.call):
+    if (
+        site.name in (".to()", ".type()", ".type_as()")
+        and site.hot is None
+        and site.warm is None
+        and not _says_host(site.call)
+    ):
         return
     if _is_offload(site):
         return
