@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..system.cached import kept
 from ..system.regex import regex
 from . import (
+    arguments,
     batches,
     calls,
     carriers,
@@ -49,6 +50,7 @@ from .values import (
     UNKNOWN,
     Accelerator,
     Batch,
+    Device,
     Dict,
     Loader,
     ModuleValue,
@@ -257,7 +259,9 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return args.first if args.first.kind == "tensor" else TENSOR  # a tensor, since torch 0.4
     if root == "torch":
         value = calls.torch_call(name, node, args)
-        if value.device == "cpu" and _is_made_elsewhere(values, name, args):
+        if value.kind == "tensor" and operator_results.hangs_on_default(name, args):
+            value = replace(value, device=_where_made(values, node, value))
+        elif value.device == "cpu" and _is_made_elsewhere(values, name, args):
             value = replace(value, device="")
         if value.kind == "loader":
             value = where_samples_are(values, pinned_by_option(values, value, node), args)
@@ -322,13 +326,20 @@ def _starts_empty(last: str, args: Arguments) -> bool:
     return not args.open and not args.keywords and len(args.positional) <= (last == "defaultdict")
 
 
+def _where_made(values: Evaluator, node: ast.Call, made: Tensor) -> Device:
+    """Where a tensor is made that is given no device: where a `with torch.device("cuda"):` around it says, or the program."""
+    flow = values.function.flow
+    for above in flow.ancestors(node) if node in flow.parents else ():
+        for item in above.items if isinstance(above, ast.With) else ():
+            said = values.expr(item.context_expr)
+            if arguments.is_device(said) and said.kind == "device":
+                return arguments.device_of(said)
+    return "" if made.device == "cpu" and (values.sets_device or values.sets_type) else made.device
+
+
 def _is_made_elsewhere(values: Evaluator, name: str, args: Arguments) -> bool:
-    """Whether a tensor that is given no device may be made on another one than the host, since the program says so."""
-    if operator_results.hangs_on_default(name, args):
-        return values.sets_device or values.sets_type
-    return (
-        name == "torch.Tensor" and "device" not in args.keywords and values.sets_type
-    )  # `torch.LongTensor` names its own
+    """Whether a tensor may be made on another device than the host, since the program says so; `torch.LongTensor` names its own."""
+    return name == "torch.Tensor" and "device" not in args.keywords and values.sets_type
 
 
 def _returned_by(values: Evaluator, function: Function, args: Arguments, owner: Class | None = None) -> Value:
@@ -668,7 +679,10 @@ def _of_value(values: Evaluator, callee: Value, node: ast.Call, args: Arguments,
         if callee.class_ is None and not callee.class_name.startswith("torch.") and callee.class_name:
             # A library's model: a tensor, or an output object whose fields are tensors.
             return Tensor(LIKELY, device=callee.device, grad=True)
-        return module_calls.module_result(callee, args)
+        given = module_calls.module_result(callee, args)
+        is_own = isinstance(function, ast.Name) and function.id not in values.parameters and not callee.device
+        of_layer = is_own and given.kind == "tensor" and not given.device
+        return replace(given, device=module_calls.where_given(args)) if of_layer else given
     if callee.kind == "name":
         return _by_name(values, callee.class_name, node, args.beside(callee.entries))
     if callee.kind == "instance" and callee.any_class:

@@ -64,8 +64,14 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
     if batch is not None:
         told, left = _plain_fields(values, batch), left_on_host.left_fields(batch)
         return replace(loader, element=replace(element, entries=told or None, left=tuple(left)))
-    parts = tuple(one if is_host_data(one) else UNKNOWN for one in made.items or ())
+    # Beside what it moves, a tensor that it makes of numbers stays on the host.
+    stays = not element.from_loader
+    parts = tuple(one if is_host_data(one) or (stays and _is_on_host(one)) else UNKNOWN for one in made.items or ())
     return replace(loader, element=replace(element, parts=parts)) if made.kind == "tuple" and any(parts) else loader
+
+
+def _is_on_host(value: Value) -> bool:
+    return value.is_tensor and value.proven and value.device == "cpu" and not value.other_kinds
 
 
 def _places(collate: Function) -> bool:

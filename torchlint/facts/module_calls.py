@@ -85,12 +85,12 @@ def module_result(base: ModuleValue, args: Arguments) -> Value:
         return likely
     value = replace(made(result, base.device, True), certainty=base.certainty)
     if base.class_name.endswith("Loss") and value.kind == "tensor":
-        return replace(value, scalar=_is_reduced(base.made_by), device=_of_loss(args))
+        return replace(value, scalar=_is_reduced(base.made_by), device=where_given(args))
     return value
 
 
-def _of_loss(args: Arguments) -> Device:
-    """Where a loss is computed: on the host where all that it is given is there, else it is not known."""
+def where_given(args: Arguments) -> Device:
+    """Where a loss is computed, or what a layer gives that nobody moves: on the host where all that it is given is there, else it is not known."""
     given = (*args.positional, *args.keywords.values())
     return "cpu" if given and not args.open and all(one.on_cpu for one in given) else ""
 
@@ -131,7 +131,7 @@ def is_loss(name: str, args: Arguments) -> bool:
 
 def likely_loss(args: Arguments) -> Value:
     """What such a call likely gives."""
-    return replace(likely_module_result(), device=_of_loss(args))
+    return replace(likely_module_result(), device=where_given(args))
 
 
 def likely_module_result() -> Value:
