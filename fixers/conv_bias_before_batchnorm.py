@@ -3,10 +3,10 @@ from __future__ import annotations
 import ast
 import re
 
-from torchlint.facts import evaluation_mode, layers, related, syntax
+from torchlint.facts import evaluation_mode, layers, names, related, syntax
 from torchlint.facts.flow import Guard
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import elements, number
+from torchlint.facts.nodes import elements, number, string
 from torchlint.rule import Finding, Fix, Site
 from torchlint.rule.lazy import regex
 from torchlint.rule.rewrite import call_node
@@ -15,6 +15,9 @@ _MENTION = regex(rb"\.bias\b|bias[\"']")
 _FREEZES = regex(rb"\.eval\(\)|\.train\(False\)")
 _PARAMETERS = regex(rb"\bparameters\(\)")
 _NOTE = "the state_dict and parameters() lose an entry, running means start without the bias, and later layers draw other random numbers"
+_HOOKS = regex(rb"register_(?:module_)?forward_hook\(")
+_OF_ALL = frozenset("parameters named_parameters modules apply to cuda train eval state_dict load_state_dict".split())
+"""What a module has that runs no layer of it alone."""
 _APPLIED = ("conv1d", "conv2d", "conv3d", "batch_norm", "linear")
 _ASKS = frozenset(("hasattr", "endswith", "startswith"))
 
@@ -26,6 +29,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         return None
     if site.once(("bias is needed", site.module), lambda: _norms_are_frozen(site) or _go_by_position(site)):
         return None
+    if related.holds(site, _HOOKS) or _is_reached_alone(site):
+        return None
     given = site.argument("bias", layers.BIAS[site.name.removesuffix("()")])
     if given is not None:
         edit = site.tree.replace(site.cst(given), "False")
@@ -35,6 +40,34 @@ def fix(site: Site, finding: Finding) -> Fix | None:
             return None
         edit = added
     return Fix("Leave the bias out", (edit,), "unsafe", _NOTE)
+
+
+def _is_reached_alone(site: Site) -> bool:
+    """Whether what the layer gives may be had without the norm: `self.net[0](x)`, `for layer in self.net:`, `self.net.conv` of a name that it is added by."""
+    statement = site.statement
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "add_module":
+        added = string(call.args[0]) if call.args else None
+        return added is None or any(_is_called_by_name(function, added) for function in site.module.functions)
+    if not isinstance(statement, ast.Assign) or statement.value is site.target:
+        return False
+    targets = [name for one in statement.targets if (name := syntax.own_attribute(site.function, one)) is not None]
+    klass = site.function.cls
+    uses = [one for name in targets for one in klass.uses.get(name, ())] if klass is not None else []
+    return any(not _is_called(function, node) for function, node in uses)
+
+
+def _is_called(function: Function, used: ast.Attribute) -> bool:
+    """`self.net(x)`, `self.net.parameters()`: the layers one after the other, or none of them."""
+    parent = function.flow.parents.get(used)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in _OF_ALL
+    return isinstance(parent, ast.Call) and (parent.func is used or names.last(parent.func) == "len")
+
+
+def _is_called_by_name(function: Function, name: str) -> bool:
+    """`self.features.conv(x)`"""
+    return any(isinstance(call.func, ast.Attribute) for call in function.flow.calls_named(name))
 
 
 def _bias_is_read(site: Site) -> bool:

@@ -26,6 +26,13 @@ _EYES = frozenset(
     )
 )
 """The dtypes that every `torch.eye` makes a matrix of."""
+_WIDE = frozenset(f"torch.{name}" for name in ("float32", "float", "float64", "double", "bfloat16"))
+"""The dtypes that hold what is written as a number in a program, or infinity."""
+_HALVES = frozenset(("torch.float16", "torch.half"))
+_MOST_HALF = 65504
+"""The largest number of half precision."""
+_MOST_BYTE = 127
+"""The largest number that every dtype holds, but for bool."""
 _DEVICES = (0, 4)
 """The torch whose factories take `device=`."""
 _BFLOAT_EYES = (2, 3)
@@ -60,6 +67,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     given, name = _keywords(site, factory), (site.resolve(factory.func) or "").removeprefix("torch.")
     kind = _kind(site) if given is not None and "dtype" in given else "torch.float32"
     if given is None or (name == "eye" and kind is not None and kind not in (*_EYES, "torch.bfloat16")):
+        return None
+    if "dtype" in given and not _holds(site, name, factory, kind):
         return None
     node = site.cst(factory)
     assert isinstance(node, cst.Call)
@@ -156,6 +165,23 @@ def _kind(site: Site) -> str | None:
     dtype = _dtype(site)
     name = site.resolve(dtype) if dtype is not None else None
     return name if name is not None and name.startswith("torch.") else None
+
+
+def _holds(site: Site, name: str, factory: ast.Call, kind: str | None) -> bool:
+    """Whether a factory makes in a dtype what is cast to it today: a number that it can't hold raises, a step of 0.5 is none of integers."""
+    if name == "full":
+        fills = (
+            [factory.args[1]] if len(factory.args) > 1 else [k.value for k in factory.keywords if k.arg == "fill_value"]
+        )
+        if kind in _WIDE:
+            return True
+        filled = site.value(fills[0]) if fills else None
+        number = filled.const if filled is not None and filled.kind == "number" else None
+        return isinstance(number, int | float) and abs(number) <= (_MOST_HALF if kind in _HALVES else _MOST_BYTE)
+    if name == "arange":
+        whole = all(site.value(argument).integer for argument in factory.args)
+        return kind != "torch.bool" and (whole or kind in (*_WIDE, *_HALVES))
+    return True
 
 
 def _goes_to_device(site: Site) -> bool:

@@ -10,6 +10,7 @@ from torchlint.rule.rewrite import arguments, older_torch, spelled
 _NARROW = regex(rb"autocast|mixed_precision|16-mixed")
 """What lets `mm` take float32 beside bfloat16."""
 _SPARSE = regex(rb"sparse")
+_NOTE = "the last digits differ, and the result lies in memory column by column: `view` may fail"
 _LEFT = (1, 13)
 """The first version of torch whose `solve` has `left`."""
 
@@ -28,7 +29,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     code = f"{spelling[0]}({arguments(site, matrix, other)}{', left=False' if right else ''})"
     edit = site.tree.replace(site.caught(), code)
     older = older_torch(site, _LEFT) if right else ""
-    note = f"the last digits differ; {older}" if older else "the last digits differ"
+    note = f"{_NOTE}; {older}" if older else _NOTE
     return Fix("Solve instead", (edit, *spelling[1]), "unsafe", note)
 
 

@@ -27,6 +27,8 @@ _OWN = regex(rb"def zero_grad\(")
 _SCALER = regex(rb"[sS]caler")
 _READ = regex(rb"(?<!autograd)\.grad\b(?!\s*(?:is\b|=\s*(?:None\b|torch\.zeros)))")
 """Where a gradient is read without asking, or given by hand."""
+_BY_NAME = regex(rb"getattr\([^()\n]*,\s*[\"']_?grad[\"']\s*\)|attrgetter\(\s*[\"'](?:\w+\.)*_?grad[\"']")
+"""Where it is read by its name, with nothing in its place."""
 _ZEROS = ("torch.zeros", "torch.zeros_like")
 
 
@@ -68,9 +70,10 @@ def _is_torchs(site: Site) -> bool:
 
 
 def _are_stepped_by_turns(site: Site) -> bool:
-    """Whether a scaler steps one of several optimizers: it raises where none of the parameters has a gradient."""
+    """Whether a scaler steps one of several optimizers, or in several places: it raises where none of the parameters has a gradient."""
     receivers = {ast.dump(receiver) for _, receiver in syntax.method_calls(site.flow, "zero_grad")}
-    return len(receivers) > 1 and site.source.holds(_SCALER)
+    steps = [one for one in syntax.method_calls(site.flow, "step") if _SCALER.search(ast.unparse(one[1]).encode())]
+    return (len(receivers) > 1 or len(steps) > 1) and site.source.holds(_SCALER)
 
 
 # p.grad.zero_(), p.grad = torch.zeros_like(p)
@@ -102,7 +105,7 @@ def _is_read(site: Site) -> bool:
     for function in site.module.functions:
         if any(read not in own and not _is_asked(function, read) for read in _reads(function)) or _gives(function):
             return True
-    return related.beside(site, _READ)
+    return related.beside(site, _READ) or related.holds(site, _BY_NAME)
 
 
 def _gives(function: Function) -> bool:

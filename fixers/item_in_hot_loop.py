@@ -34,6 +34,8 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         and not site.value(_read(site)).on_cpu
     ):
         return None
+    if _may_fail(site, statement):
+        return None
     total, loop = statement.target, loops[0]
     number = _number(site, statement)
     if number is None or not _is_local(site, total.id) or not _starts_as_number(site, total, loop):
@@ -62,6 +64,12 @@ def fix(site: Site, finding: Finding) -> Fix | None:
         "unsafe",
         _note(site, total, number, wide),
     )
+
+
+def _may_fail(site: Site, statement: ast.AugAssign) -> bool:
+    """Whether a `try` catches a division by zero of what is added, where a tensor would become inf."""
+    divides = any(isinstance(node, ast.Div | ast.FloorDiv | ast.Mod) for node in ast.walk(statement.value))
+    return divides and any(isinstance(one, ast.Try) and one.handlers for one in site.flow.ancestors(statement))
 
 
 def _note(site: Site, total: ast.Name, number: Number, wide: bool) -> str:

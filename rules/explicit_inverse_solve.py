@@ -61,7 +61,8 @@ def explicit_inverse_solve(site: Site) -> Iterator[Finding]:
     ## Fix safety
 
     Writes `torch.linalg.solve` for `mm` and `bmm`, with `left=False` where the inverse stands on the right. The fix is unsafe:
-    the last digits differ, and `left=False` needs torch 1.13. Nothing is written for `@` and `matmul`: what stands on the
+    the last digits differ, the result lies in memory column by column, so that `view` may fail and `stride()` says something
+    else, and `left=False` needs torch 1.13. Nothing is written for `@` and `matmul`: what stands on the
     left may be a vector, and `n` rows beside `n` matrices would be taken for a vector each. Nor is anything in a file that
     speaks of sparse tensors, or works with one that uses autocast: `mm` takes them, and casts, where `solve` raises.
 

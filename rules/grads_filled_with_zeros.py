@@ -78,7 +78,8 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
     Unsafe: code that reads `p.grad` before the backward pass meets None, and optimizers skip parameters without a
     gradient, so that weight decay and momentum no longer touch parameters that a step did not use.
     Nothing is offered where the file, or one that it imports or is imported by, reads a gradient without asking whether
-    there is one, or assigns one that others may hold (`p.grad = flat[:n].view_as(p)`), where `zero_grad` is the project's own method, and where a `GradScaler` deals with several optimizers.
+    there is one (also by its name, `getattr(p, "grad")`), or assigns one that others may hold (`p.grad = flat[:n].view_as(p)`), where `zero_grad` is the project's own method, and where a `GradScaler` deals with several optimizers, or
+    steps one in several places: where no gradient is there it raises.
 
     ## References
 
