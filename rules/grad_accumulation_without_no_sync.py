@@ -4,10 +4,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.facts import guards, micro_batches, names, syntax
+from torchlint.facts import guards, micro_batches, names, syntax, uses
 from torchlint.facts.common_names import OPTIMIZER_NAME
 from torchlint.facts.flow import Guard, Loop
 from torchlint.facts.module import Function
+from torchlint.facts.moves import SENDING
+from torchlint.facts.nodes import receiver_of
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
 
@@ -104,12 +106,41 @@ def grad_accumulation_without_no_sync(site: Site) -> Iterator[Finding]:
         return
     loop, steps = next(iter(loops), None), _steps_near(site, loops)
     thinned = steps and all(_thinned(site, step, loop) for step in steps) and not _zeroed_each_time(site, loop)
-    if thinned and not _left_out(site) and (not site.source.holds(_HANDLED) or _is_apart(site)):
+    if not thinned or all(_trains_unwrapped(site, step) for step in steps):
+        return
+    if not _left_out(site) and (not site.source.holds(_HANDLED) or _is_apart(site)):
         yield site.finding(
             f"`{site.short()}` exchanges the gradients of all processes on every micro-step, though the optimizer steps "
             "once in several; put the others under `no_sync()`",
             related=(site.related(site.function, steps[0], "the optimizer steps here"),),
         )
+
+
+def _trains_unwrapped(site: Site, step: ast.Call) -> bool:
+    """Whether an optimizer has the parameters of a layer of torch alone that its function makes, and neither wraps nor hands on."""
+    flow, made = site.flow, site.value(step.args[0] if step.args else receiver_of(step)).made_by
+    match made:
+        case ast.Call(args=[ast.Call(func=ast.Attribute(value=ast.Name() as model, attr="parameters")), *_]):
+            pass
+        case _:
+            return False
+    if made not in flow.parents or not _is_layer(site, uses.assigned(site.function, model)):
+        return False
+    once = len(flow.stores.get(model.id, ())) == 1
+    return once and all(_is_asked(flow.parents[load], load) for load in flow.loads.get(model.id, ()))
+
+
+def _is_layer(site: Site, given: ast.expr | None) -> bool:
+    """`nn.Linear(8, 2).cuda()`"""
+    while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in SENDING:
+        given = given.func.value
+    made = site.resolve(given.func) if isinstance(given, ast.Call) else None
+    return made is not None and made.startswith("torch.nn.") and made not in _WRAPPERS
+
+
+def _is_asked(parent: ast.AST, load: ast.expr) -> bool:
+    """`head(x)`, `head.weight`, `return head`"""
+    return isinstance(parent, ast.Attribute | ast.Return) or (isinstance(parent, ast.Call) and parent.func is load)
 
 
 def _is_whole_turn(site: Site) -> bool:
