@@ -10,7 +10,7 @@ def fix(site: Site, finding: Finding) -> Fix | None:
     if site.name == ".elapsed_time()":
         edit = line_before(site, f"{operand(site, site.call.args[0], Place.RECEIVER)}.synchronize()")
         return Fix("Wait for the event", (edit,), "suggestion") if edit is not None else None
-    return _timed(site)
+    return _timed(site) if site.name != ".record_event()" else None  # of which class the event is, the stream knows
 
 
 def _timed(site: Site) -> Fix | None:

@@ -8,11 +8,13 @@ from torchlint.facts.nodes import is_constant
 from torchlint.rule import Finding, Site, rule
 
 _EVENTS = ("torch.cuda.Event", "torch.xpu.Event", "torch.mps.Event", "torch.Event")
+_RECORDED = "$stream.record_event()"
+"""A stream that is given no event makes one as they are by default."""
 
 
 @rule(
     "TLM03",
-    shape=[*(f"{name}(...)" for name in _EVENTS), "$start.elapsed_time($end)"],
+    shape=[*(f"{name}(...)" for name in _EVENTS), _RECORDED, "$start.elapsed_time($end)"],
     fix="unsafe",
     numbers="exact",
     category="measurement",
@@ -22,7 +24,8 @@ def event_misuse(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds events without `enable_timing=True` whose `elapsed_time` is asked for in the same function or class, and
+    Finds events without `enable_timing=True` whose `elapsed_time` is asked for in the same function or class, those included that
+    `stream.record_event()` makes where it is given none, and
     `elapsed_time` in the function that records the second event, with nothing between that waits for it.
 
     ## Why is this slow?
@@ -69,6 +72,11 @@ def event_misuse(site: Site) -> Iterator[Finding]:
     """
     if site.name == ".elapsed_time()":
         yield from _unfinished(site)
+    elif site.name == ".record_event()":
+        if _read(site):
+            yield site.finding(
+                f"`elapsed_time` raises for the event that `{site.short()}` makes: give it one with `enable_timing=True`"
+            )
     elif not site.spread and _untimed(site) and _read(site):
         yield site.finding(
             f"`elapsed_time` raises for `{site.short()}`, which takes no times without `enable_timing=True`"
