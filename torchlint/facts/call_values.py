@@ -13,6 +13,7 @@ from . import (
     calls,
     carriers,
     common_names,
+    dataclass_fields,
     left_on_host,
     module_calls,
     moves,
@@ -34,9 +35,9 @@ from .evaluator import Evaluator, Given
 from .library_calls import library
 from .literals import literals
 from .loader_calls import collated, loader_of, of_tensors, pinned_by_option, told_to_pin, where_samples_are
-from .members import attribute_of, each_class
+from .members import attribute_of, each_class, member
 from .module import Class, Function, key_of
-from .nodes import NEXT, argument_of, keyword_of, names_in, string
+from .nodes import NEXT, argument_of, keyword_of, names_in, spreads, string
 from .promises import promised
 from .values import (
     LIKELY,
@@ -310,7 +311,7 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         held = sequence(element(values, args.first, None)) if args.positional and args.first else LIST
         return replace(held, made_by=node)
     if name == "dataclasses.asdict" and args.first.kind == "instance":
-        return args.first  # its fields, by their names
+        return _by_fields(values, args.first)
     if name in ("collections.namedtuple", "typing.NamedTuple"):
         return operations.named_tuple_class(node)
     if name in _RECORDS and args.keywords and not args.open and not args.positional:
@@ -319,6 +320,16 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
         return values.instance(args.first.class_, node)
     bound = values.named(name)  # what another file of the project binds the name to
     return _of_value(values, bound, node, args, node.func) if bound.kind in ("class", "function", "module") else UNKNOWN
+
+
+def _by_fields(values: Evaluator, owner: Value) -> Value:
+    """The fields of an object by their names, also those that are given to a call by them, if nothing sets them behind the call that made it."""
+    klass, made = owner.class_, owner.made_by
+    if klass is None or not isinstance(made, ast.Call) or names.last(made.func) != klass.name:
+        return owner
+    if not dataclass_fields.is_kept(klass) or spreads(made):
+        return owner
+    return Dict(entries={one: member(values, owner, one) for one in dataclass_fields.of(klass)})
 
 
 def _starts_empty(last: str, args: Arguments) -> bool:

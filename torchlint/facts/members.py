@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from . import batches, common_names, layers, module_calls, names, narrowing, operations
+from . import batches, common_names, dataclass_fields, layers, module_calls, names, narrowing, operations
 from . import torch_table as table
 from .evaluator import Evaluator
 from .module import Class, Function, key_of
-from .nodes import OPERATORS
+from .nodes import OPERATORS, keyword_of
 from .values import (
     BOOL,
     CUDA,
@@ -32,6 +32,7 @@ from .values import (
     Tuple,
     Unknown,
     Value,
+    constant,
     join_all,
     replace,
     sequence,
@@ -121,6 +122,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         if kind == "instance" and found.other_kinds - {"none"}:
             found = values.world.attribute_of(base, attr)
         if found:
+            if found.const is not None:
+                found = _as_made(base, attr, found)
             # A module's parts move with it.
             return (
                 replace(found, device=base.device)
@@ -195,6 +198,17 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
     if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
         return Accelerator(LIKELY)
     return UNKNOWN
+
+
+def _as_made(base: Value, attr: str, found: Value) -> Value:
+    """What a field is that has a default, where the call that made the object may give another one: `Options(workers=8)`."""
+    made, klass = base.made_by, base.class_
+    if not isinstance(made, ast.Call) or klass is None or names.last(made.func) != klass.name:
+        return found
+    if not dataclass_fields.may_give(klass, made, attr):
+        return found
+    given = keyword_of(made, attr)
+    return constant(given.value) if isinstance(given, ast.Constant) else replace(found, const=None)
 
 
 def _saved(values: Evaluator, node: ast.Attribute) -> Value | None:

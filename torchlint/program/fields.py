@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..facts import names
+from ..facts import dataclass_fields
 from ..facts.module import Class, Module
-from ..facts.nodes import callee
 from ..query.question import question
 from ..system.stamp import as_bytes
 from . import handed
@@ -24,8 +23,6 @@ _FILLS = (
 
 _SETS = rb"(?<!\bself)\.%(name)s[ \t]*(?:[-+*/|&]?=[^=]|:[^=\n]*=[^=]|,[^=\n()]*=[^=]|in\b)|[\"']%(name)s[\"']"
 """How an attribute of another object is set, alone or among others, or spelled for what may set it."""
-_ODD = frozenset(("ClassVar", "InitVar", "KW_ONLY"))
-"""Annotations of what calls of a dataclass don't give by place."""
 
 
 def default(klass: Class, name: str) -> ast.expr | None:
@@ -47,32 +44,11 @@ def makers(project: Project, klass: Class, name: str) -> list[CallSite] | None:
     return sites if is_made and len(sites) <= MAX_SITES and _is_closed(project, klass) else None
 
 
-def argument(klass: Class, call: ast.Call, name: str) -> ast.expr | None:
-    """What a call of a dataclass gives for a field."""
-    named = next((one.value for one in call.keywords if one.arg == name), None)
-    order = [one for one, statement in klass.assigned.items() if isinstance(statement, ast.AnnAssign)]
-    at = order.index(name)
-    return call.args[at] if named is None and at < len(call.args) else named
-
-
 def _is_dataclass(klass: Class) -> bool:
-    """Whether a class is a dataclass, by itself, whose calls give all of its fields in their order, and which makes no objects itself."""
-    decorators = [names.last(callee(one)) for one in klass.decorators]
-    if decorators != ["dataclass"] or klass.bases or "__init__" in klass.methods:
-        return False
-    fields = [one for one in klass.assigned.values() if isinstance(one, ast.AnnAssign)]
-    makes = any(
+    """Whether a class is a plain dataclass which makes no objects itself."""
+    return dataclass_fields.is_plain(klass) and not any(
         method.flow.calls_named(name) for method in klass.methods.values() for name in ("cls", "__class__", "type")
     )
-    return not makes and not any(map(_is_odd, fields))
-
-
-def _is_odd(field: ast.AnnAssign) -> bool:
-    """`count: ClassVar[int] = 0`, `width: int = field(default=1, init=False)`"""
-    made = field.value
-    options = {one.arg for one in made.keywords} if isinstance(made, ast.Call) else set()
-    annotated = {names.last(part) for part in ast.walk(field.annotation) if isinstance(part, ast.Name | ast.Attribute)}
-    return not options.isdisjoint(("init", "kw_only")) or not annotated.isdisjoint(_ODD)
 
 
 def _sites(project: Project, klass: Class) -> Iterator[CallSite]:

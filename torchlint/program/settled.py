@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import layers, names, nodes, syntax
+from ..facts import dataclass_fields, layers, names, nodes, syntax
 from ..facts.argparse_defaults import unless_given
 from ..facts.common_names import OPTIONS_NAME
 from ..facts.module import Class, Function, Module
@@ -464,7 +464,7 @@ def _given_to_field(project: Project, klass: Class, name: str) -> Constants | No
     for site in sites or ():
         if spreads(site.call):
             return None
-        given = fields.argument(klass, site.call, name)
+        given = dataclass_fields.argument(klass, site.call, name)
         handed = _handed_on(project, site.function, given) if given is not None else frozenset((default,))
         if handed is None:
             return None
