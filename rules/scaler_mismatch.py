@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import by_constants, syntax
 from torchlint.facts.module import Function
-from torchlint.facts.nodes import is_constant
+from torchlint.facts.nodes import is_constant, string
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.rule.lazy import regex
 
@@ -14,6 +14,7 @@ _AUTOCASTS = frozenset(("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.
 _SCALES = regex(
     rb"[Ss]caler|scale_loss|[Aa]ccelerat(?:e|or)\b|\bfabric\b|[Ll]ightning|deepspeed|set_autocast|loss_scale"
 )
+_SETS_DEFAULT = "set_autocast_dtype"
 _HALF = frozenset(("torch.float16", "torch.half"))
 _OTHER_SCALES = regex(rb"float16|\bhalf\b")
 _GRADIENTS_ON = regex(rb"enable_grad\b")
@@ -31,7 +32,7 @@ def scaler_mismatch(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds an enabled `GradScaler` in a file that uses autocast with `torch.bfloat16` only, also where a constant chooses it from a
+    Finds an enabled `GradScaler` in a file that uses autocast with `torch.bfloat16` only, also by `torch.set_autocast_dtype` at the top of the file, or where a constant chooses it from a
     dictionary (`{"float16": torch.float16, "bfloat16": torch.bfloat16}[dtype]` behind `dtype = "bfloat16"`), and training steps under autocast
     with `torch.float16` (the default on CUDA) whose backward pass no scaler scales.
 
@@ -131,9 +132,23 @@ def _chosen(site: Site) -> tuple[str, list[ast.Dict]]:
     """The type given to autocast, where constants of the program choose it, and the dictionaries that they choose it from."""
     given = None if site.spread else site.argument("dtype", 1)
     if given is None:
-        return _dtype(site), []
+        return _by_default(site) or _dtype(site), []
     node, tables = by_constants.chosen(site, given)
     return site.resolve(node) or "?", tables
+
+
+def _by_default(site: Site) -> str | None:
+    """The type that the top of the file has autocast take by default: `torch.set_autocast_dtype("cuda", torch.bfloat16)`."""
+    device, top = site.argument("device_type", 0), site.module.body
+    set_there = [call for call in top.flow.calls_named(_SETS_DEFAULT) if not any(top.flow.guards(call))]
+    if site.spread or len(set_there) != 1 or site.code().count(_SETS_DEFAULT.encode()) != 1:
+        return None
+    match set_there[0]:
+        case ast.Call(args=[kind, dtype], keywords=[]) if (
+            device is not None and string(kind) == string(device) is not None
+        ):
+            return site.project.resolve(top, dtype)
+    return None
 
 
 def _dtype(site: Site) -> str:
