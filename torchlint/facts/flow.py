@@ -475,13 +475,7 @@ class Flow:
 
     def _entered_by_stack(self, block: ast.With | ast.AsyncWith, place: ast.AST) -> Iterator[ast.expr]:
         """What the statements of a block in front of a place enter by its stack: `with ExitStack() as stack: stack.enter_context(torch.no_grad())`."""
-        stacks = {
-            item.optional_vars.id
-            for item in block.items
-            if isinstance(item.optional_vars, ast.Name)
-            and isinstance(item.context_expr, ast.Call)
-            and names.last(item.context_expr.func) in ("ExitStack", "AsyncExitStack")
-        }
+        stacks = stacks_of(block)
         for statement in block.body if stacks else ():
             if statement is place:
                 return
@@ -676,6 +670,17 @@ def contains(outer: ast.AST, inner: ast.AST) -> bool:
     first = (inner.lineno, inner.col_offset)  # type: ignore[attr-defined]
     last = (inner.end_lineno, inner.end_col_offset)  # type: ignore[attr-defined]
     return start <= first and last <= end
+
+
+def stacks_of(block: ast.With | ast.AsyncWith) -> set[str]:
+    """The names of the stacks of contexts that a block leaves: `with ExitStack() as stack:`."""
+    return {
+        item.optional_vars.id
+        for item in block.items
+        if isinstance(item.optional_vars, ast.Name)
+        and isinstance(item.context_expr, ast.Call)
+        and names.last(item.context_expr.func) in ("ExitStack", "AsyncExitStack")
+    }
 
 
 def is_elif(parent: ast.AST, child: ast.AST) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..facts import alternatives, guards, input_gradients, names, runs, short_functions
 from ..facts.alternatives import Said
 from ..facts.first_time import keeps_results, writes_checkpoint
-from ..facts.flow import Flow, Loop, contains
+from ..facts.flow import Flow, Loop, contains, stacks_of
 from ..facts.frequency import is_aside
 from ..facts.module import Function, Module
 from ..facts.nodes import advanced, bound_names, keyword_of, names_in, receiver_of, without_not
@@ -710,6 +710,7 @@ def _entered(project: Project, function: Function) -> list[tuple[ast.expr, Funct
         return []
     blocks = (node for node in function.flow.nodes if isinstance(node, ast.With))
     entered = [item.context_expr for block in blocks for item in block.items]
+    entered += _entered_by_stacks(function)
     classes = ((node, project.value(function, node).class_) for node in entered)
     return [
         (node, method)
@@ -718,6 +719,17 @@ def _entered(project: Project, function: Function) -> list[tuple[ast.expr, Funct
         for name in ("__enter__", "__exit__")
         if (method := project.method(klass, name)) is not None
     ]
+
+
+def _entered_by_stacks(function: Function) -> Iterator[ast.expr]:
+    """What stacks enter that are left as often: `with ExitStack() as stack: stack.enter_context(watch)`."""
+    flow = function.flow
+    for call in flow.calls_named("enter_context"):
+        for around in flow.ancestors(call) if len(call.args) == 1 else ():
+            if isinstance(around, ast.With) and names.last(receiver_of(call)) in stacks_of(around):
+                if flow.loops(around) == flow.loops(call):
+                    yield call.args[0]
+                break
 
 
 def _keeps_something(getter: Function) -> bool:
