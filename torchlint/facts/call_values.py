@@ -32,7 +32,7 @@ from .builtin_calls import builtin, dictionary, drawn, iteration, of_time
 from .chosen import choice
 from .elements import element
 from .evaluator import Evaluator, Given
-from .library_calls import library
+from .library_calls import library, takes_whole_step
 from .literals import literals
 from .loader_calls import collated, loader_of, of_tensors, pinned_by_option, told_to_pin, where_samples_are
 from .members import attribute_of, each_class, member
@@ -616,6 +616,8 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
             # What is moved and has rows and columns is a tensor.
             return moves.move(TENSOR, attr, args)
         return Unknown(device=moves.move(LIKELY_TENSOR, attr, args).device)
+    if takes_whole_step(values.function, attr, base):
+        return tensor("accelerator", scalar=True)
     if common_names.MODEL_NAME.search(attr):
         return module_calls.called_by_name(attr)
     if module_calls.is_loss(attr, args):

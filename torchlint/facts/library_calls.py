@@ -8,6 +8,7 @@ from . import operator_results
 from . import torch_table as table
 from .arguments import Arguments
 from .evaluator import Evaluator
+from .module import Function
 from .values import (
     INTEGER,
     NDARRAY,
@@ -42,6 +43,13 @@ _EDGES = frozenset(
     )
 )
 """What gives the edges of a graph, and what is known of each."""
+WHOLE_STEP = "train_batch"
+"""The method of DeepSpeed's pipeline that draws micro-batches, runs them forward and backward, and steps."""
+
+
+def takes_whole_step(function: Function, method: str, engine: Value) -> bool:
+    """`engine.train_batch()` of what `deepspeed.initialize` gave, which gives the loss of the step on its device."""
+    return method == WHOLE_STEP and engine.kind == "module" and function.module.source.holds(b"deepspeed")
 
 
 def library(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Value:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import Literal
 
 from ..facts import common_names, names, short_functions
+from ..facts.library_calls import WHOLE_STEP, takes_whole_step
 from ..facts.module import Class, Function
 from ..facts.training import TRAINS
 from ..query.question import question
@@ -44,6 +45,10 @@ def _own_parts(project: Project, function: Function, call: ast.Call) -> tuple[St
         return ("backward", "step")
     if not isinstance(func, ast.Attribute):
         return ()
+    if func.attr == WHOLE_STEP and not project.definers(WHOLE_STEP):
+        return (
+            ("backward", "step") if takes_whole_step(function, func.attr, project.value(function, func.value)) else ()
+        )
     if func.attr in BACKWARDS:
         return ("backward",) if _is_backward(project, function, call, func) else ()
     if func.attr != "step":
@@ -114,7 +119,7 @@ def _own_backward(function: Function) -> bool:
 
 def named_like_steps(function: Function) -> list[ast.Call]:
     """The calls in a function that may be parts of a step, by their last names alone."""
-    return [call for name in (*BACKWARDS, "step") for call in short_functions.calling(function, name)]
+    return [call for name in (*BACKWARDS, "step", WHOLE_STEP) for call in short_functions.calling(function, name)]
 
 
 def is_whole(project: Project, method: Function) -> bool:

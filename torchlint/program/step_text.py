@@ -16,9 +16,11 @@ from .frameworks import STEP_NAMES
 # No optimizer takes a second argument, as `scheduler.step(noise, t, x)` and `env.step(action, render=True)` do.
 _NESTED = rb"\([^()'\"#]{0,200}\)|\[[^\[\]'\"#]{0,200}\]"
 _STEP = rb"\.step\((?!(?!\s{0,200}\*\*|[^,)]{0,200}lambda)(?:[^()\[\]{}'\"#=,]|%s){1,200},\s{0,200}[^\s)#])" % _NESTED
-_TAKEN = rb"backward\(|%s|create_graph=True|\.ITERATION_" % _STEP
+_TAKEN = rb"backward\(|%s|create_graph=True|\.ITERATION_|\.train_batch\(" % _STEP
 TRIGGER = regex(rb"%s|def (?:%s)\b" % (_TAKEN, "|".join(sorted(STEP_NAMES)).encode()))
-STEPPING = Words(b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_"))
+STEPPING = Words(
+    b".step(", pattern=re.compile(_STEP), sure=(b"backward(", b"create_graph=True", b".ITERATION_", b".train_batch(")
+)
 _HANDED = tuple(
     regex(rb"%s[\w.\[\]]{0,40}\s{0,200},\s{0,200}[\w.\[\]]{0,80}%s\w{0,40}\s{0,200}[,)]" % pair)
     for pair in ((b"oss", b"ptim"), (b"ptim", b"oss"))
