@@ -30,7 +30,7 @@ from .project import Project
 
 ACCELERATOR = WholeWords(
     b"device", b"DEVICE", b"_device", b"get_device", b"xpu", b"mps", b"npu", b"fabric",
-    sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai", b"fastai", b"mmengine", b"allennlp"),
+    sure=(b"cuda", b"accelerate", b"accelerator", b"lightning", b"deepspeed", b"torch_xla", b"local_rank", b"colossalai", b"fastai", b"mmengine", b"allennlp", b"KERAS_BACKEND"),
 )  # fmt: skip
 _HOST_ALONE = regex(
     rb"(?m)^[ \t]*(?:device|DEVICE)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:torch\.device\()?[\"']cpu[\"']\)?[ \t]*$"
