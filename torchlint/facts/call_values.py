@@ -494,7 +494,7 @@ def _method(values: Evaluator, base: Value, function: ast.Attribute, node: ast.C
     if attr == "get_field" and not base.proven and args.first.kind == "str" and values.on_box_lists:
         return UNKNOWN if _SHAPES.search(str(args.first.const)) else tensor(base.device)
     if base.kind == "tensor":
-        if not base.proven and "unknown" in base.other_kinds and shows_tensor(attr, node):
+        if not base.proven and shows_tensor(attr, node):
             # What has a method of tensors alone is one, on the paths that come here.
             base = replace(base, certainty=PROVEN, other_kinds=base.other_kinds - {"unknown"})
         lacking = [kind for kind in base.other_kinds if kind in _BUILTINS and not hasattr(_BUILTINS[kind], attr)]
