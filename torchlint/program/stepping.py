@@ -12,7 +12,7 @@ from ..facts.alternatives import Said
 from ..facts.first_time import keeps_results, writes_checkpoint
 from ..facts.flow import Flow, Loop, contains, stacks_of
 from ..facts.frequency import is_aside
-from ..facts.module import Function, Module
+from ..facts.module import Class, Function, Module
 from ..facts.nodes import advanced, bound_names, keyword_of, names_in, receiver_of, without_not
 from ..facts.roles import role_of
 from ..facts.torch_table import EVALUATION_STEPS, OTHER_EVALUATION_STEPS
@@ -20,7 +20,7 @@ from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
 from . import dispatch, families, handed, hooks, made_with
-from .calling import CallSite
+from .calling import CallSite, calls_named
 from .conditions import in_training, is_thinned_beside, property_of, running
 from .frameworks import added_for_iterations, runs_on_steps
 from .loops import brings_batches, is_last_in, is_once_in, makes_what_it_runs, only_iterates, over_runs
@@ -245,7 +245,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
         ]
         called += [Called(target, weight == "weak") for target in handed_on]
         found += [one for one in called if one.function != asked.function]
-    unnamed = (*_properties(function), *_properties_of_others(project, function), *_entered(project, function))
+    unnamed = (*_properties(project, function), *_properties_of_others(project, function), *_entered(project, function))
     for node, method in unnamed:
         if loop is None or not asked.inside or loop in function.flow.loops(node):
             weight = in_training(project, function, node, loop)
@@ -669,13 +669,13 @@ def _is_handed_on(flow: Flow, name: ast.AST) -> bool:
 _RUNS_ONCE = frozenset(("spawn", "start_processes", "submit", "Process", "Thread", "run"))
 
 
-def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
+def _properties(project: Project, function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
     """The properties of its own object that a method reads, each with the function that runs then."""
     klass = function.cls
     own = function.own_name
     if klass is None or not own:
         return  # `def step(): ...` in a class is not called on an object
-    getters = klass.getters
+    getters = {**klass.getters, **_once_for_each(project, klass)}
     if not getters:
         return
     for node in function.flow.nodes:
@@ -683,6 +683,26 @@ def _properties(function: Function) -> Iterator[tuple[ast.Attribute, Function]]:
             getter = getters[node.attr]
             if isinstance(node.value, ast.Name) and node.value.id == own and getter is not function:
                 yield node, getter
+
+
+def _once_for_each(project: Project, klass: Class) -> dict[str, Function]:
+    """The properties that a class computes once for each object, where all of its objects are made for a batch: `batch = Batch(*fields)`."""
+    cached = {name: one for name, one in klass.methods.items() if "cached_property" in one.decorator_names}
+    return cached if cached and _is_made_for_batches(project, klass) else {}
+
+
+@question("made for batches", False)
+def _is_made_for_batches(project: Project, klass: Class) -> bool:
+    """Whether each place that makes an object of a class is one of a loop over batches."""
+    paths = [klass.module.path, *project.named_by(klass.module, klass.name)]
+    modules = filter(None, (project.module_for_calls(path, klass.name) for path in paths))
+    made = [
+        (function, call)
+        for module in modules
+        for function, call in calls_named(module, klass.name)
+        if project.value(function, call).class_ is klass
+    ]
+    return bool(made) and all(_is_for_each_batch(project, function, call) for function, call in made)
 
 
 @question("properties of others", [])
