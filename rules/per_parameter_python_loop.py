@@ -10,7 +10,12 @@ from torchlint.rule import Finding, Site, rule
 
 
 @rule(
-    "TL708", shape="for $_ in $parameters: ...", scope="hot", severity="info", category="kernel", principle=("fusion",)
+    "TL708",
+    shape=["for $_ in $parameters: ...", "[$_ for $_ in $parameters]", "($_ for $_ in $parameters)"],
+    scope="hot",
+    severity="info",
+    category="kernel",
+    principle=("fusion",),
 )
 def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     """A loop over the parameters does a small operation on each, on every training step.
@@ -21,7 +26,7 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     writes to the parameter or its gradient in place, takes its norm, also as a term of a penalty (`l2 = l2 + p.norm(2)`,
     `l2 += p.square().sum()`), or makes its average anew under its name, `shadow[name] = decay * shadow[name] + (1 - decay) * p.data`:
     moving averages, target networks, clipping, the perturbation of SAM. The body may leave that to a function of the project that
-    does little else.
+    does little else. So do comprehensions that take the norm or a sum of each, `torch.stack([p.grad.norm() for p in model.parameters()])`.
     SGD written by hand is optimizer-slow-impl (TL706).
 
     ## Why is this slow?
@@ -60,8 +65,9 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema
     - https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
     """
-    assert isinstance(site.target, ast.For)
-    loop = site.target
+    whole = site.target
+    assert isinstance(whole, ast.For | ast.ListComp | ast.GeneratorExp)
+    loop = whole if isinstance(whole, ast.For) else whole.generators[0]
     if site.hot is None or not site.accelerator or site.role == "test":
         return
     if not parameter_loops.over_parameters(site, loop.iter) or parameter_loops.has_one(site, loop.iter):
@@ -71,17 +77,22 @@ def per_parameter_python_loop(site: Site) -> Iterator[Finding]:
     names = bound_names(loop.target)
     if isinstance(loop.iter, ast.Name):
         names.add(loop.iter.id)
-    told = parameter_loops.is_told_as_optimizer(loop)
-    body = small_updates.of_all(site, loop.body, names)
-    if 0 < len(body) <= small_updates.FEW and (
-        any(small_updates.is_small(site, statement, names, told=told) for statement in body)
-        or small_updates.remakes(site, loop.body, names)
-        or small_updates.calls_little(site, body, names)
-    ):
+    if _updates_each(site, whole, names) if isinstance(whole, ast.For) else small_updates.reduces(site, whole, names):
         yield site.finding(
             f"`for ... in {site.short(loop.iter)}` launches kernels for each parameter by itself on every step",
             related=site.why_hot(),
         )
+
+
+def _updates_each(site: Site, loop: ast.For, names: set[str]) -> bool:
+    """Whether a loop does little else than a small operation on each parameter."""
+    told = parameter_loops.is_told_as_optimizer(loop)
+    body = small_updates.of_all(site, loop.body, names)
+    return 0 < len(body) <= small_updates.FEW and (
+        any(small_updates.is_small(site, statement, names, told=told) for statement in body)
+        or small_updates.remakes(site, loop.body, names)
+        or small_updates.calls_little(site, body, names)
+    )
 
 
 def _does_all_at_once_elsewhere(site: Site) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from . import updates
 from .module import Function
 from .names import chain
-from .nodes import Choice, addends, conjuncts, elements, given_to, keyword_of, names_in, steps, string
+from .nodes import Choice, addends, conjuncts, elements, given_to, keyword_of, names_in, steps, string, without_not
 from .parameter_loops import root
 from .place import Place
 from .syntax import same
@@ -109,6 +109,17 @@ def is_small(place: Place, statement: ast.stmt, names: set[str], *, told: bool =
             break
         holder = holder.func.value  # `average.detach().mul_(decay).add_(...)`
     return ((in_place and method != "requires_grad_") or norm) and root(holder) in names
+
+
+def reduces(place: Place, made: ast.ListComp | ast.GeneratorExp, names: set[str]) -> bool:
+    """Whether a comprehension makes a single value of each parameter, `[p.grad.norm() for p in parameters if p.grad is not None]`."""
+    first, *others = made.generators
+    asked = all(_is_for_all(place, Choice(test, true, [], []), names) for test, true in map(_plain, first.ifs))
+    return not others and asked and _is_reduced(place, made.elt, names)
+
+
+def _plain(test: ast.expr) -> tuple[ast.expr, bool]:
+    return without_not(test, True)
 
 
 def _ways(asked: Choice) -> Iterator[Choice]:
