@@ -32,7 +32,8 @@ def artifact_rebuilt_per_call(site: Site) -> Iterator[Finding]:
 
     Finds `torch.load`, `from_pretrained`, `onnxruntime.InferenceSession`, `deserialize_cuda_engine`,
     `cpp_extension.load`, `torch.export.load` and `aoti_load_package` in the training or evaluation loop and what it
-    calls, in the `forward` of a module, and in request handlers: functions under a route of FastAPI, Flask and their like,
+    calls, in the `forward` of a module, and in request handlers: functions under a route of FastAPI,
+    Flask and their like, or given to one (`app.add_url_rule("/", view_func=f)`),
     `execute` of a `TritonPythonModel`, and functions given to `gradio.Interface`.
 
     ## Why is this slow?

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ..system.regex import regex
 from . import names
@@ -15,6 +16,11 @@ _FRAMEWORKS = frozenset(
 _SERVER = regex(
     rb"uvicorn\.run|\.run\(|FastAPI\(|Flask\(|\.launch\(|serve_forever|TritonPythonModel|litserve|@serve\.deployment|app\.router"
 )
+_ADDS = frozenset(
+    ("add_url_rule", "add_api_route", "add_route", "add_get", "add_post", "add_put", "add_websocket_route")
+)
+"""What an application is told a handler by that has no decorator: `app.add_url_rule("/tags", view_func=tags)`."""
+_ROUTES = frozenset(("starlette.routing.Route", "fastapi.routing.APIRoute", "aiohttp.web.get", "aiohttp.web.post"))
 _BASES = frozenset(("TritonPythonModel",))
 
 
@@ -23,7 +29,9 @@ def is_handler(function: Function) -> bool:
     module = function.module
     if function.cls is not None:
         return function.cls.name in _BASES and function.name == "execute"
-    if _imports(module, _FRAMEWORKS) and any(_route(decorator) for decorator in function.decorators):
+    if _imports(module, _FRAMEWORKS) and (
+        any(map(_route, function.decorators)) or any(_adds(other, call) for other, call in _taken(function))
+    ):
         return True
     return _imports(module, frozenset(("gradio",))) and _given_to_gradio(function)
 
@@ -47,10 +55,20 @@ def _route(decorator: ast.expr) -> bool:
     )
 
 
+def _adds(other: Function, call: ast.Call) -> bool:
+    """`app.add_url_rule("/tags", "tags", tags)`, `Route("/tags", tags)`"""
+    added = isinstance(call.func, ast.Attribute) and call.func.attr in _ADDS
+    return added or names.resolve(other, call.func) in _ROUTES
+
+
 def _given_to_gradio(function: Function) -> bool:
+    return any((names.resolve(other, call.func) or "").startswith("gradio.") for other, call in _taken(function))
+
+
+def _taken(function: Function) -> Iterator[tuple[Function, ast.Call]]:
+    """The calls of a function's file that are given it, each with the function that it stands in."""
     for other in function.module.functions:
         for load in other.flow.loads.get(function.name, ()):
             call = other.flow.argument_of(load)
-            if isinstance(call, ast.Call) and (names.resolve(other, call.func) or "").startswith("gradio."):
-                return True
-    return False
+            if isinstance(call, ast.Call):
+                yield other, call
