@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from torchlint.facts import frequency
 from torchlint.facts.nodes import elements, names_in
+from torchlint.facts.torch_table import CAUSAL_MASK
 from torchlint.rule import Finding, Site, rule
 
 _SHAPES = frozenset(("shape", "size", "device", "dtype", "config", "numel", "dim", "ndim", "training"))
@@ -15,7 +16,7 @@ _FILLED = frozenset(
 
 @rule(
     "TL505",
-    shape=["torch.tril(...)", "torch.triu(...)", "torch.tensor(...)", "torch.arange(...)"],
+    shape=["torch.tril(...)", "torch.triu(...)", "torch.tensor(...)", "torch.arange(...)", f"{CAUSAL_MASK}(...)"],
     set="preview",
     severity="info",
     impact="medium",
@@ -29,7 +30,7 @@ def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds in the `forward` of a module, and in methods of it that this calls, what depends on numbers, options and shapes alone: masks such as
-    `torch.tril(torch.ones(n, n))`, `torch.tensor([...])` of numbers, and frequencies such as
+    `torch.tril(torch.ones(n, n))` and `nn.Transformer.generate_square_subsequent_mask(n)`, `torch.tensor([...])` of numbers, and frequencies such as
     `base ** (torch.arange(0, dim, 2) / dim)`.
 
     ## Why is this slow?
@@ -76,11 +77,15 @@ def constant_rebuilt_per_step(site: Site) -> Iterator[Finding]:
         what = "copies the same numbers from the host"
     elif site.name == "torch.arange()":
         built, what = _power(site), "is computed anew"
+    elif site.name == f"{CAUSAL_MASK}()":
+        built, what = site.call, "is built anew"
     else:
         given = site.argument("input", 0)
         filled = isinstance(given, ast.Call) and site.resolve(given.func) in _FILLED
         built, what = (site.call if filled else None), "is built anew"
     if built is None or not _constant(site, built, set()):
+        return
+    if any(site.flow.guards(site.target)) and _is_kept(site):
         return
     own = not site.in_forward
     if own and (site.rare or _is_kept(site) or not _is_always_called(site) or not frequency.in_forward(site)):
