@@ -30,6 +30,7 @@ _WITHOUT_FORWARD = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict"))
 _PARAMETERS = ("parameters", "named_parameters")
 _NAMES = 3
 """How many names, each assigned the next, are followed."""
+_MAPPED = "map($here := torch.nn.DataParallel, $models)"
 _REPLICATE = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 
 
@@ -39,6 +40,7 @@ _REPLICATE = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replic
         "torch.nn.DataParallel(...)",
         "torch.nn.parallel.data_parallel(...)",
         *(f"{name}(...)" for name in _REPLICATE),
+        _MAPPED,
         "class $class($here := torch.nn.DataParallel, ...): ...",
     ],
     impact="high",
@@ -50,7 +52,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds models wrapped by `torch.nn.DataParallel`, classes derived from it, and calls of
+    Finds models wrapped by `torch.nn.DataParallel`, also several of them by `map(nn.DataParallel, models)`, classes derived from it, and calls of
     `torch.nn.parallel.data_parallel`; and of `torch.nn.parallel.replicate` on each step or in a `forward`.
 
     ## Why is this slow?
@@ -97,7 +99,9 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     """
     if site.role == "test":
         return
-    if isinstance(site.target, ast.Call):
+    if site.pattern == _MAPPED:
+        yield from _mapped(site)
+    elif isinstance(site.target, ast.Call):
         if _switched_off(site):
             return
         if site.name.removesuffix("()") in _REPLICATE:
@@ -201,6 +205,23 @@ def _replicated(site: Site) -> Iterator[Finding]:
             "`DistributedDataParallel` does neither",
             related=site.why_hot(),
         )
+
+
+def _mapped(site: Site) -> Iterator[Finding]:
+    """`encoder, decoder = map(nn.DataParallel, (encoder, decoder))`"""
+    call = site.flow.parents[site.target]
+    assert isinstance(call, ast.Call)
+    if _switched_off(site) or _without_gpu(site) or _loads_one(site) or _told_of(site, call):
+        return
+    if visible_devices.is_one(site):
+        return
+    beside = _other_way(site)
+    yield site.finding(
+        f"`{site.short(call)}` copies each of the models to every GPU on each forward and runs them from one process; "
+        f"`DistributedDataParallel`{', as in the other branch,' if beside else ''} does neither",
+        at=call,
+        related=tuple(site.related(site.function, one, "the other branch") for one in beside),
+    )
 
 
 def _when(site: Site) -> str:
