@@ -3,8 +3,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import dtypes, epsilons, uses
+from torchlint.facts import dtypes, epsilons, syntax, uses
 from torchlint.facts.bindings import shows_tensor
+from torchlint.facts.names import last
 from torchlint.facts.nodes import number
 from torchlint.facts.told import Fused
 from torchlint.facts.values import Value
@@ -12,6 +13,8 @@ from torchlint.rule import Finding, Site, rule
 
 _SOFTMAX = frozenset(("torch.softmax", "torch.nn.functional.softmax"))
 _SIGMOID = frozenset(("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"))
+_SEQUENTIAL = "torch.nn.Sequential"
+_ADDS = ("append", "extend", "insert", "add_module")
 
 _MINUS_ONE = ("torch.exp(...) - 1", "torch.exp(...) - 1.0")
 
@@ -32,7 +35,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 
     Finds `log(softmax(x))`, `log(sigmoid(x))`, `log(1 + exp(x))`, `exp(x) - 1`, `log(sum(exp(x), dim))`,
     and `binary_cross_entropy(sigmoid(x), y)` on tensors. Softmax and sigmoid may be modules (`self.softmax = nn.Softmax(dim=1)`),
-    and have a name that nothing else reads: `p = self.softmax(x)`, then `torch.log(p)`. A small number beside them, which keeps the
+    or the last layer of an `nn.Sequential` whose output the logarithm is of, and have a name that nothing else reads: `p = self.softmax(x)`, then `torch.log(p)`. A small number beside them, which keeps the
     logarithm from infinity, makes no difference: `torch.log(torch.sigmoid(x) + 1e-8)`, `p.clamp(min=eps).log()`.
 
     ## Why is this slow?
@@ -139,10 +142,25 @@ def _is_call(site: Site, node: ast.expr | None, functions: frozenset[str], modul
 
 
 def _module(site: Site, call: ast.Call, name: str) -> Value | None:
-    """The module of torch that a call runs, where it is one of this name."""
+    """The module of torch that a call runs, or that a sequence of them ends with, where it is one of this name."""
     value = site.value(call.func)
+    while value.kind == "module" and value.class_name == _SEQUENTIAL and value.items and not value.other_kinds:
+        if _is_added_to(site, call.func, value):
+            return None
+        value = value.items[-1]
     is_it = value.kind == "module" and value.class_name == f"torch.nn.{name}" and not value.other_kinds
     return value if is_it and len(call.args) == 1 else None
+
+
+def _is_added_to(site: Site, func: ast.expr, made: Value) -> bool:
+    """Whether layers are added to a sequence, by the name where it is called or made: `self.policy.append(head)`, `net.add_module("head", head)`."""
+    named = [(site.module, func)]
+    if made.made_by is not None and made.made_in is not None:
+        maker = made.made_in.function_at(made.made_by.lineno)
+        target = syntax.target(maker.flow, made.made_by)
+        named += [(made.made_in, target)] if target is not None else []
+    uses = ((module, f"{last(holder)}.{method}(") for module, holder in named for method in _ADDS)
+    return any(module.source.holds(use.encode()) for module, use in uses)
 
 
 def _is_tensor(site: Site, call: ast.Call) -> bool:

@@ -200,7 +200,10 @@ def subscript(values: Evaluator, node: ast.Subscript) -> Value:
             return base.entries.get(index, ModuleValue(LIKELY))
         if base.items is not None and isinstance(index, int) and -len(base.items) <= index < len(base.items):
             return base.items[index]
-        return base if isinstance(node.slice, ast.Slice) else base.element or ModuleValue(LIKELY)
+        if isinstance(node.slice, ast.Slice):
+            # What a sequence gives is what the last one gives, which may be left out.
+            return replace(base, items=None) if base.class_name == "torch.nn.Sequential" else base
+        return base.element or ModuleValue(LIKELY)
     if kind == "ndarray":
         return NDARRAY if isinstance(node.slice, ast.Slice) or has_slice(node.slice) else ARRAY_OR_NUMBER
     if kind == "str":
