@@ -10,13 +10,14 @@ from torchlint.rule import Finding, Site, rule
 
 _CLASS = "torch.nn.MultiheadAttention"
 _MADE = f"{_CLASS}(...)"
+_OF_PARENT = "$parent.forward(...)"
 _NEED_WEIGHTS = 4
 """The position of `need_weights` in `forward(query, key, value, key_padding_mask, need_weights, ...)`."""
 
 
 @rule(
     "TL702",
-    shape=[f"$made = {_MADE}", _MADE],
+    shape=[f"$made = {_MADE}", _MADE, _OF_PARENT],
     fix="unsafe",
     numbers="rounding",
     torch=">=2.0",
@@ -33,6 +34,7 @@ def mha_returns_unused_weights(site: Site) -> Iterator[Finding]:
     Finds calls of an `nn.MultiheadAttention` without `need_weights=False` whose second result is thrown away:
     `attention(q, k, v)[0]`, and `output, _ = attention(q, k, v)`.
     The module must be built by the class itself in the same class or function, by itself or in an `nn.ModuleList` of its kind.
+    A class whose only base it is counts where it says `super().forward(x, x, x)[0]`.
 
     ## Why is this slow?
 
@@ -86,13 +88,17 @@ def mha_returns_unused_weights(site: Site) -> Iterator[Finding]:
         place = Site(site.analysis, function, call, site.rule, site.name)
         yield place.finding(
             f"`{place.short()}` computes attention weights that are thrown away, and is kept off the fused kernel by them",
-            related=(site.related(site.function, site.call, "built here"),),
+            related=() if site.pattern == _OF_PARENT else (site.related(site.function, site.call, "built here"),),
         )
 
 
 def _wasteful_calls(site: Site) -> Iterator[tuple[Function, ast.Call]]:
     """The calls of the module that the site constructs, where they compute weights that are thrown away."""
     cls = site.function.cls
+    if site.pattern == _OF_PARENT:
+        if _is_of_parent(site) and _is_wasteful(site.function, site.call):
+            yield site.function, site.call
+        return
     if site.pattern == _MADE and cls is not None:
         yield from site.once(("attention in holders", cls), lambda: _by_maker(site, cls)).get(site.call, ())
         return
@@ -100,6 +106,14 @@ def _wasteful_calls(site: Site) -> Iterator[tuple[Function, ast.Call]]:
         call = syntax.called(function.flow, func)
         if call is not None and _is_attention(site.project.value(function, func)) and _is_wasteful(function, call):
             yield function, call
+
+
+def _is_of_parent(site: Site) -> bool:
+    """`super().forward(...)` in a class that has no other base than torch's attention."""
+    cls = site.function.cls
+    if cls is None or len(cls.bases) != 1 or not syntax.is_super(site.part("parent")):
+        return False
+    return site.project.base_name(cls, cls.bases[0]) == _CLASS
 
 
 def _by_maker(site: Site, klass: Class) -> dict[ast.expr, list[tuple[Function, ast.Call]]]:
