@@ -45,8 +45,8 @@ def _behind_dot(site: Site, target: ast.Attribute, last: ast.expr | ast.stmt, co
 
 def _is_read(site: Site, name: str) -> bool:
     """Whether the project uses the attribute for something of its own."""
-    if name == "requires_grad_":
-        return False  # the method's own name
+    if name in ("requires_grad_", "requires_grad"):
+        return False  # the method's own name, and what tensors have: nothing is told of what is read
     return site.analysis.context.switched_on(rb"\b%s\b(?!\s*=[^=])" % name.encode())
 
 

@@ -3,8 +3,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts import names
 from torchlint.rule import Finding, Site, Value, rule
 
+_REAL = "requires_grad"
+"""What tensors have, and modules have not."""
 _TYPOS = ("require_grad", "required_grad", "requires_grads", "requires_grad_")
 _STORES = (("", "$_"), ("$_ = ", "$_"), ("", "$_ = $_"))
 """Where a name may stand among the targets of an assignment."""
@@ -12,7 +15,7 @@ _STORES = (("", "$_"), ("$_ = ", "$_"), ("", "$_ = $_"))
 
 @rule(
     "TL506",
-    shape=[f"{before}$tensor.{name} = {behind}" for name in _TYPOS for before, behind in _STORES],
+    shape=[f"{before}$tensor.{name} = {behind}" for name in (*_TYPOS, _REAL) for before, behind in _STORES],
     severity="error",
     fix="unsafe",
     numbers="changed",
@@ -24,7 +27,8 @@ def requires_grad_typo(site: Site) -> Iterator[Finding]:
 
     ## What it does
 
-    Finds assignments to `require_grad`, `required_grad`, `requires_grads` and to the method `requires_grad_`.
+    Finds assignments to `require_grad`, `required_grad`, `requires_grads` and to the method `requires_grad_`, and to
+    `requires_grad` of a module, which has no such attribute: its parameters go on training.
 
     ## Why is this slow?
 
@@ -64,6 +68,12 @@ def requires_grad_typo(site: Site) -> Iterator[Finding]:
     target = site.target
     assert isinstance(target, ast.Attribute)
     owner = site.value(target.value)
+    if target.attr == _REAL:
+        if _is_plain_module(site, owner) and not _is_flag(site, target):
+            yield site.finding(
+                f"`{site.short()}` sets an attribute that modules do not have: the parameters stay as they were"
+            )
+        return
     if owner.kind not in ("unknown", "tensor", "module") or (
         isinstance(target.value, ast.Name) and target.value.id == "self"
     ):
@@ -79,6 +89,28 @@ def requires_grad_typo(site: Site) -> Iterator[Finding]:
         yield site.finding(f"`{site.short()}` {what}, and a new tensor requires no gradients", severity="info")
         return
     yield site.finding(f"`{site.short()}` {what}: the tensor stays as it was")
+
+
+def _is_plain_module(site: Site, owner: Value) -> bool:
+    """Whether something is a module for sure, of a class that is known to have no such attribute."""
+    if owner.kind != "module" or not owner.proven or owner.other_kinds:
+        return False
+    if owner.class_ is None:
+        return not owner.any_class and owner.class_name.startswith(("torch.nn.", "torchvision.models."))
+    project = site.project
+    lineage = list(project.ancestry(owner.class_))
+    bases = [(project.base_name(klass, base) or "", base) for klass in lineage for base in klass.bases]
+    own = {klass.name for klass in lineage}
+    known = all(name.startswith("torch.nn.") or names.last(base) in own for name, base in bases)
+    named = (project.method(owner.class_, name) for name in (_REAL, "__setattr__", "__getattr__"))
+    return known and not any(named) and not any(_REAL in klass.assigned or _REAL in klass.stores for klass in lineage)
+
+
+def _is_flag(site: Site, target: ast.Attribute) -> bool:
+    """Whether the project reads what is set, as a flag of its own: `if self.backbone.requires_grad:`."""
+    holder = names.last(target.value)
+    read = rb"\b%s\.requires_grad\b(?!\s*=[^=])" % holder.encode()
+    return not holder.isascii() or site.project.any_holds(read, word=_REAL.encode())
 
 
 def _has_none(site: Site, owner: Value) -> bool:
