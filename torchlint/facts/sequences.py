@@ -10,6 +10,7 @@ from . import layer_outputs, syntax
 from .flow import contains
 from .makers import CallSite
 from .module import Class, Function, key_of
+from .nodes import string
 from .uses import only_read, only_read_inside
 from .values import Value
 
@@ -162,7 +163,7 @@ class Sequences:
         return self._becomes(function, parent, depth)
 
     def _spreads(self, function: Function, name: ast.expr, depth: int) -> bool:
-        """Whether the function writes `nn.Sequential(*name)`, or gives the list to those who do."""
+        """Whether the function writes `nn.Sequential(*name)`, of a dictionary `nn.Sequential(name)`, or gives the list to those who do."""
         if not isinstance(name, ast.Name):
             return False
         for load in function.flow.loads.get(name.id, ()):
@@ -171,6 +172,8 @@ class Sequences:
                 return True
             if isinstance(parent, ast.Return) and self._is_given_spread(function, depth):
                 return True
+            if isinstance(parent, ast.Call) and parent.args == [load] and self._is_sequence(function, parent):
+                return self._code.value(function, load).kind == "dict"
         return False
 
     def _is_spread(self, function: Function, starred: ast.Starred, depth: int) -> bool:
@@ -189,7 +192,7 @@ class Sequences:
 
 
 def _added(statement: ast.stmt | None) -> tuple[ast.expr, list[ast.expr]] | None:
-    """What a statement adds layers to, and these: `layers += [conv, norm]`, `self.add_module("conv", conv)`."""
+    """What a statement adds layers to, and these: `layers += [conv, norm]`, `self.add_module("conv", conv)`, `layers["conv"] = conv`."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append", value=holder), args=[one])):
             return holder, [one]
@@ -201,4 +204,10 @@ def _added(statement: ast.stmt | None) -> tuple[ast.expr, list[ast.expr]] | None
             return holder, several
         case ast.Assign(targets=[ast.Name() as holder], value=ast.List(elts=several)):
             return holder, several
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name() as holder, slice=key)], value=one) if _is_text(key):
+            return holder, [one]
     return None
+
+
+def _is_text(key: ast.expr) -> bool:
+    return isinstance(key, ast.JoinedStr) or string(key) is not None
