@@ -7,6 +7,8 @@ from torchlint.rule.rewrite import Place, operand
 
 
 def fix(site: Site, finding: Finding) -> Fix | None:
+    if "index" not in site.match:
+        return None  # a list by its name
     index = site.part("index")
     assert isinstance(index, ast.List)
     inner = ", ".join(operand(site, one, Place.ELEMENT) for one in index.elts)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.facts.syntax import given_to_target
 from torchlint.rule import Finding, Site, rule
 
 _INDICES = 32
@@ -11,7 +12,7 @@ _INDICES = 32
 
 @rule(
     "TL911",
-    shape="$tensor[($index := [$_, ...])]",
+    shape=["$tensor[($index := [$_, ...])]", "$where[$_] = slice(...)"],
     scope="hot",
     fix="safe",
     torch=">=2.8",
@@ -24,7 +25,7 @@ def sequence_index(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `x[[slice(0, 2), 0]]`, `x[[rows, columns]]` with tensors and `x[[[0, 1], [0, 1]]]` on tensors in the step loop and
-    in what it calls.
+    in what it calls, and `x[where]` behind `where = [slice(None)] * x.dim()`, whose entries may be replaced.
 
     ## Why is this slow?
 
@@ -68,6 +69,9 @@ def sequence_index(site: Site) -> Iterator[Finding]:
     - https://docs.pytorch.org/docs/stable/tensors.html
     - https://github.com/huggingface/transformers/pull/43167
     """
+    if "where" in site.match:
+        yield from _by_name(site, site.part("where"))
+        return
     index = site.part("index")
     assert isinstance(index, ast.List)
     if any(isinstance(e, ast.Starred) for e in index.elts) or len(index.elts) >= _INDICES:
@@ -76,6 +80,26 @@ def sequence_index(site: Site) -> Iterator[Finding]:
         yield site.finding(
             f"`{site.short()}` is read as one index a dimension, with a warning, and is going to be read as a single index"
         )
+
+
+def _by_name(site: Site, where: ast.expr) -> Iterator[Finding]:
+    """`where = [slice(None)] * x.dim()`, one of whose entries is set, and `x[where]`: a list that nothing makes a tuple of."""
+    name = where.id if isinstance(where, ast.Name) else ""
+    stores = site.flow.stores.get(name, ())
+    made = given_to_target(site.flow, stores[0]) if len(stores) == 1 else None
+    match made:
+        case ast.BinOp(left=ast.List(elts=[ast.Call(func=ast.Name(id="slice"))]), op=ast.Mult()):
+            indices = [site.flow.parents.get(load) for load in site.flow.loads.get(name, ())]
+        case _:
+            return
+    first = next((one for one in indices if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store)), None)
+    if first is None or first.value is not where:
+        return  # told of where the first entry is set
+    for index in indices:
+        by_name = isinstance(index, ast.Subscript) and isinstance(index.slice, ast.Name) and index.slice.id == name
+        if isinstance(index, ast.Subscript) and by_name and site.value(index.value).is_tensor:
+            message = f"`{site.short(index)}` is read as one index a dimension, with a warning, and is going to be read as a single index: give `tuple({name})`"
+            yield site.finding(message, at=index)
 
 
 def _is_no_number(site: Site, node: ast.expr) -> bool:
