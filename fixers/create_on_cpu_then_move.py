@@ -181,6 +181,8 @@ def _holds(site: Site, name: str, factory: ast.Call, kind: str | None) -> bool:
     if name == "arange":
         whole = all(site.value(argument).integer for argument in factory.args)
         return kind != "torch.bool" and (whole or kind in (*_WIDE, *_HALVES))
+    if name in ("rand", "randn", "linspace", "logspace"):
+        return kind not in (*_INTEGERS, "torch.bool")  # the former raise, the latter round on their way
     return True
 
 
