@@ -157,6 +157,7 @@ WatchedClass.node = _slot(_node, _all)  # type: ignore[assignment]
 WatchedClass.methods = _slot(vars(Class)["methods"], _Methods)  # type: ignore[assignment]
 for _name, _shown in (
     ("getters", _Methods),
+    ("cached_getters", _Methods),
     ("stores", _Stores),
     ("registered", _Stores),
     ("assigned", _Assigned),

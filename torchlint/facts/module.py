@@ -465,6 +465,11 @@ class Class:
         return {name: method for name, method in self.methods.items() if "property" in method.decorator_names}
 
     @cached_property
+    def cached_getters(self) -> dict[str, Function]:
+        """The methods that are properties computed once for each object, by name."""
+        return {name: method for name, method in self.methods.items() if "cached_property" in method.decorator_names}
+
+    @cached_property
     def stores(self) -> dict[str, list[tuple[Function, ast.Attribute]]]:
         """Where methods, and the functions inside of them, assign `self.name`, by that name, `__init__` first."""
         found: dict[str, list[tuple[Function, ast.Attribute]]] = {}

@@ -585,7 +585,7 @@ _OF_STRUCTURE = {OpenModule: {*_KEPT_OF_MODULE, "function_of", "class_of"}, Open
 """What depends on the definitions of the file alone, which an edit in place leaves as they are."""
 _OF_HEAD = {
     OpenFunction: {"defaults", "parameters", "positions", "decorator_names"},
-    OpenClass: {"assigned", "getters"},
+    OpenClass: {"assigned", "getters", "cached_getters"},
 }
 """What is others' only where the function or class stands in a function."""
 

@@ -675,7 +675,9 @@ def _properties(project: Project, function: Function) -> Iterator[tuple[ast.Attr
     own = function.own_name
     if klass is None or not own:
         return  # `def step(): ...` in a class is not called on an object
-    getters = {**klass.getters, **_once_for_each(project, klass)}
+    getters = klass.getters
+    if klass.cached_getters and _is_made_for_batches(project, klass):
+        getters = {**getters, **klass.cached_getters}
     if not getters:
         return
     for node in function.flow.nodes:
@@ -685,15 +687,9 @@ def _properties(project: Project, function: Function) -> Iterator[tuple[ast.Attr
                 yield node, getter
 
 
-def _once_for_each(project: Project, klass: Class) -> dict[str, Function]:
-    """The properties that a class computes once for each object, where all of its objects are made for a batch: `batch = Batch(*fields)`."""
-    cached = {name: one for name, one in klass.methods.items() if "cached_property" in one.decorator_names}
-    return cached if cached and _is_made_for_batches(project, klass) else {}
-
-
 @question("made for batches", False)
 def _is_made_for_batches(project: Project, klass: Class) -> bool:
-    """Whether each place that makes an object of a class is one of a loop over batches."""
+    """Whether each place that makes an object of a class is one of a loop over batches, `batch = Batch(*fields)`: what it computes once it computes for each."""
     paths = [klass.module.path, *project.named_by(klass.module, klass.name)]
     modules = filter(None, (project.module_for_calls(path, klass.name) for path in paths))
     made = [
