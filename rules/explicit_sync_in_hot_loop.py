@@ -276,10 +276,7 @@ def _is_copy_to_host(site: Site, call: ast.Call, method: ast.Attribute) -> bool:
     if method.attr == "copy_":
         return site.value(method.value).device != "accelerator"
     target = site.at(site.function, call).argument("device", 0) if method.attr == "to" else None
-    if target is None:
-        return False
-    named = names.last(target).lower() if isinstance(target, ast.Name | ast.Attribute) else ""
-    return device_of(site.value(target)) == "cpu" or "cpu" in named or "host" in named
+    return target is not None and (device_of(site.value(target)) == "cpu" or names.says_host(target))
 
 
 def _names_it(test: ast.expr) -> bool:

@@ -89,15 +89,14 @@ def _by_name(site: Site, where: ast.expr) -> Iterator[Finding]:
     made = given_to_target(site.flow, stores[0]) if len(stores) == 1 else None
     match made:
         case ast.BinOp(left=ast.List(elts=[ast.Call(func=ast.Name(id="slice"))]), op=ast.Mult()):
-            indices = [site.flow.parents.get(load) for load in site.flow.loads.get(name, ())]
+            loads = site.flow.loads.get(name, ())
         case _:
             return
-    first = next((one for one in indices if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store)), None)
-    if first is None or first.value is not where:
+    used = [(load, index) for load in loads if isinstance(index := site.flow.parents.get(load), ast.Subscript)]
+    if next((load for load, index in used if isinstance(index.ctx, ast.Store)), None) is not where:
         return  # told of where the first entry is set
-    for index in indices:
-        by_name = isinstance(index, ast.Subscript) and isinstance(index.slice, ast.Name) and index.slice.id == name
-        if isinstance(index, ast.Subscript) and by_name and site.value(index.value).is_tensor:
+    for load, index in used:
+        if index.slice is load and site.value(index.value).is_tensor:
             message = f"`{site.short(index)}` is read as one index a dimension, with a warning, and is going to be read as a single index: give `tuple({name})`"
             yield site.finding(message, at=index)
 

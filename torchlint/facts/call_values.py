@@ -8,7 +8,6 @@ from collections.abc import Callable
 from ..system.cached import kept
 from ..system.regex import regex
 from . import (
-    arguments,
     batches,
     calls,
     carriers,
@@ -324,10 +323,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
 
 def _by_fields(values: Evaluator, owner: Value) -> Value:
     """The fields of an object by their names, also those that are given to a call by them, if nothing sets them behind the call that made it."""
-    klass, made = owner.class_, owner.made_by
-    if klass is None or not isinstance(made, ast.Call) or names.last(made.func) != klass.name:
-        return owner
-    if not dataclass_fields.is_kept(klass) or spreads(made):
+    klass, made = owner.class_, dataclass_fields.call_of(owner)
+    if klass is None or made is None or not dataclass_fields.is_kept(klass) or spreads(made):
         return owner
     return Dict(entries={one: member(values, owner, one) for one in dataclass_fields.of(klass)})
 
@@ -342,10 +339,15 @@ def _where_made(values: Evaluator, node: ast.Call, made: Tensor) -> Device:
     flow = values.function.flow
     for above in flow.ancestors(node) if node in flow.parents else ():
         for item in above.items if isinstance(above, ast.With) else ():
-            said = values.expr(item.context_expr)
-            if arguments.is_device(said) and said.kind == "device":
-                return arguments.device_of(said)
+            said = values.expr(item.context_expr) if _may_be_device(item.context_expr) else UNKNOWN
+            if said.kind == "device":
+                return said.device
     return "" if made.device == "cpu" and (values.sets_device or values.sets_type) else made.device
+
+
+def _may_be_device(context: ast.expr) -> bool:
+    """`with torch.device("cuda"):`, `with device:`; other calls give contexts of other kinds."""
+    return not isinstance(context, ast.Call) or "device" in names.last(context.func)
 
 
 def _is_made_elsewhere(values: Evaluator, name: str, args: Arguments) -> bool:

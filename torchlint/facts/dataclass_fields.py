@@ -7,6 +7,7 @@ import ast
 from . import names
 from .module import Class
 from .nodes import callee, is_constant, keyword_of, spreads
+from .values import Value
 
 _ODD = frozenset(("ClassVar", "InitVar", "KW_ONLY"))
 """Annotations of what calls of a dataclass don't give by place."""
@@ -31,6 +32,14 @@ def _is_odd(field: ast.AnnAssign) -> bool:
 def of(klass: Class) -> list[str]:
     """The names of the fields of a dataclass, in their order."""
     return [one for one, statement in klass.assigned.items() if isinstance(statement, ast.AnnAssign)]
+
+
+def call_of(made: Value) -> ast.Call | None:
+    """The call of its class by name that made an object: `Options(workers=8)`."""
+    klass, call = made.class_, made.made_by
+    if klass is None or not isinstance(call, ast.Call) or names.last(call.func) != klass.name:
+        return None
+    return call
 
 
 def argument(klass: Class, call: ast.Call, name: str) -> ast.expr | None:

@@ -25,7 +25,7 @@ from .sending import sent_later
 from .sent_by_callers import is_sent_by_callers
 from .single_values import run_backward
 from .syntax import block
-from .values import LIKELY, PROVEN, Certainty, Value
+from .values import LIKELY, PROVEN, Certainty, Value, is_host_tensor
 
 Read = TypeVar("Read", bound=ast.expr)
 
@@ -372,12 +372,12 @@ def _copies(place: Place, method: str, call: ast.Call) -> bool:
         name = place.resolve(call.args[0]) if call.args else None
         return name is not None and name.endswith("Tensor") and name.count(".") == 1
     if method == "type_as":
-        return bool(call.args) and _is_host_tensor(place, call.args[0])
+        return bool(call.args) and is_host_tensor(place.value(call.args[0]))
     if method != "to" or any(keyword.arg == "non_blocking" for keyword in call.keywords):
         return False
     given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
-    if len(call.args) == 1 and _is_host_tensor(place, call.args[0]):
-        return True
+    if len(call.args) == 1 and is_host_tensor(place.value(call.args[0])):
+        return True  # `x.to(total)`
     if (
         not given
         or not arguments.is_device(place.value(given[0]))
@@ -388,14 +388,7 @@ def _copies(place: Place, method: str, call: ast.Call) -> bool:
     if isinstance(where, ast.Attribute) and place.value(where.value).kind == "tensor":
         return True
     # A program whose `self.device` is the host has nothing on another device.
-    named = names.last(where).lower() if isinstance(where, ast.Name | ast.Attribute) else "cpu"
-    return "cpu" in named or "host" in named
-
-
-def _is_host_tensor(place: Place, node: ast.expr) -> bool:
-    """Whether something is a tensor that is proven to be on the host, beside which others are put: `x.to(total)`, `x.type_as(total)`."""
-    value = place.value(node)
-    return value.is_tensor and value.proven and value.device == "cpu" and not (value.other_kinds or value.from_loader)
+    return not isinstance(where, ast.Name | ast.Attribute) or names.says_host(where)
 
 
 def host_copies(place: Place, statement: ast.stmt, certainty: Certainty = PROVEN) -> list[ast.Call]:

@@ -16,7 +16,20 @@ from .evaluator import Evaluator
 from .module import Class, Function
 from .nodes import argument_of, keyword_of, spreads
 from .syntax import same
-from .values import UNKNOWN, Device, Dict, Loader, Tensor, Tuple, Unknown, Value, constant, is_host_data, replace
+from .values import (
+    UNKNOWN,
+    Device,
+    Dict,
+    Loader,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    constant,
+    is_host_data,
+    is_host_tensor,
+    replace,
+)
 
 _OPTIONS = frozenset(("num_workers", "pin_memory"))
 """What a loader is told of its work."""
@@ -66,12 +79,8 @@ def collated(values: Evaluator, loader: Loader, args: Arguments) -> Loader:
         return replace(loader, element=replace(element, entries=told or None, left=tuple(left)))
     # Beside what it moves, a tensor that it makes of numbers stays on the host.
     stays = not element.from_loader
-    parts = tuple(one if is_host_data(one) or (stays and _is_on_host(one)) else UNKNOWN for one in made.items or ())
+    parts = tuple(one if is_host_data(one) or (stays and is_host_tensor(one)) else UNKNOWN for one in made.items or ())
     return replace(loader, element=replace(element, parts=parts)) if made.kind == "tuple" and any(parts) else loader
-
-
-def _is_on_host(value: Value) -> bool:
-    return value.is_tensor and value.proven and value.device == "cpu" and not value.other_kinds
 
 
 def _places(collate: Function) -> bool:

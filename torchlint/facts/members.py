@@ -202,10 +202,8 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
 
 def _as_made(base: Value, attr: str, found: Value) -> Value:
     """What a field is that has a default, where the call that made the object may give another one: `Options(workers=8)`."""
-    made, klass = base.made_by, base.class_
-    if not isinstance(made, ast.Call) or klass is None or names.last(made.func) != klass.name:
-        return found
-    if not dataclass_fields.may_give(klass, made, attr):
+    klass, made = base.class_, dataclass_fields.call_of(base)
+    if klass is None or made is None or not dataclass_fields.may_give(klass, made, attr):
         return found
     given = keyword_of(made, attr)
     return constant(given.value) if isinstance(given, ast.Constant) else replace(found, const=None)

@@ -72,6 +72,12 @@ def last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def says_host(node: ast.expr) -> bool:
+    """Whether a device is called the host: `cpu_device`, `self.host`."""
+    named = last(node).lower()
+    return "cpu" in named or "host" in named
+
+
 def word(node: ast.expr) -> str:
     """What something is called where it is kept: `step` of `step`, `self.step` and `group["step"]`; "" for other expressions."""
     key = string(node.slice) if isinstance(node, ast.Subscript) else None

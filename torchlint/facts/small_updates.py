@@ -114,12 +114,9 @@ def is_small(place: Place, statement: ast.stmt, names: set[str], *, told: bool =
 def reduces(place: Place, made: ast.ListComp | ast.GeneratorExp, names: set[str]) -> bool:
     """Whether a comprehension makes a single value of each parameter, `[p.grad.norm() for p in parameters if p.grad is not None]`."""
     first, *others = made.generators
-    asked = all(_is_for_all(place, Choice(test, true, [], []), names) for test, true in map(_plain, first.ifs))
-    return not others and asked and _is_reduced(place, made.elt, names)
-
-
-def _plain(test: ast.expr) -> tuple[ast.expr, bool]:
-    return without_not(test, True)
+    asked = (Choice(*without_not(test, True), [], []) for test in first.ifs)
+    is_for_all = all(_is_for_all(place, one, names) for one in asked)
+    return not others and is_for_all and _is_reduced(place, made.elt, names)
 
 
 def _ways(asked: Choice) -> Iterator[Choice]:

@@ -858,6 +858,11 @@ def sequence(element: Value) -> List:
     return List(element=element)
 
 
+def is_host_tensor(value: Value) -> bool:
+    """Whether something is a tensor of the host on all paths, and not one that a loader gave."""
+    return value.is_tensor and value.device == "cpu" and not (value.other_kinds or value.from_loader)
+
+
 def is_host_data(value: Value) -> bool:
     """Whether something is numbers or text, by itself or in a list."""
     each = value.element if value.kind == "list" else value
