@@ -338,7 +338,7 @@ def _where_made(values: Evaluator, node: ast.Call, made: Tensor) -> Device:
     """Where a tensor is made that is given no device: where a `with torch.device("cuda"):` around it says, or the program."""
     flow = values.function.flow
     for above in flow.ancestors(node) if node in flow.parents else ():
-        for item in above.items if isinstance(above, ast.With) else ():
+        for item in reversed(above.items) if isinstance(above, ast.With) else ():
             said = values.expr(item.context_expr) if _may_be_device(item.context_expr) else UNKNOWN
             if said.kind == "device":
                 return said.device

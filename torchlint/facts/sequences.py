@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from . import layer_outputs, syntax
+from . import layer_outputs, names, syntax
 from .flow import contains
 from .makers import CallSite
 from .module import Class, Function, key_of
@@ -71,6 +71,8 @@ class Sequences:
             return None
         holder = key_of(here[0])
         if holder is None or holder != key_of(next_[0]) or isinstance(next_[1][0], ast.Starred):
+            return None
+        if _is_replaced(function, statement):
             return None
         return next_[1][0] if self._is_put_together(function, here[0]) else None
 
@@ -207,6 +209,17 @@ def _added(statement: ast.stmt | None) -> tuple[ast.expr, list[ast.expr]] | None
         case ast.Assign(targets=[ast.Subscript(value=ast.Name() as holder, slice=key)], value=one) if _is_text(key):
             return holder, [one]
     return None
+
+
+def _is_replaced(function: Function, statement: ast.stmt) -> bool:
+    """Whether another statement writes or deletes the entry of a dictionary that a statement writes: `layers["conv"] = nn.Identity()`."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Subscript):
+        return False
+    loads = function.flow.loads.get(names.last(target.value), ())
+    entries = [one for load in loads if isinstance(one := function.flow.parents.get(load), ast.Subscript)]
+    others = [one for one in entries if one is not target and not isinstance(one.ctx, ast.Load)]
+    return any(syntax.same(one.slice, target.slice) for one in others)
 
 
 def _is_text(key: ast.expr) -> bool:
