@@ -48,6 +48,14 @@ def argument(klass: Class, call: ast.Call, name: str) -> ast.expr | None:
     return call.args[at] if named is None and at < len(call.args) else named
 
 
+def given(made: Value, name: str) -> ast.expr | None:
+    """What the call that made an object of a plain dataclass gives for a field."""
+    klass, call = made.class_, call_of(made)
+    if klass is None or call is None or name not in klass.assigned or not is_plain(klass) or name not in of(klass):
+        return None
+    return argument(klass, call, name)
+
+
 def may_give(klass: Class, call: ast.Call, name: str) -> bool:
     """Whether a call may give another value for a field than the class says; a constructor that is written out tells by itself."""
     if "__init__" in klass.methods:

@@ -73,6 +73,10 @@ def by_operator(values: Evaluator, owner: Value, op: ast.operator, *, in_place: 
     return values.instance(owner.class_) if inherited else given
 
 
+_PROMISED = ("unknown", "loader", "tensor", "module", "instance", "dict", "list")
+"""What an annotation alone says less of than the value behind it."""
+
+
 def attribute(values: Evaluator, node: ast.Attribute) -> Value:
     binding = values.reach.get(node)
     if binding is not None:
@@ -119,7 +123,7 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
         return operations.tensor_attribute(base, attr)
     if kind in ("instance", "module", "class") and base.class_ is not None:
         found = values.world.attribute(base.class_, attr)
-        if kind == "instance" and found.other_kinds - {"none"}:
+        if kind == "instance" and (found.other_kinds - {"none"} or _is_promised(base, attr, found)):
             found = values.world.attribute_of(base, attr)
         if found:
             if found.const is not None:
@@ -198,6 +202,11 @@ def member(values: Evaluator, base: Value, attr: str) -> Value:
     if attr in ("accelerator", "fabric") and kind in ("unknown", "instance"):
         return Accelerator(LIKELY)
     return UNKNOWN
+
+
+def _is_promised(base: Value, attr: str, found: Value) -> bool:
+    """Whether no more than the annotation of a dataclass's field is known, and the call that made the object gives it."""
+    return found.kind in _PROMISED and dataclass_fields.given(base, attr) is not None
 
 
 def _as_made(base: Value, attr: str, found: Value) -> Value:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Protocol
 
-from ..facts import names
+from ..facts import dataclass_fields, names
 from ..facts.evaluator import Evaluator
 from ..facts.module import Class, Function
 from ..facts.values import UNKNOWN, Value
@@ -93,6 +93,9 @@ def attribute(code: Code, owner: Value, name: str) -> Value:
         return UNKNOWN
     if call is None or module is None:
         return code.attribute(klass, name)
+    given = dataclass_fields.given(owner, name)
+    if given is not None:
+        return code.value(module.function_at(call.lineno), given) or code.attribute(klass, name)
     return _attribute(code, module.function_at(call.lineno), call, klass, name)
 
 
