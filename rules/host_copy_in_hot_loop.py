@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import collected, frequency, host_needs, logging_calls, names, reduced
+from torchlint.facts import collected, frequency, handed_reads, host_needs, logging_calls, names, reduced, type_tested
 from torchlint.facts import host_reads as reads
 from torchlint.facts.layers import is_criterion
 from torchlint.facts.module import Function
@@ -130,6 +130,9 @@ def host_copy_in_hot_loop(site: Site) -> Iterator[Finding]:
     if not site.settings.preview and (not by_default or frequency.behind_type_test(site)):
         return
     if reads.host_copy(site, site.call, LIKELY) is None:
+        return
+    tested = type_tested.read_parameter(site.function, site.call)
+    if tested is not None and handed_reads.handed(site, tested) is None:
         return
     level = frequency.severity(site)
     if level is not None and reads.host_copy(site, site.call) is None:

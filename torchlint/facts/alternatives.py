@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import itertools
-import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from . import names
+from . import names, syntax
 from .flow import Flow, Loop
 from .module import Function
-from .nodes import given_to, is_constant, none_test, required, spreads, string, without_not
+from .nodes import given_to, is_constant, none_test, required, spreads, without_not
 
 _EXACT = 2**53
 """Below it a float is any integer."""
-_INFINITE = frozenset(("inf", "math.inf", "np.inf", "numpy.inf", "torch.inf"))
 
 
 class Said(NamedTuple):
@@ -79,11 +77,7 @@ def _constant(node: ast.expr) -> str | float | bool | None:
         if isinstance(value, int) and not isinstance(value, bool):
             return float(value) if abs(value) < _EXACT else None
         return value if isinstance(value, str | bool | float) else None
-    if isinstance(node, ast.Call):
-        is_infinite = names.chain(node.func) == ["float"] and [*map(string, node.args)] == ["inf"]
-    else:
-        is_infinite = ".".join(names.chain(node) or ()) in _INFINITE
-    return math.inf if is_infinite else None
+    return syntax.infinity(node)
 
 
 def left_to_callers(function: Function, node: ast.AST, loop: Loop) -> Iterator[Said]:

@@ -192,7 +192,7 @@ def _result_of(
         each = element(values, whole, passed) if passed is not None else UNKNOWN
         if each:
             return sequence(each)
-    return _returned_by(values, function, args, owner)
+    return carriers.as_named(function, _returned_by(values, function, args, owner))
 
 
 def _of_lambda(values: Evaluator, function: ast.Lambda, args: Arguments) -> Value:

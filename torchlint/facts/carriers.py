@@ -5,9 +5,16 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from ..system.regex import regex
 from .module import Function
 from .moves import SENDING
 from .nodes import argument_of, names_in
+from .values import Value, replace
+
+_TO_GPU = regex(r"^(?:(?:move|send|copy|batch|data|dict)_)?to_(?:cuda|gpu)$")
+"""What functions are called that send what they are given, whatever holds it, to the GPU."""
+_TO_HOST = regex(r"^(?:(?:move|send|copy|batch|data|dict)_)?to_(?:cpu|host)$")
+"""And to the host."""
 
 
 class Carried(NamedTuple):
@@ -41,3 +48,12 @@ def carried(function: Function) -> Carried | None:
         if asks_alone and not function.flow.loops(call) and (target is not None or func.attr == "cuda"):
             return Carried(name, target, func.attr)
     return None
+
+
+def as_named(function: Function, given: Value) -> Value:
+    """What a function gives back, where its name says that it lies if nothing is certain: `move_to_cuda(batch)`, `move_to_cpu(batch)`."""
+    if given.kind not in ("tensor", "batch"):
+        return given
+    if not given.device and _TO_GPU.search(function.name):
+        return replace(given, device="accelerator", from_loader=False)
+    return replace(given, device="cpu") if not given.proven and _TO_HOST.search(function.name) else given

@@ -1016,7 +1016,7 @@ def _asks_for_device(test: ast.expr) -> bool:
 
 
 def _is_accident(test: ast.expr, true: bool, flow: Flow, steps: int = _NAMES) -> bool:
-    """`if torch.isnan(loss).any():`, `if not math.isfinite(loss):`: what a run hopes never to meet; so many names are looked up."""
+    """`if torch.isnan(loss).any():`, `if not math.isfinite(loss):`, `if (x == float("inf")).any():`: what a run hopes never to meet; so many names are looked up."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not | ast.Invert):
         return _is_accident(test.operand, not true, flow, steps)
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd | ast.BitOr):
@@ -1024,9 +1024,13 @@ def _is_accident(test: ast.expr, true: bool, flow: Flow, steps: int = _NAMES) ->
     if isinstance(test, ast.Name):
         value = _mask(test, flow) if steps else None
         return value is not None and _is_accident(value, true, flow, steps - 1)
+    if isinstance(test, ast.Compare):
+        return true and isinstance(test.ops[0], ast.Eq) and syntax.infinity(test.comparators[0]) is not None
     if not isinstance(test, ast.Call):
         return False
     last = names.last(test.func)
+    if last == "eq":
+        return true and bool(test.args) and syntax.infinity(test.args[-1]) is not None
     if last in ("any", "all") and isinstance(test.func, ast.Attribute):
         given = next((one for one in test.args[:1] if not isinstance(one, ast.Constant)), None)  # not `mask.all(1)`
         calculated = isinstance(test.func.value, ast.Call | ast.BinOp | ast.UnaryOp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,11 +11,14 @@ from typing import TYPE_CHECKING
 from ..system.cached import kept
 from . import names, versions
 from .flow import Flow
-from .nodes import is_written, local_name, required
+from .nodes import is_written, local_name, required, string
 from .unbound import is_behind_unbound
 
 if TYPE_CHECKING:
     from .module import Function
+
+
+_INFINITE = frozenset(("inf", "math.inf", "np.inf", "numpy.inf", "torch.inf"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +28,17 @@ class Binding:
     function: Function
     statement: ast.Import | ast.ImportFrom
     alias: ast.alias
+
+
+def infinity(node: ast.expr) -> float | None:
+    """The infinite number that an expression writes out: `float("-inf")`, `-math.inf`; None for other expressions."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = infinity(node.operand)
+        return -value if value is not None else None
+    if not isinstance(node, ast.Call):
+        return math.inf if ".".join(names.chain(node) or ()) in _INFINITE else None
+    given = [*map(string, node.args)] if names.chain(node.func) == ["float"] else []
+    return {"inf": math.inf, "-inf": -math.inf}.get(given[0] or "") if len(given) == 1 else None
 
 
 def is_counted(resolve: Callable[[ast.expr], str | None], node: ast.expr, through: Collection[str]) -> bool:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from ..facts import names
+from ..facts.arguments import device_of
 from ..facts.host_constants import viewed
 from ..facts.module import Function
-from ..facts.nodes import advanced, given_to, names_in
+from ..facts.nodes import advanced, bound_names, given_to, names_in
 from ..facts.sending import SENDS
 from ..facts.values import Batch, Tensor, Value
+from ..system.regex import regex
 from .families import may_run
 from .host_places import goes_to_host
 from .project import Project
 
 _MOVES = ("to", "cuda", "xpu", "to_device")
+_NAMED = regex(
+    r"^(?:mini_?)?(?:data_?)?batch(?:_?(?:data|input|inputs|sample|samples))?$|^(?:samples?|data|inputs|model_inputs|images|imgs)$"
+)
+"""What people call a batch that a loop goes through."""
 
 
 def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor | Batch | None:
@@ -33,6 +40,53 @@ def sent_batch(project: Project, function: Function, call: ast.Call) -> Tensor |
     if batch.kind not in ("tensor", "batch") or not batch.from_loader or goes_to_host(project, function, call):
         return None
     return batch
+
+
+def sends_its_own(project: Project, function: Function, loop: ast.For) -> bool:
+    """Whether a loop puts what it goes through, of which only the name is known, in its place on the device: `for batch in source: batch = move_to_cuda(batch)`."""
+    named = {name for name in bound_names(loop.target) if _NAMED.search(name)}
+    if not named or project.value(function, loop.iter).kind not in ("unknown", "instance", "loader"):
+        return False
+    return any(
+        isinstance(statement, ast.Assign)
+        and isinstance(target := statement.targets[0], ast.Name)
+        and target.id in named
+        and any(_sends_name(project, function, one, target.id) for one in _ways(statement.value))
+        for statement in loop.body
+    )
+
+
+def _ways(node: ast.expr) -> list[ast.expr]:
+    """What `a if cuda else b` may come to."""
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+
+
+def _sends_name(project: Project, function: Function, node: ast.expr, name: str) -> bool:
+    """Whether an expression is what a name holds, or all of its parts, on the device."""
+    match node:
+        case ast.DictComp(
+            value=ast.Call(func=ast.Attribute()) as call,
+            generators=[ast.comprehension(iter=ast.Call(func=ast.Attribute(attr="items", value=ast.Name(id=moved))))],
+        ) if moved == name:
+            return _sends_there(project, function, call)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=moved))) if moved == name:
+            return _sends_there(project, function, node)
+        case ast.Call(args=[ast.Name(id=moved), *_]) if moved == name and SENDS.search(names.last(node.func)):
+            return len(node.args) < 2 or _is_device(project.value(function, node.args[1]))
+    return False
+
+
+def _sends_there(project: Project, function: Function, call: ast.Call) -> bool:
+    """`x.cuda()`, `x.to(device)`"""
+    move = names.last(call.func)
+    if move != "to":
+        return move in _MOVES
+    return bool(call.args) and _is_device(project.value(function, call.args[0]))
+
+
+def _is_device(value: Value) -> bool:
+    """Whether something names a device that is not the host."""
+    return value.kind in ("device", "str") and device_of(value) != "cpu"
 
 
 def _behind_views(project: Project, function: Function, node: ast.expr) -> ast.expr:

@@ -19,7 +19,7 @@ from ..facts.roles import role_of
 from ..query.question import question
 from ..system.regex import regex
 from . import dispatch, families, handed, hooks
-from .batches import sends, sent_batch, takes, with_parts
+from .batches import sends, sends_its_own, sent_batch, takes, with_parts
 from .conditions import guarded, is_throttled
 from .frameworks import runs_on_batches
 from .guiding import takes_few_gradients
@@ -343,7 +343,11 @@ class WarmLoops:
 
     def _sends_batches(self, function: Function, loop: Loop) -> bool:
         """Whether a loop over a loader sends its batches to the device: what it does with them there, it does on each."""
-        if not isinstance(loop, ast.For) or not self._goes_over_batches(function, loop):
+        if not isinstance(loop, ast.For):
+            return False
+        if sends_its_own(self.project, function, loop):
+            return True
+        if not self._goes_over_batches(function, loop):
             return False
         calls = [call for call in function.flow.calls_in(loop) if function.flow.loops(call)[0] is loop]
         if any(sent_batch(self.project, function, call) is not None for call in calls):
