@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, names, syntax
+from torchlint.facts import frequency, names, simulators, syntax
 from torchlint.facts import host_reads as reads
 from torchlint.facts.copied_indices import is_there
 from torchlint.facts.masks import is_comparison, is_mask, is_mask_of_host
@@ -108,6 +108,8 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     if site.in_compiled or not site.accelerator or not (of_mask or waits(site, site.call)):
         return
     if site.rare or not frequency.repeated(site) or _packs(site) or _is_fetched(site):
+        return
+    if simulators.finds_ended(site, operand):
         return
     name = site.name.removesuffix("()").rpartition(".")[2]
     yield _finding(site, name)

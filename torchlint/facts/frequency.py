@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from ..system.regex import regex
-from . import alternatives, names
+from . import alternatives, names, simulators
 from .alternatives import Said
 from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
@@ -81,6 +81,8 @@ def how_often(place: Place) -> str:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         if node.name == "__call__":
             return "on every generated token"
+        if simulators.steps(place):
+            return "on every step of the environment"
         return "on every batch that it is called for"
     if isinstance(node, Comprehension):
         what = "this comprehension" if function is place.function else "a comprehension that calls it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..system.regex import regex
-from . import evaluation_mode, names, runs, training
+from . import evaluation_mode, names, runs, simulators, training
 from .flow import Loop
 from .frozen import freezes_itself, is_frozen, is_frozen_by, is_made_frozen, is_off_before
 from .module import Function
@@ -30,6 +30,8 @@ def runs_often(place: Place) -> bool:
     """Whether a step loop, or one of evaluation, calls the function: `agent.select_action(state)`."""
     if place.hot is not None or place.warm_caller is None:
         return place.hot is not None
+    if simulators.steps(place):
+        return False  # whoever plays switches gradients off
     caller, _ = place.warm_caller
     # Where the model is switched in the caller, that is told there; a framework calls a function by itself.
     return caller is place.function or not evaluation_mode.switches(caller)

@@ -1,11 +1,11 @@
-"""Which functions frameworks call on each step of a training, on each batch of an evaluation, or once a run: nobody in the project may."""
+"""Which functions frameworks call on each step of a training, on each batch of an evaluation or step of a simulation, or once a run: nobody in the project may."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
 
-from ..facts import names
+from ..facts import names, simulators
 from ..facts.collation import PLAIN_BASES
 from ..facts.module import Class, Function
 from ..facts.nodes import callee, is_constant
@@ -46,7 +46,7 @@ _BATCH_HOOKS = frozenset(
 )
 """What Lightning calls around the evaluation steps, of the module and of callbacks."""
 _TESTS = frozenset(("simple_test", "aug_test"))
-# Methods that a framework calls on each batch of an evaluation or a prediction, or for each token that it generates, likewise ("": any module).
+# Methods that a framework calls on each batch of an evaluation or a prediction, for each token or on each step of a simulation, likewise ("": any module).
 _BATCHES: Mapping[str, frozenset[str]] = {
     "": EVALUATION_STEPS | _BATCH_HOOKS,
     "Callback": _BATCH_HOOKS,
@@ -59,6 +59,7 @@ _BATCHES: Mapping[str, frozenset[str]] = {
     "Segmentor": _TESTS,
     "Head": _TESTS | {"predict_by_feat"},
     **dict.fromkeys(TOKEN_CALLS, frozenset(("__call__",))),
+    **simulators.STEPS,
 }
 # Methods that a framework calls once a run, at its start or its end, likewise.
 _OF_LIGHTNING = frozenset(
@@ -102,10 +103,10 @@ def runs_on_steps(project: Project, function: Function) -> bool:
 
 
 def runs_on_batches(project: Project, function: Function) -> bool:
-    """Whether a framework calls a function on each batch of an evaluation."""
+    """Whether a framework calls a function on each batch of an evaluation, or each step of a simulation."""
     klass = function.cls
     if klass is None:
-        return _is_of_engine(function)
+        return _is_of_engine(function) or simulators.is_term(function)
     if _is_metric(function):
         return True
     if function.name in OTHER_EVALUATION_STEPS:
