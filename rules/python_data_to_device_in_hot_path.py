@@ -29,6 +29,8 @@ from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 
 _LEGACY = [f"{name}()" for name in OF_HOST]
+_NEW = frozenset((".new_tensor()", ".new()"))
+"""What makes a tensor where another one is."""
 _BY_DEFAULT = frozenset(("torch.Tensor()", "torch.tensor()", "torch.as_tensor()"))
 """What makes a tensor where the default type has it; the other typed constructors name a type of their own."""
 _ARRAYS = frozenset(("numpy.array", "numpy.asarray"))
@@ -44,6 +46,7 @@ _BY_TYPE = ("$type([...])", "$type((...,))")
         "torch.from_numpy(...)",
         *plain(*_LEGACY),
         "$x.new_tensor(...)",
+        "$x.new(...)",
         "$x[$i]",
         *_BY_TYPE,
     ],
@@ -62,7 +65,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     accelerator as `device`, or moved there at once (`torch.tensor(...).to(device)`,
     `torch.from_numpy(...).to(device)`), or next by its name (`x = x.to(device)`), or made there by default (`torch.set_default_device("cuda")`), and lists given to a type of the device (`torch.cuda.LongTensor([0, 1])`), in step loops, in what they call, in evaluation and generation loops and in
     what these call, and in `forward`. A constant is a warning, the rest an `info`; a constant that a function sends to the device of a tensor
-    that it was given, whoever calls it, or makes for each process that `all_gather` hears from, is an `info`, too. So are `x.new_tensor(number)`, numbers that are
+    that it was given, whoever calls it, or makes for each process that `all_gather` hears from, is an `info`, too. So are `x.new_tensor(number)`, `x.new([number])`, numbers that are
     written into a tensor of the device through one of the host (`x[2:6] = torch.tensor(size)`), and lists of numbers, arrays of NumPy and
     tensors of the host as an index of one (`x[:, [2, 0, 1]]`, `x[np.where(kept)[0]]`, `x[torch.randperm(n)]`, in loops), where the index stands first,
     and what a `DataLoader(range(n))` counts for that;
@@ -125,9 +128,8 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     if not site.call.args or (site.function.name == "__init__" and klass is not None and site.project.is_module(klass)):
         return  # what a module is made of stays with it
     data = _given(site, site.call.args[0])
-    if empties.no_data(data) or (site.name in _LEGACY and not _is_data(site, data)):
-        return
-    if site.pattern in _BY_TYPE and not _is_data(site, data):
+    by_type = site.name in _LEGACY or site.name == ".new()" or site.pattern in _BY_TYPE
+    if empties.no_data(data) or (by_type and not _is_data(site, data)):
         return
     stored = _stored(site) if site.name == "torch.tensor()" else None
     constant = is_constant_data(site, data)
@@ -180,7 +182,7 @@ def _is_sent(site: Site) -> bool:
     """Whether what is made is made on the device, or sent there at once."""
     if site.pattern in _BY_TYPE:
         return makes_on_device(site.value(site.call.func)) and not _is_read(site)
-    return _on_device(site) if site.name == ".new_tensor()" else _moved(site)
+    return _on_device(site) if site.name in _NEW else _moved(site)
 
 
 def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, *, constant: bool) -> str:
@@ -276,7 +278,7 @@ def _missed(site: Site) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _is_data(site: Site, given: ast.expr) -> bool:
-    """Whether `torch.FloatTensor` is given what to hold, and not how long to be."""
+    """Whether `torch.FloatTensor`, or `x.new`, is given what to hold, and not how long to be."""
     return len(site.call.args) == 1 and site.value(given).kind in ("list", "tuple", "ndarray")
 
 
@@ -309,9 +311,9 @@ def _copied(site: Site, node: ast.Subscript, index: ast.expr) -> str:
 
 
 def _on_device(site: Site) -> bool:
-    """Whether the tensor that `new_tensor` is called on lives in device memory."""
+    """Whether the tensor that `new_tensor` is called on lives in device memory, and what that makes, too."""
     assert isinstance(site.call.func, ast.Attribute)
-    return reads.is_on_device(site, site.call.func.value)
+    return not site.value(site.call).on_cpu and reads.is_on_device(site, site.call.func.value)
 
 
 def _stored(site: Site) -> ast.expr | None:
