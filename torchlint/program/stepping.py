@@ -19,7 +19,7 @@ from ..facts.torch_table import EVALUATION_STEPS, OTHER_EVALUATION_STEPS
 from ..facts.uses import assigned
 from ..query.question import question
 from ..system.regex import regex
-from . import dispatch, families, handed, hooks, made_with
+from . import dispatch, families, given_by_many, handed, hooks, made_with
 from .calling import CallSite, calls_named
 from .conditions import in_training, is_thinned_beside, property_of, running
 from .frameworks import added_for_iterations, runs_on_steps
@@ -227,7 +227,11 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
     closures = dict(asked.closures)
     found: list[Called] = []
     for call in function.flow.calls_in(loop) if asked.inside and loop is not None else function.flow.calls:
-        targets = families.may_run(project, function, call) or hooks.by_call(project, function, call)
+        targets = (
+            families.may_run(project, function, call)
+            or hooks.by_call(project, function, call)
+            or given_by_many.run_by(project, function, call)
+        )
         fired = (*families.fired(project, call, targets), *_dispatched(project, call, targets))
         targets = [
             one for one in (*targets, *fired) if not (writes_checkpoint(one) or is_aside(one) or one.name in _EVALUATES)
