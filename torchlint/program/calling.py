@@ -55,6 +55,11 @@ def aliases(module: Module, name: str) -> list[str]:
     return [name, *(alias for alias in module.aliases.get(name, ()) if alias != name)]
 
 
+def calls_imported(module: Module, name: str) -> Iterable[tuple[Function, ast.Call]]:
+    """The calls of anything of that last name, or of what the imports of a module call something of it."""
+    return (one for alias in aliases(module, name) for one in calls_named(module, alias))
+
+
 def started(module: Module, name: str) -> Iterable[tuple[Function, ast.Call, ast.Call]]:
     """Where a function is given to a process or thread to run: the call, and one that stands for what will be called."""
     for function in module.functions_at(module.lines_holding(name)) if module.source.holds(STARTS) else ():

@@ -19,7 +19,7 @@ from ..text.called import is_taken
 from ..text.finders import fact_of_words
 from ..text.source import Source
 from . import supers
-from .calling import CallSite, calls_named
+from .calling import CallSite, calls_imported
 from .texts import MAX_SITES
 
 T = TypeVar("T")
@@ -44,6 +44,7 @@ class Code(supers.Code, Protocol):
     def constructed(self, klass: Class, init: Function) -> list[tuple[Function, ast.Call]]: ...
     def fact(self, path: str, name: str, find: Callable[[Source], T]) -> T | None: ...
     def method(self, klass: Class, name: str) -> Function | None: ...
+    def module_for_calls(self, path: str, name: str) -> Module | None: ...
     def module_for_name(self, path: str, name: str) -> Module | None: ...
     def named_by(self, module: Module, name: str) -> list[str]: ...
     def resolve(self, function: Function, node: ast.expr) -> str | None: ...
@@ -245,8 +246,8 @@ def calls_of_made(code: Code, method: Function) -> list[CallSite]:
 
 def _calls_of_made(code: Code, klass: Class, method: Function) -> Iterator[CallSite]:
     paths = [klass.module.path, *code.named_by(klass.module, klass.name)]
-    for module in filter(None, (code.module_for_name(path, klass.name) for path in paths[:MAX_SITES])):
-        for place, made in calls_named(module, klass.name):
+    for module in filter(None, (code.module_for_calls(path, klass.name) for path in paths[:MAX_SITES])):
+        for place, made in calls_imported(module, klass.name):
             for where, use in uses(code, place, made, each=True):
                 call = where.flow.parents.get(use)
                 if not isinstance(call, ast.Call) or call.func is not use:

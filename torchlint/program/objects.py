@@ -56,7 +56,7 @@ def _calls(code: Code, method: Function, klass: Class, *, anywhere: bool = True)
 def received(value: Value) -> Value:
     """What a model is given, as it takes it: a tensor that is no loader's any more, a number, a word.
 
-    What is in other collections than tuples may be changed on the way.
+    What is in other collections than tuples may be changed on the way; the parameters of a model stay that.
     """
     if value.kind == "tuple" and value.items is not None:
         return Tuple(value.certainty, items=tuple(map(received, value.items)), other_kinds=value.other_kinds)
@@ -69,7 +69,8 @@ def received(value: Value) -> Value:
             integer=value.integer,
             other_kinds=value.other_kinds,
         )
-    return value if value.kind in ("number", "str") else UNKNOWN
+    parameters = value.kind == "list" and value.element is not None and value.element.parameter
+    return value if parameters or value.kind in ("number", "str") else UNKNOWN
 
 
 def files_calling(code: Code, name: str) -> frozenset[str]:
