@@ -158,9 +158,10 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
     if isinstance(rows, ast.Attribute) and rows.attr == "data":
         rows = rows.value
     value = site.value(rows)
-    # What a model gives and has a shape is a tensor, and so is what was sent to the device by itself, or of which a slice is copied.
+    # What a model gives and has a shape is a tensor, and so is what was sent to the device by itself, what is called so in an output, or of which a slice is copied.
     sliced = isinstance(row, ast.Subscript) and isinstance(indices(row.slice)[0], ast.Slice)
-    known = sliced or samples.is_counted_by_shape(site, rows) or samples.is_sent(site, rows)
+    by_name = samples.is_sent(site, rows) or samples.is_of_output(site, rows)
+    known = sliced or by_name or samples.is_counted_by_shape(site, rows)
     if reads.device_tensor(site, rows, LIKELY if known else PROVEN) is None:
         return
     if not value.on_cpu and (sliced or not value.other_kinds):

@@ -17,6 +17,7 @@ from .nodes import (
     keyword_of,
     made_first,
     names_in,
+    number,
     root_of,
     sized,
     spreads,
@@ -38,6 +39,10 @@ _OF_ONE_TEXT = frozenset(("encode", "encode_plus"))
 """The methods of a tokenizer that take one text, or a pair; padding gives it a length, and none beside it."""
 _GENERATES = regex(r"generat|sampl|beam|decode$")
 """What runs a model many times for one text, next to which a copy is little."""
+_OF_SAMPLES = frozenset(("last_hidden_state", "logits", "pooler_output", "image_embeds", "text_embeds"))
+"""What outputs of transformers' models call a tensor with a row for each sample."""
+_OF_LAYERS = frozenset(("hidden_states", "attentions"))
+"""What they call a tuple of those, one for each layer."""
 _STEPS = 10
 """Through how many names, parts and methods what was encoded is followed."""
 _ASKED = "return_tensors"
@@ -354,6 +359,21 @@ def is_counted_by_shape(place: Place, rows: ast.expr) -> bool:
     return same(sized(assigned(place.function, counted) if isinstance(counted, ast.Name) else counted), rows)
 
 
+def is_of_output(place: Place, rows: ast.expr) -> bool:
+    """Whether a tensor of all samples has the name that outputs of transformers' models give it: `out.last_hidden_state`, `out.hidden_states[-2]`."""
+    return place.function.module.source.holds(b"transformers") and _field_of_output(rows) is not None
+
+
+def _field_of_output(rows: ast.expr) -> ast.Attribute | None:
+    """The field of a model's output that is a tensor, or one of the tensors of layers, by its name."""
+    match rows:
+        case ast.Attribute(attr=name) if name in _OF_SAMPLES:
+            return rows
+        case ast.Subscript(value=ast.Attribute(attr=name) as field, slice=layer) if name in _OF_LAYERS:
+            return field if number(layer) is not None else None
+    return None
+
+
 def _is_numbered_batch(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
     """`batch["x"][i]` in `for i in range(batch["image"].size(0))`, of what a loader gave."""
     match loop:
@@ -380,12 +400,14 @@ def _is_numbered(place: Place, row: ast.Subscript, loop: ast.For) -> bool:
     counter = loop.target if over == "range" and not _is_short(place, loop) else None
     if over == "enumerate" and isinstance(loop.target, ast.Tuple) and loop.target.elts:
         counter = loop.target.elts[0]
-    name = chain(row.value)
+    field = _field_of_output(row.value)
+    name = chain(field if field is not None else row.value)
     parts = indices(row.slice)
     if not isinstance(counter, ast.Name) or not name or not isinstance(parts[0], ast.Name):
         return False
     if not any(isinstance(part, ast.Name) and part.id == counter.id for part in parts):
         return False
     written = [*place.flow.targets.get(".".join(name), ()), *place.flow.stored_in.get(".".join(name), ())]
+    written += place.flow.stores.get(name[0], ())
     moved = [store for store in place.flow.stores.get(counter.id, ()) if store is not counter]
     return not any(contains(loop, store) for store in (*written, *moved))
