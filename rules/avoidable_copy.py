@@ -42,11 +42,12 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
     A matrix that is turned and copied only to be multiplied counts as well: `torch.matmul(q, k.transpose(-2, -1).contiguous())`,
     and an index that is written out for each feature that it picks: `x.gather(1, places.unsqueeze(-1).repeat(1, 1, n))`.
-    In any loop, and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
+    In any loop, in what evaluation loops call and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
     `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`) or picked by a
     tensor of places or a mask (`x[torch.randperm(n)].clone()`), one that is only
     added to something (`x + self.table[:n].clone().detach()`), and one that is only turned or joined
-    (`torch.flip(x.clone(), [2])`, `torch.cat((kept.detach().clone(), new))`); and, in a `backward` too, one that is
+    (`torch.flip(x.clone(), [2])`, `torch.cat((kept.detach().clone(), new))`) or written into another tensor
+    (`queue[:, 0] = x.clone()`, `x.copy_(y.clone())`); and, in a `backward` too, one that is
     overwritten at once (`x.clone().zero_()`, for which there is `torch.zeros_like(x)`).
 
     ## Why is this slow?
@@ -119,7 +120,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     an annotation does not tell from tensors.
     Who counts operations, as a profiler does, counts fewer, and hooks of gradients may run in another order.
     The cast by a type of the host gets no fix: the tensor would stay on the device. Nor does a matrix that is copied to be
-    multiplied: another kernel may round in another order. Nor does what is overwritten, which may be a leaf of the graph. Nor does an index: `repeat` may add dimensions in front, which
+    multiplied: another kernel may round in another order. Nor does what is overwritten, which may be a leaf of the graph, nor what is written into another tensor, which may lie over it. Nor does an index: `repeat` may add dimensions in front, which
     `expand(-1, ...)` can't.
 
     ## References
@@ -201,12 +202,13 @@ def _doubled(site: Site) -> Iterator[Finding]:
     made = site.part("x")
     beside = copies.added_to(site.flow, site.call)
     again = copies.copied_again(site.flow, site.call, site.resolve)
-    if found is None and beside is None and not again and not isinstance(made, ast.Call | ast.BinOp | ast.Subscript):
+    stored = isinstance(site.flow.parents[site.call], ast.Assign | ast.Attribute | ast.Call)
+    if not (found or beside or again or stored or isinstance(made, ast.Call | ast.BinOp | ast.Subscript)):
         return
     if site.role == "test" or site.in_compiled:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
-    if not (sampled or _is_repeated(site) or site.hot or site.in_forward):
+    if not (sampled or _is_repeated(site) or site.hot or site.in_forward or frequency.severity(site)):
         return
     if not site.receiver.is_tensor and (again not in copies.JOINS or site.receiver):  # what is joined is a tensor
         return
@@ -223,6 +225,8 @@ def _doubled(site: Site) -> Iterator[Finding]:
     elif plain and beside is not None and not site.receiver.other_kinds:
         message = f"`{site.short()}` copies a tensor that is only added: the sum is a tensor of its own"
         yield site.finding(message, told=copies.Needless(made, beside))
+    elif plain and not site.receiver.other_kinds and (writer := copies.written_into(site, site.call)):
+        yield site.finding(f"`{site.short()}` copies a tensor that {writer} copies again")
     elif found is not None and site.value(found.tensor).is_tensor:
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
         yield site.finding(message, at=found.whole, told=found)

@@ -9,8 +9,10 @@ from typing import NamedTuple
 from .arguments import is_device
 from .bindings import Assigned
 from .flow import Flow
+from .names import chain, last
 from .nodes import indices, number
 from .place import Place
+from .syntax import same
 from .values import Value
 
 Resolve = Callable[[ast.expr], str | None]
@@ -180,6 +182,54 @@ def copied_again(flow: Flow, clone: ast.Call, resolve: Resolve) -> str:
     behind = joined.elts[joined.elts.index(copy) + 1 :] if joined is not None else []
     known = home == "torch" and name in (JOINS if joined is not None else _TURNS)
     return name if known and _is_calm([*behind, *given[1:]]) else ""
+
+
+def written_into(place: Place, clone: ast.Call) -> str:
+    """What writes a `.clone()` into another tensor, and so copies it by itself: "the assignment" of `x[i] = y.clone()`, "`copy_`" of `x.copy_(y.clone())`.
+
+    "" where both may be parts of one tensor, one of which would be overwritten while it is read.
+    """
+    copy = _with_detach(place.flow, clone)
+    match place.flow.parents.get(copy):
+        case ast.Assign(targets=[ast.Subscript(value=holder)]):
+            writer = "the assignment"
+        case ast.Call(func=ast.Attribute(attr="copy_", value=holder), args=[given, *_]) if given is copy:
+            writer = "`copy_`"
+        case _:
+            return ""
+    there = place.value(holder)
+    if not (there.is_tensor and there.proven) or there.other_kinds or not isinstance(clone.func, ast.Attribute):
+        return ""
+    one, other = _whole(holder), _whole(clone.func.value)
+    apart = chain(one) is not None and chain(other) is not None and not same(one, other)
+    return writer if apart and not (_is_part(place, one, other) or _is_part(place, other, one)) else ""
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """What a part is a view of, by how it is written: `x` of `x[1:].data.detach()`."""
+    while True:
+        match node:
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner, attr="data"):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner, attr="detach" | "clone")):
+                node = inner
+            case _:
+                return node
+
+
+def _is_part(place: Place, one: ast.expr, other: ast.expr) -> bool:
+    """Whether a name or attribute may be a view of another one, as what is assigned to it says: `rows = x[:-1]`."""
+    bound = place.function.bindings.reach.get(one) if isinstance(one, ast.Name) else None
+    if isinstance(bound, Assigned):
+        made: list[ast.AST | None] = [bound.node]
+    elif isinstance(one, ast.Name):
+        made = [place.flow.statement(store) for store in place.flow.stores.get(one.id, ())]
+    else:
+        klass = place.function.cls
+        stores = klass.stores.get(last(one), ()) if klass is not None else ()
+        made = [method.flow.parents.get(target) for method, target in stores]
+    parts = (part for statement in made if statement is not None for part in ast.walk(statement))
+    return any(same(part, other) for part in parts if isinstance(part, ast.Name | ast.Attribute))
 
 
 def _is_calm(given: list[ast.expr]) -> bool:
