@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from . import calls, moves
 from .arguments import Arguments
@@ -87,8 +88,17 @@ def builtin(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> Va
     if name == "dict":
         return dictionary(node, args)
     if name == "getattr" and len(args.positional) >= 2 and isinstance(args.positional[1].const, str):
-        return args.positional[2] if len(args.positional) > 2 and not first else UNKNOWN
+        return _or_default(values, first, args.positional[1].const, args.positional[2:])
     return UNKNOWN
+
+
+def _or_default(values: Evaluator, owner: Value, name: str, defaults: Sequence[Value]) -> Value:
+    """`getattr(owner, name, default)`: the default of what nobody knows, and what an object of the project holds or the default."""
+    if not defaults or not owner:
+        return defaults[0] if defaults else UNKNOWN
+    if owner.class_ is None or defaults[0].kind == "none":
+        return UNKNOWN
+    return join_all([values.world.attribute(owner.class_, name), defaults[0]])
 
 
 def dictionary(node: ast.Call, args: Arguments) -> Value:
