@@ -17,6 +17,7 @@ from torchlint.facts.host_filled import (
 )
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
+from torchlint.facts.moved_entries import filled_entries
 from torchlint.facts.on_call import on_call, precedes_runs
 from torchlint.facts.place import Place
 from torchlint.facts.sending import goes_to_device, target_of
@@ -53,7 +54,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; buffers for `all_gather`, one for each process (info); arrays that NumPy fills, draws or calculates by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(0.5 * np.ones(n))`, `Tensor(...)` of
     `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills, or calculates of nothing but numbers, or on the host of tensors of the device, and its caller moves, what a helper moves
-    as it is given (`to_gpu(torch.randn(n))`), what stands in for what is not there (`batch.get("mask", torch.ones(n)).to(device)`, info), what a distribution made of numbers draws (`Beta(0.1, 0.1).sample((n, 1)).to(device)`), what gets something of the device before it is moved there (`theta[:, -1] = out`, or by a function that does no more with it: `match(priors, truths, labels, i)`), one-hot rows of labels (`torch.zeros(n, classes).scatter_(1, labels, 1)`, and `F.one_hot(labels, classes)` of a batch, which can be filled where the labels are moved), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
+    as it is given (`to_gpu(torch.randn(n))`), what is filled for a dictionary that is then moved (`{k: v.to(device) for k, v in inputs.items()}`), what stands in for what is not there (`batch.get("mask", torch.ones(n)).to(device)`, info), what a distribution made of numbers draws (`Beta(0.1, 0.1).sample((n, 1)).to(device)`), what gets something of the device before it is moved there (`theta[:, -1] = out`, or by a function that does no more with it: `match(priors, truths, labels, i)`), one-hot rows of labels (`torch.zeros(n, classes).scatter_(1, labels, 1)`, and `F.one_hot(labels, classes)` of a batch, which can be filled where the labels are moved), and an attribute that one method fills and another one moves on each step; and what is calculated of such tensors and numbers alone, and then sent, or indexes a tensor of the device and nothing
     else: `x[torch.arange(n), lengths - 1]` copies the index, and `grid[:, 1] = torch.arange(n) * step` the part that is assigned. What stays in host memory, and the same, and is copied each time is an `info`: an attribute
     that the constructor alone sets and that is no buffer (`self.window.to(x.device)`), or a part that a module takes of one (`self.table[:n].to(x.device)`), a tensor from before the loop. A cast by a host type, `mask.type(torch.FloatTensor).to(device)`, goes to the host and back and
     is reported as well.
@@ -128,6 +129,7 @@ def _moved(site: Site) -> Iterator[Finding]:
     if made is None:
         yield from _kept(site, func.value)
         yield from _given(site, func.value)
+        yield from _entries(site, func.value)
     elif goes_to_device(site, site.call) and site.accelerator:
         yield from _made_and_moved(site, made, target_of(site.call))
 
@@ -151,6 +153,14 @@ def _given(site: Site, moved: ast.expr) -> Iterator[Finding]:
             continue  # another one of its family keeps it
         if not isinstance(made.node, ast.Call) or moved_elsewhere.mover(place, made.node) is None:
             yield from _made_and_moved(place, made, None, by_other=True)
+
+
+def _entries(site: Site, moved: ast.expr) -> Iterator[Finding]:
+    """What is filled for a dictionary that is moved whole: `{k: v.to(device) for k, v in inputs.items()}`."""
+    found = filled_entries(site, moved) if site.flow.comprehension(site.target) is not None else []
+    if found and goes_to_device(site, site.call) and site.accelerator:
+        for made in found:
+            yield from _made_and_moved(site, made, target_of(site.call), by_other=True)
 
 
 def _made_and_moved(site: Site, made: Filled, target: ast.expr | None, *, by_other: bool = False) -> Iterator[Finding]:
