@@ -16,6 +16,7 @@ from .loss_names import is_named_as_loss
 from .module import Class, Function
 from .nodes import bound_names, elements, names_in, none_test
 from .place import Place
+from .torch_table import TOKEN_METHODS
 from .wherever import wherever
 
 _SETS_UP = regex(
@@ -79,7 +80,7 @@ def how_often(place: Place) -> str:
         return "on every iteration of this loop"
     function, node = place.warm_caller or (None, None)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        if node.name == "__call__":
+        if node.name == "__call__" or node.name in TOKEN_METHODS:
             return "on every generated token"
         if simulators.steps(place):
             return "on every step of the environment"

@@ -51,11 +51,24 @@ _OTHER_DEVICES = WholeWords(
 )
 _TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]{0,499}Trainer(?:Callback)?\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
+_SELF_MOVING = Words(
+    b"speechbrain",
+    b"catalyst",
+    b"composer",
+    b"megatron",
+    b"ultralytics",
+    b"basicsr",
+    pattern=re.compile(
+        rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:speechbrain|catalyst|composer|megatron|ultralytics|basicsr)\b"
+    ),
+)
+"""Libraries whose classes are only derived from to be run by them, on the accelerator that there is."""
 _MOST_USERS = 50
 """So many files are looked at for a program that uses one."""
 _MOVES = rb"\.cuda\(|\.to\([^()\n]{0,40}(?:device|DEVICE)|torch\.device\("
 _MOVED_BY = (
-    rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:allennlp|fairseq|mmcv|mmengine|lightning|pytorch_lightning|detectron2)\b"
+    rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:allennlp|fairseq|mmcv|mmengine|lightning|pytorch_lightning|detectron2"
+    rb"|speechbrain|catalyst|composer|megatron|ultralytics|basicsr|sentence_transformers|fastai)\b"
 )
 """Frameworks whose own programs move models and batches there."""
 _OFF = frozenset(
@@ -354,7 +367,7 @@ class Context:
         """Whether the file, or a file of the project that imports it, deals with an accelerator, or it imports what does."""
         source = module.source
         named = source.fact("names an accelerator", _names_accelerator) and not self._is_of_host_by_default(module)
-        if named or (source.holds(b"Trainer") and source.holds(_TRAINERS)):
+        if named or (source.holds(b"Trainer") and source.holds(_TRAINERS)) or source.holds(_SELF_MOVING):
             return True
         users = self.project.importers(module.path)
         if any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users):

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
-from ..facts import names, simulators
+from ..facts import handed_functions, names, simulators
 from ..facts.collation import PLAIN_BASES
 from ..facts.module import Class, Function
 from ..facts.nodes import callee, is_constant
-from ..facts.torch_table import EVALUATION_STEPS, OFF, OTHER_EVALUATION_STEPS, TOKEN_CALLS
+from ..facts.torch_table import (
+    EVALUATION_STEPS,
+    GENERATING_MODELS,
+    OFF,
+    OTHER_EVALUATION_STEPS,
+    TOKEN_CALLS,
+    TOKEN_METHODS,
+)
 from ..facts.values import FunctionValue
 from ..system.regex import regex
 from ..text.declared import defined_in
@@ -25,13 +33,24 @@ _STEPS: Mapping[str, frozenset[str]] = {
     ),
     "LightningModule": frozenset(("optimizer_step", "optimizer_zero_grad", "configure_gradient_clipping")),
     "Trainer": frozenset(
-        ("compute_loss", "_compute_loss", "get_batch_loss_metrics", "concatenated_forward", "run_step")
+        """compute_loss _compute_loss get_batch_loss_metrics concatenated_forward dpo_loss run_step preprocess_batch _iteration
+        _generate_and_score_completions""".split()
     ),
     "Callback": frozenset(
         """on_step_begin on_step_end on_substep_end on_pre_optimizer_step on_optimizer_step _on_step before_batch
         after_pred after_loss before_backward after_backward before_step after_step after_batch on_batch_start on_batch_begin
-        on_batch_end on_loss_begin on_backward_begin on_backward_end""".split()
+        on_batch_end on_loss_begin on_backward_begin on_backward_end batch_start batch_end before_train_batch after_train_batch
+        before_loss""".split()
     ),
+    "Brain": frozenset(  # of SpeechBrain
+        "compute_forward compute_objectives fit_batch on_fit_batch_start on_fit_batch_end".split()
+    ),
+    "Runner": frozenset(("handle_batch", "_handle_batch")),  # of Catalyst
+    "NeuralNet": frozenset(("get_loss", "train_step_single")),  # of skorch
+    "ComposerModel": frozenset(("loss",)),
+    "MetricLossFunction": frozenset(("compute_loss",)),  # of pytorch-metric-learning
+    "AugmentationBase": frozenset(("apply_transform",)),  # of Kornia
+    "ROIHeads": frozenset("_forward_box _forward_mask _forward_keypoint label_and_sample_proposals".split()),
     "Hook": frozenset(("before_step", "after_step", "after_backward", "before_iter", "after_iter")),
     "Plugin": frozenset(
         """before_training_iteration after_training_iteration before_forward after_forward before_backward after_backward
@@ -53,8 +72,13 @@ _BATCHES: Mapping[str, frozenset[str]] = {
     "Hook": frozenset("before_val_iter after_val_iter before_test_iter after_test_iter".split()),
     "Plugin": frozenset("before_eval_iteration after_eval_iteration before_eval_forward after_eval_forward".split()),
     "Trainer": frozenset(("prediction_step",)),
-    "Metric": frozenset(("update", "process")),
-    "Evaluator": frozenset(("process",)),
+    "Metric": frozenset(("update", "process", "_compute_tensor")),
+    "Evaluator": frozenset(("process", "_iteration")),
+    "Validator": frozenset(("preprocess", "postprocess", "update_metrics")),  # of Ultralytics
+    "Brain": frozenset(("evaluate_batch",)),
+    "ComposerModel": frozenset(("eval_forward", "update_metric")),
+    "SchedulerMixin": frozenset(("step",)),  # of diffusers
+    **dict.fromkeys(GENERATING_MODELS, TOKEN_METHODS),
     "Detector": _TESTS,
     "Segmentor": _TESTS,
     "Head": _TESTS | {"predict_by_feat"},
@@ -71,12 +95,28 @@ _RUNS: Mapping[str, frozenset[str]] = {
     "Callback": _OF_LIGHTNING | frozenset("on_init_end on_train_begin on_fit_begin before_fit after_fit".split()),
     "Hook": frozenset("before_run after_run before_train after_train".split()),
 }
+
+
+class _Library(NamedTuple):
+    """What a library calls whose bases have plain names, by a text of the files that use it."""
+
+    text: bytes
+    base: str
+    steps: frozenset[str]
+    batches: frozenset[str] = frozenset()
+
+
+_LIBRARIES = (
+    _Library(b"basicsr", "Model", frozenset(("feed_data", "optimize_parameters")), frozenset(("test",))),
+    _Library(b"rllib", "Policy", frozenset(("loss",))),
+    _Library(b"rllib", "Learner", frozenset(("compute_loss_for_module",))),
+)
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
 _OF_OPTIMIZERS = frozenset(("step", "zero_grad"))
 """What a class defines that stands in for an optimizer, whatever its bases."""
 
-STEP_NAMES = frozenset[str]().union(*_STEPS.values())
+STEP_NAMES = frozenset[str]().union(*_STEPS.values(), *(one.steps for one in _LIBRARIES))
 _STEP_WORDS = frozenset(map(str.encode, STEP_NAMES | _OF_OPTIMIZERS))
 
 
@@ -86,6 +126,9 @@ def may_run_on_steps(project: Project, path: str) -> bool:
     if not defined:
         return False
     groups = [base for base, methods in _STEPS.items() if not methods.isdisjoint(defined)]
+    groups += [
+        one.base for one in _LIBRARIES if not one.steps.isdisjoint(defined) and project.holds(path, regex(one.text))
+    ]
     return "" in groups or _OF_OPTIMIZERS.issubset(defined) or any(path in project.lineage_of(part) for part in groups)
 
 
@@ -106,7 +149,7 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     """Whether a framework calls a function on each batch of an evaluation, or each step of a simulation."""
     klass = function.cls
     if klass is None:
-        return _is_of_engine(function) or simulators.is_term(function)
+        return _is_of_engine(function) or simulators.is_term(function) or handed_functions.keyword(function) is not None
     if _is_metric(function):
         return True
     if function.name in OTHER_EVALUATION_STEPS:
@@ -115,7 +158,13 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     if "" in groups and (project.is_module(klass) or _is_of_trainer(project, function, klass)):
         return True
     named = [base for base in groups if base]
+    named += [one.base for one in _of_library(function) if function.name in one.batches]
     return bool(named) and _has_base(project, klass, named)
+
+
+def _of_library(function: Function) -> list[_Library]:
+    """The libraries whose name the file of a method holds."""
+    return [one for one in _LIBRARIES if function.module.source.holds(one.text)]
 
 
 def _is_metric(function: Function) -> bool:
@@ -166,6 +215,7 @@ def is_tested(project: Project, function: Function) -> bool:
 def _is_named(project: Project, function: Function) -> bool:
     assert function.cls is not None
     groups = [base for base, methods in _STEPS.items() if function.name in methods]
+    groups += [one.base for one in _of_library(function) if function.name in one.steps]
     if function.name == "step" and _OF_OPTIMIZERS.issubset(function.cls.methods):
         return True
     return "" in groups or (bool(groups) and not _is_metric(function) and _has_base(project, function.cls, groups))

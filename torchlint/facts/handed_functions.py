@@ -1,0 +1,23 @@
+"""Functions that libraries are handed by a name, and call for each batch or step: `Trainer(preprocess_logits_for_metrics=argmax)`."""
+
+from __future__ import annotations
+
+import ast
+
+from .module import Function
+from .nodes import keyword_of
+from .torch_table import HANDED
+
+
+def keyword(function: Function) -> str | None:
+    """The name by which a function is handed to a library in its file: `callback_on_step_end` of `pipe(prompt, callback_on_step_end=watch)`."""
+    return next((name for name in HANDED if _is_handed(function, name)), None)
+
+
+def _is_handed(function: Function, name: str) -> bool:
+    module = function.module
+    return module.source.holds(name.encode()) and any(
+        isinstance(given := keyword_of(call, name), ast.Name) and given.id == function.name
+        for place in module.functions
+        for call in place.flow.calls
+    )
