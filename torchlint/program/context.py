@@ -52,15 +52,11 @@ _OTHER_DEVICES = WholeWords(
 _TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]{0,499}Trainer(?:Callback)?\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
 _SELF_MOVING = Words(
-    b"speechbrain",
-    b"catalyst",
-    b"composer",
-    b"megatron",
-    b"ultralytics",
-    b"basicsr",
-    pattern=re.compile(
-        rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:speechbrain|catalyst|composer|megatron|ultralytics|basicsr)\b"
-    ),
+    *(
+        f"{word} {library}".encode()
+        for word in ("from", "import")
+        for library in ("speechbrain", "catalyst", "composer", "megatron", "ultralytics", "basicsr")
+    )
 )
 """Libraries whose classes are only derived from to be run by them, on the accelerator that there is."""
 _MOST_USERS = 50
