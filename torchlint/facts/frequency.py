@@ -82,6 +82,8 @@ def how_often(place: Place) -> str:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         if node.name == "__call__" or node.name in TOKEN_METHODS:
             return "on every generated token"
+        if node.name == "step":
+            return "on every denoising step"
         if simulators.steps(place):
             return "on every step of the environment"
         return "on every batch that it is called for"

@@ -53,7 +53,7 @@ _SIZED = frozenset(("empty", "zeros", "ones", "Tensor", "FloatTensor", "LongTens
 
 def stored(code: Code, klass: Class, name: str) -> Value:
     """What the methods of a class, or of its bases, assign to `self.name`."""
-    values = [code.value(method, target) for method, target in code.attribute_stores(klass, name)]
+    values = [code.value(method, target) for method, target in _left(code.attribute_stores(klass, name))]
     registering = code.registering(klass, name)
     if values and registering:
         values.append(_registered(code, klass, registering))
@@ -83,6 +83,18 @@ def stored(code: Code, klass: Class, name: str) -> Value:
     if name == "bias" and any(code.base_name(klass, base) in layers.FLAGGED_BIAS for base in klass.bases):
         return BOOL
     return UNKNOWN
+
+
+def _left(stores: Sequence[tuple[Function, ast.expr]]) -> Sequence[tuple[Function, ast.expr]]:
+    """The assignments to an attribute that none takes the place of further down in the same method, behind no condition: the last of `self.sigmas = cat(...)`, `self.sigmas = self.sigmas.to("cpu")`."""
+    if len(stores) < 2:
+        return stores
+    last = {
+        method: target.lineno
+        for method, target in sorted(stores, key=lambda one: one[1].lineno)
+        if method.flow.parents.get(method.flow.statement(target)) is method.node
+    }
+    return [one for one in stores if one[1].lineno >= last.get(one[0], 0)]
 
 
 def stored_by_heirs(code: Kin, klass: Class, name: str, value: Value) -> Value:
