@@ -86,7 +86,7 @@ def stored(code: Code, klass: Class, name: str) -> Value:
 
 
 def _left(stores: Sequence[tuple[Function, ast.expr]]) -> Sequence[tuple[Function, ast.expr]]:
-    """The assignments to an attribute that none takes the place of further down in the same method, behind no condition: the last of `self.sigmas = cat(...)`, `self.sigmas = self.sigmas.to("cpu")`."""
+    """The assignments to an attribute that no later one of the same method takes the place of, behind no condition: the last of `self.sigmas = cat(...)`, `self.sigmas = self.sigmas.to("cpu")`."""
     if len(stores) < 2:
         return stores
     last = {
@@ -94,7 +94,12 @@ def _left(stores: Sequence[tuple[Function, ast.expr]]) -> Sequence[tuple[Functio
         for method, target in sorted(stores, key=lambda one: one[1].lineno)
         if method.flow.parents.get(method.flow.statement(target)) is method.node
     }
-    return [one for one in stores if one[1].lineno >= last.get(one[0], 0)]
+    return [one for one in stores if one[1].lineno >= last.get(one[0], 0) or _may_end(*one, last[one[0]])]
+
+
+def _may_end(method: Function, target: ast.expr, before: int) -> bool:
+    """Whether a method may return behind an assignment, before a line."""
+    return any(isinstance(one, ast.Return) and target.lineno < one.lineno < before for one in method.flow.nodes)
 
 
 def stored_by_heirs(code: Kin, klass: Class, name: str, value: Value) -> Value:
