@@ -1431,7 +1431,8 @@ def test_attributes(body: str, expected: str) -> None:
 def test_an_attribute_that_may_be_none_says_so() -> None:
     found = value(
         {
-            "a.py": "class A:\n    def g(self):\n        self.x = None\n        self.x = 1\n    def f(self):\n        self.x"
+            "a.py": "class A:\n    def g(self, ok):\n        self.x = None\n        if ok:\n            self.x = 1\n"
+            "    def f(self):\n        self.x"
         },
         "a.py",
     )

@@ -95,7 +95,7 @@ def attribute(code: Code, owner: Value, name: str) -> Value:
         return code.attribute(klass, name)
     given = dataclass_fields.given(owner, name)
     if given is not None:
-        return code.value(module.function_at(call.lineno), given) or code.attribute(klass, name)
+        return _given_to_field(code, module.function_at(call.lineno), given) or code.attribute(klass, name)
     return _attribute(code, module.function_at(call.lineno), call, klass, name)
 
 
@@ -103,3 +103,9 @@ def attribute(code: Code, owner: Value, name: str) -> Value:
 def _attribute(code: Code, maker: Function, call: ast.expr, klass: Class, name: str) -> Value:
     owner = code.inside(maker, lambda values: values.instance(klass, call if isinstance(call, ast.Call) else None))
     return _OfObject(code, owner, maker).inherited(klass, name)
+
+
+@question("given to field", UNKNOWN)
+def _given_to_field(code: Code, maker: Function, given: ast.expr) -> Value:
+    """What a call gives for a field, which may be what a field of another object of the class holds."""
+    return code.value(maker, given)
