@@ -165,8 +165,6 @@ TOKEN_CALLS = {"LogitsProcessor": 2, "LogitsWarper": 2, "StoppingCriteria": 1}
 # Bases of models whose methods of these names it calls for each token.
 GENERATING_MODELS = ("PreTrainedModel", "ForCausalLM", "ForConditionalGeneration", "GenerationMixin")
 TOKEN_METHODS = frozenset(("prepare_inputs_for_generation", "_reorder_cache", "_update_model_kwargs_for_generation"))
-# By which names libraries are handed functions that they call for each batch, or step of a denoising loop.
-HANDED = ("preprocess_logits_for_metrics", "callback_on_step_end")
 
 # Loaders of libraries that are torch's, and hand on its options by name.
 PINNING_LOADERS = frozenset(

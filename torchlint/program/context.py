@@ -51,20 +51,15 @@ _OTHER_DEVICES = WholeWords(
 )
 _TRAINERS = regex(rb"\b(?:transformers|trl) import [^\n]{0,499}Trainer(?:Callback)?\b|\bTrainingArguments\b")
 """A trainer that moves models and batches to the accelerator by itself."""
-_SELF_MOVING = Words(
-    *(
-        f"{word} {library}".encode()
-        for word in ("from", "import")
-        for library in ("speechbrain", "catalyst", "composer", "megatron", "ultralytics", "basicsr")
-    )
-)
+_RUNNING = (b"speechbrain", b"catalyst", b"composer", b"megatron", b"ultralytics", b"basicsr")
 """Libraries whose classes are only derived from to be run by them, on the accelerator that there is."""
+_DERIVES = Words(*(word + library for word in (b"from ", b"import ") for library in _RUNNING))
 _MOST_USERS = 50
 """So many files are looked at for a program that uses one."""
 _MOVES = rb"\.cuda\(|\.to\([^()\n]{0,40}(?:device|DEVICE)|torch\.device\("
 _MOVED_BY = (
     rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:allennlp|fairseq|mmcv|mmengine|lightning|pytorch_lightning|detectron2"
-    rb"|speechbrain|catalyst|composer|megatron|ultralytics|basicsr|sentence_transformers|fastai)\b"
+    rb"|sentence_transformers|fastai|%s)\b" % b"|".join(_RUNNING)
 )
 """Frameworks whose own programs move models and batches there."""
 _OFF = frozenset(
@@ -363,7 +358,7 @@ class Context:
         """Whether the file, or a file of the project that imports it, deals with an accelerator, or it imports what does."""
         source = module.source
         named = source.fact("names an accelerator", _names_accelerator) and not self._is_of_host_by_default(module)
-        if named or (source.holds(b"Trainer") and source.holds(_TRAINERS)) or source.holds(_SELF_MOVING):
+        if named or (source.holds(b"Trainer") and source.holds(_TRAINERS)) or source.holds(_DERIVES):
             return True
         users = self.project.importers(module.path)
         if any(self.project.fact(path, "names an accelerator", _names_accelerator) for path in users):

@@ -16,7 +16,6 @@ _STEP_OUTPUT = Dict(LIKELY, entries={"loss": _LOSS})
 """Lightning's `STEP_OUTPUT` of a training step: its loss, and what else the step gives."""
 _LOSSES = Dict(LIKELY, element=_LOSS)
 _TENSOR = tensor("accelerator", certainty=LIKELY)
-_TENSORS = Dict(LIKELY, element=_TENSOR)
 _ON_TOKENS: Mapping[str, Mapping[int | str, Value]] = {
     "prepare_inputs_for_generation": {1: _TENSOR, "attention_mask": _TENSOR},
     "_reorder_cache": {"beam_idx": _TENSOR},
@@ -80,11 +79,6 @@ _FRAMEWORKS = (
 """Sources: the hooks of lightning.pytorch.callbacks.Callback and lightning.pytorch.core.hooks.ModelHooks; mmengine.hooks.Hook; transformers.Trainer
 and GenerationMixin; trl.DPOTrainer; speechbrain.core.Brain; catalyst.dl.Runner; composer.models.ComposerModel; skorch.NeuralNet;
 pytorch_metric_learning.losses.BaseMetricLossFunction; kornia.augmentation; monai.metrics.CumulativeIterationMetric; diffusers.SchedulerMixin; ray.rllib.policy."""
-_HANDED: Mapping[str, Mapping[int, Value]] = {
-    "preprocess_logits_for_metrics": {0: _TENSOR, 1: _TENSOR},
-    "callback_on_step_end": {3: _TENSORS},
-}
-"""What functions are given that a library is handed by such a name."""
 
 
 class Code(Protocol):
@@ -95,10 +89,10 @@ class Code(Protocol):
 
 def given(code: Code, function: Function, name: str) -> Value:
     """What a framework gives a method of one of its callbacks, hooks or modules for a parameter."""
-    klass, at = function.cls, function.positions.get(name, 0)
+    klass, at = function.cls, function.positions.get(name, -1)  # nothing is given at that place
     if klass is None:
         keyword = handed_functions.keyword(function)
-        return _HANDED.get(keyword, {}).get(at, UNKNOWN) if keyword is not None else UNKNOWN
+        return handed_functions.GIVEN[keyword].get(at, UNKNOWN) if keyword is not None else UNKNOWN
     for one in _FRAMEWORKS:
         places = one.hooks.get(function.name, {})
         value = places.get(at) or places.get(name)

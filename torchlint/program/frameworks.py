@@ -126,9 +126,7 @@ def may_run_on_steps(project: Project, path: str) -> bool:
     if not defined:
         return False
     groups = [base for base, methods in _STEPS.items() if not methods.isdisjoint(defined)]
-    groups += [
-        one.base for one in _LIBRARIES if not one.steps.isdisjoint(defined) and project.holds(path, regex(one.text))
-    ]
+    groups += [one.base for one in _LIBRARIES if not one.steps.isdisjoint(defined)]
     return "" in groups or _OF_OPTIMIZERS.issubset(defined) or any(path in project.lineage_of(part) for part in groups)
 
 
@@ -158,13 +156,13 @@ def runs_on_batches(project: Project, function: Function) -> bool:
     if "" in groups and (project.is_module(klass) or _is_of_trainer(project, function, klass)):
         return True
     named = [base for base in groups if base]
-    named += [one.base for one in _of_library(function) if function.name in one.batches]
+    named += [one.base for one in _LIBRARIES if function.name in one.batches and _is_used(one, function)]
     return bool(named) and _has_base(project, klass, named)
 
 
-def _of_library(function: Function) -> list[_Library]:
-    """The libraries whose name the file of a method holds."""
-    return [one for one in _LIBRARIES if function.module.source.holds(one.text)]
+def _is_used(library: _Library, function: Function) -> bool:
+    """Whether the file of a method holds the name of a library."""
+    return function.module.source.holds(library.text)
 
 
 def _is_metric(function: Function) -> bool:
@@ -215,7 +213,7 @@ def is_tested(project: Project, function: Function) -> bool:
 def _is_named(project: Project, function: Function) -> bool:
     assert function.cls is not None
     groups = [base for base, methods in _STEPS.items() if function.name in methods]
-    groups += [one.base for one in _of_library(function) if function.name in one.steps]
+    groups += [one.base for one in _LIBRARIES if function.name in one.steps and _is_used(one, function)]
     if function.name == "step" and _OF_OPTIMIZERS.issubset(function.cls.methods):
         return True
     return "" in groups or (bool(groups) and not _is_metric(function) and _has_base(project, function.cls, groups))
