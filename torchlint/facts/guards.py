@@ -87,8 +87,10 @@ _RANKS = frozenset(
 _ACCUMULATION = regex(r"accum(?:ulat|_|$)|^update_freq$", re.IGNORECASE)
 _EPOCH_BEFORE = regex(r"^_?(last|prev|previous|old)_epoch$")
 _WEAK = frozenset(("sync_gradients",))
-_TRAINING = frozenset(("training", "is_training", "isTrain", "is_train", "return_loss"))
-_EVALUATING = frozenset(("test", "test_only", "eval_only"))
+_TRAINING = frozenset(("training", "is_training", "isTrain", "is_train", "return_loss", "is_train_loader"))
+_EVALUATING = frozenset(("test", "test_only", "eval_only", "is_valid_loader", "is_infer_loader"))
+_STAGES = frozenset(("VALID", "TEST"))
+"""Stages that don't train, beside TRAIN, of SpeechBrain: https://speechbrain.readthedocs.io/en/latest/API/speechbrain.core.html"""
 _SOME = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.In
 _OF_DEVICE = frozenset("cuda use_cuda use_gpu with_cuda has_cuda is_cuda cuda_available".split())
 _NAMES = 3
@@ -223,11 +225,17 @@ def _is_opened(guard: Guard, statement: ast.stmt, flow: Flow) -> bool:
 
 
 def evaluates(test: ast.expr, true: bool) -> bool:
-    """Whether a condition holds outside of training alone: `not self.training`; `return_loss` of mmengine's models is false."""
+    """Whether a condition holds outside of training alone: `not self.training`, `stage != Stage.TRAIN`; `return_loss` of mmengine's models is false."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return evaluates(test.operand, not true)
     if isinstance(test, ast.BoolOp):
-        return isinstance(test.op, ast.And) == true and any(evaluates(one, true) for one in test.values)
+        # All hold of `a and b` that is true and of `a or b` that is false; of the others it is one of them, whichever.
+        return (any if isinstance(test.op, ast.And) == true else all)(evaluates(one, true) for one in test.values)
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.NotEq):
+        # A member of an enumeration; other words may be anything.
+        stage = names.chain(test.comparators[0]) or []
+        true = true is isinstance(test.ops[0], ast.Eq)
+        return "Stage" in stage[-2:-1] and stage[-1] in (_STAGES if true else ("TRAIN",))
     return names.last(test) in (_EVALUATING if true else _TRAINING)
 
 

@@ -295,12 +295,21 @@ def _is_action(place: Place, node: ast.expr) -> bool:
 
 
 def _is_given_back(place: Place) -> bool:
-    """Whether the statement returns what it makes, or assigns it to a name that one returns, by itself or as another one: `action = best`."""
+    """Whether the statement returns what it makes, or assigns it to a name that one returns, by itself, as another one, or as its best: `np.argmax(q)`."""
     statement = place.statement
     users = [place.flow.statement(read) for read in _reads_of(place, statement)]
-    again = (one for one in users if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name))
+    again = (
+        one for one in users if isinstance(one, ast.Assign) and (isinstance(one.value, ast.Name) or _is_best(one.value))
+    )
     users += [place.flow.statement(read) for one in again for read in _reads_of(place, one)]
     return isinstance(statement, ast.Return) or any(isinstance(one, ast.Return) for one in users)
+
+
+def _is_best(value: ast.expr) -> bool:
+    """`np.argmax(q)`, `int(q.argmax())`: where the largest value stands."""
+    return isinstance(value, ast.Call) and (
+        names.last(value.func) == "argmax" or any(_is_best(argument) for argument in value.args)
+    )
 
 
 def _reads_of(place: Place, made: ast.stmt) -> Iterator[ast.Name]:
