@@ -4,8 +4,11 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, copies, frequency, repeated_indices
+from torchlint.facts import arguments, copies, frequency, repeated_indices, syntax
 from torchlint.facts.legacy_tensors import OF_HOST
+from torchlint.facts.parameter_loops import over_parameters
+from torchlint.facts.sending import sent_later
+from torchlint.facts.sent_by_callers import is_sent_by_callers
 from torchlint.rule import Finding, Site, rule
 
 _TWICE = "$x.contiguous().contiguous()"
@@ -153,6 +156,16 @@ def _is_repeated(site: Site) -> bool:
     return bool(site.loop() or site.flow.comprehension(site.call)) and not site.rare
 
 
+def _sets_up(site: Site) -> bool:
+    """Whether the loops around a place go through the parameters of a model, or make an object: that is done once, or seldom."""
+    if site.function.name == "__init__":
+        return True
+    comprehension = site.flow.comprehension(site.call)
+    gone_through = [one.iter for one in comprehension.generators] if comprehension else []
+    loops = [loop.iter for loop in site.flow.loops(site.call) if isinstance(loop, ast.For)]
+    return any(over_parameters(site, one) for one in (*gone_through, *loops))
+
+
 def _runs_often(site: Site) -> bool:
     return bool(site.hot or site.in_forward or site.warm)
 
@@ -208,7 +221,7 @@ def _doubled(site: Site) -> Iterator[Finding]:
     if site.role == "test" or site.in_compiled:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
-    if not (sampled or _is_repeated(site) or site.hot or site.in_forward or frequency.severity(site)):
+    if not (sampled or (_is_repeated(site) and not _sets_up(site)) or site.hot or site.in_forward or frequency.severity(site)):
         return
     if not site.receiver.is_tensor and (again not in copies.JOINS or site.receiver):  # what is joined is a tensor
         return
@@ -227,7 +240,7 @@ def _doubled(site: Site) -> Iterator[Finding]:
         yield site.finding(message, told=copies.Needless(made, beside))
     elif plain and not site.receiver.other_kinds and (writer := copies.written_into(site, site.call)):
         yield site.finding(f"`{site.short()}` copies a tensor that {writer} copies again")
-    elif found is not None and site.value(found.tensor).is_tensor:
+    elif found is not None and site.value(found.tensor).is_tensor and not copies.may_stay(site, found):
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
         yield site.finding(message, at=found.whole, told=found)
 
@@ -236,10 +249,19 @@ def _overwritten(site: Site, writer: str) -> Iterator[Finding]:
     """`x.clone().zero_()`, of what is nothing else than a tensor: these methods come together nowhere else."""
     if site.role == "test" or site.in_compiled or site.receiver.kind not in ("tensor", "unknown"):
         return
+    if site.receiver.on_cpu or _is_on_host_yet(site):
+        return
     if _is_repeated(site) or _runs_often(site) or frequency.in_forward(site):
         yield site.finding(
             f"`{site.short()}` copies values that `{writer}` overwrites: `{copies.WRITERS[writer]}` copies none"
         )
+
+
+def _is_on_host_yet(site: Site) -> bool:
+    """Whether what is copied, or the copy, goes to the device only afterwards: a batch of the host is small."""
+    named = syntax.target(site.flow, site.call)
+    made = [site.part("x"), *([named] if named is not None else [])]
+    return any(sent_later(site.flow, one) for one in made) or is_sent_by_callers(site, site.part("x"))
 
 
 def _one_each(site: Site) -> bool:

@@ -135,6 +135,21 @@ def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:
     return None
 
 
+def may_stay(place: Place, found: Doubled) -> bool:
+    """Whether a move beside a `.clone()` may move nothing, as the tensor may be there already: the clone is the one copy then.
+
+    `.cpu()` is written of what is on the device, unless that is known to be wrong.
+    """
+    func, known = found.cast.func, place.value(found.tensor)
+    assert isinstance(func, ast.Attribute)
+    if func.attr == "cpu":
+        return known.on_cpu
+    if func.attr not in ("to", "cuda") or any(one.kind == "dtype" for one in _casts_to(place, found.cast)):
+        return False
+    there = place.value(found.cast).device
+    return not (there and known.device) or there == known.device
+
+
 def overwritten(flow: Flow, clone: ast.Call) -> str:
     """The method that writes over all that a `.clone()` has copied: "zero_" of `x.clone().zero_()`."""
     method = flow.parents.get(_with_detach(flow, clone))
