@@ -4,7 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from torchlint.facts import arguments, copies, frequency, repeated_indices, syntax
+from torchlint.facts import arguments, copies, frequency, needless_clones, repeated_indices, syntax
 from torchlint.facts.legacy_tensors import OF_HOST
 from torchlint.facts.parameter_loops import over_parameters
 from torchlint.facts.sending import sent_later
@@ -12,8 +12,12 @@ from torchlint.facts.sent_by_callers import is_sent_by_callers
 from torchlint.rule import Finding, Site, rule
 
 _TWICE = "$x.contiguous().contiguous()"
-_TURNED = ("$x.transpose(...)", "$x.swapaxes(...)", "$x.permute(...)", "$x.t()", "$x.T", "$x.mT")
+_PLAIN = "$x.contiguous(...)"
+_TURNED = ("$x.transpose(...)", "$x.swapaxes(...)", "$x.permute(...)", "$x.t()", "$x.T", "$x.mT", "$x.movedim(...)")
 """What gives another view of a matrix: products take it as it is."""
+_EXPANDED = ("$x.expand(...)", "$x.expand_as(...)")
+"""What gives a view with elements that are one place in memory."""
+_NEEDLESS = "`{}` copies a tensor that nobody writes to while the copy is read"
 _CALLERS = 5
 _DEPTH = 3
 """How many calls of a function are followed, and how many calls away a `forward` is looked for."""
@@ -26,8 +30,9 @@ _DEPTH = 3
         _TWICE,
         "$x.type(...)",
         "$x.clone(...)",
-        *(f"{turned}.contiguous()" for turned in _TURNED),
+        *(f"{turned}.contiguous()" for turned in (*_TURNED, *_EXPANDED)),
         "$x.unsqueeze(...).repeat(...)",
+        _PLAIN,
     ],
     set="preview",
     severity="info",
@@ -139,6 +144,12 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     if site.name == ".repeat()":
         yield from _written_out(site)
         return
+    if isinstance(site.flow.parents[site.call], ast.Expr) and site.name == ".contiguous()":
+        if site.role != "test":
+            yield site.finding(f"nobody takes what `{site.short()}` gives, which leaves the tensor itself as it is")
+        return
+    if site.pattern == _PLAIN:
+        return
     if site.pattern != _TWICE and site.name == ".contiguous()":
         yield from _multiplied(site)
         return
@@ -177,8 +188,11 @@ def _runs_often_behind_calls(site: Site) -> bool:
 
 def _multiplied(site: Site) -> Iterator[Finding]:
     """`torch.matmul(q, k.transpose(-2, -1).contiguous())`"""
-    if copies.is_multiplied(site.flow, site.call, site.resolve) and _runs_often_behind_calls(site):
-        yield site.finding(f"`{site.short()}` writes a copy that is only multiplied: a product takes the view")
+    if copies.is_multiplied(site.flow, site.call, site.resolve):
+        if _runs_often_behind_calls(site):
+            yield site.finding(f"`{site.short()}` writes a copy that is only multiplied: a product takes the view")
+    elif (taken := copies.taken_turned(site, site.call)) and _runs_often_behind_calls(site):
+        yield site.finding(f"`{site.short()}` writes a copy that is only {taken}, as the view can be")
 
 
 def _written_out(site: Site) -> Iterator[Finding]:
@@ -222,6 +236,8 @@ def _doubled(site: Site) -> Iterator[Finding]:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
     if not (sampled or (_is_repeated(site) and not _sets_up(site)) or site.hot or site.in_forward or frequency.severity(site)):
+        if _is_needless(site) and _is_in_forward(site):
+            yield site.finding(_NEEDLESS.format(site.short()))
         return
     if not site.receiver.is_tensor and (again not in copies.JOINS or site.receiver):  # what is joined is a tensor
         return
@@ -243,6 +259,15 @@ def _doubled(site: Site) -> Iterator[Finding]:
     elif found is not None and site.value(found.tensor).is_tensor and not copies.may_stay(site, found):
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
         yield site.finding(message, at=found.whole, told=found)
+    elif _is_needless(site):
+        yield site.finding(_NEEDLESS.format(site.short()))
+
+
+def _is_needless(site: Site) -> bool:
+    """`center = boxes[:, :3].clone()` of what is only read"""
+    plain = not site.call.args and not site.call.keywords
+    known = site.receiver.is_tensor and not site.receiver.other_kinds
+    return plain and known and needless_clones.is_only_read(site, site.call)
 
 
 def _overwritten(site: Site, writer: str) -> Iterator[Finding]:

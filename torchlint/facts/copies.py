@@ -12,7 +12,8 @@ from .flow import Flow
 from .names import chain, last
 from .nodes import indices, number
 from .place import Place
-from .syntax import same
+from .syntax import same, target
+from .uses import readers
 from .values import Value
 
 Resolve = Callable[[ast.expr], str | None]
@@ -34,9 +35,15 @@ DTYPES = {
 _PLAIN = frozenset(("dtype", "device", "other", "non_blocking"))
 
 
-_FRESH = frozenset("cat stack matmul bmm where log cumsum repeat".split())
+_FRESH = frozenset(
+    """cat stack matmul bmm where log cumsum repeat flip fliplr flipud roll rot90 index_select gather masked_select masked_fill
+    masked_scatter scatter scatter_add index_add clamp abs sin cos zeros ones full rand randn zeros_like ones_like full_like
+    rand_like randn_like one_hot normalize pad interpolate grid_sample""".split()
+)
 """Operations that write a tensor of their own in every case, as functions of torch and as methods."""
 _PRODUCTS = frozenset("matmul bmm mm".split())
+_REDUCES = frozenset("sum mean prod amax amin max min argmax argmin std var norm logsumexp any all".split())
+"""Operations that give another shape, whatever the strides of what they read."""
 _FACTORS = {"torch.nn.functional.linear": (1,), "torch.addmm": (1, 2), "torch.baddbmm": (1, 2)}
 """Functions that add something to a product, and where its factors stand; what is in front of a weight may have more dimensions, and is copied then."""
 _SAVED = frozenset("exp sqrt sigmoid tanh softmax log_softmax".split())
@@ -118,6 +125,44 @@ def is_multiplied(flow: Flow, copy: ast.expr, resolve: Resolve) -> bool:
         case ast.Attribute(attr=name) as func:
             return name in _PRODUCTS and isinstance(call := flow.parents.get(func), ast.Call) and call.func is func
     return False
+
+
+def taken_turned(place: Place, copy: ast.expr) -> str:
+    """What all that reads a copy of a turned tensor does with it, where that takes the view as it lies: "summed up" of `torch.sum(x.permute(1, 0).contiguous(), 0)`.
+
+    What joins writes it anew, what reduces gives another shape, and a mask picks into one dimension; "" for anything else.
+    """
+    named = target(place.flow, copy)
+    reads: list[ast.expr] = [copy]
+    if named is not None:
+        function = place.function
+        known = isinstance(named, ast.Name) and named.id not in place.flow.globals and function is not function.module.body
+        if not known or any(named.id in one.flow.loads for one in function.nested.values()):  # type: ignore[attr-defined]
+            return ""
+        reads = list(readers(function, named.id, copy))  # type: ignore[attr-defined]
+    ways = {_taken(place, read) for read in reads}
+    return " and ".join(sorted(ways)) if "" not in ways else ""
+
+
+def _taken(place: Place, read: ast.expr) -> str:
+    """What takes a tensor of any strides; "" for what may need it to lie in order, or keep it."""
+    match place.flow.parents.get(read):
+        case ast.Attribute(attr=method) as func if method in _REDUCES:
+            call = place.flow.parents.get(func)
+            return "reduced" if isinstance(call, ast.Call) and call.func is func else ""
+        case ast.Call(func=func, args=[first, *_], keywords=given) if first is read:
+            home, _, name = (place.resolve(func) or "").rpartition(".")
+            return "reduced" if home == "torch" and name in _REDUCES and not any(one.arg == "out" for one in given) else ""
+        case ast.List() | ast.Tuple() as parts:
+            call = place.flow.parents.get(parts)
+            if not isinstance(call, ast.Call) or call.args[:1] != [parts]:
+                return ""
+            home, _, name = (place.resolve(call.func) or "").rpartition(".")
+            return "joined" if home == "torch" and name in JOINS else ""
+        case ast.Subscript(value=whole, slice=mask, ctx=ast.Load()) if whole is read:
+            found = place.value(mask)
+            return "masked" if found.is_tensor and found.boolean and not found.other_kinds else ""
+    return ""
 
 
 def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:
