@@ -12,6 +12,8 @@ from torchlint.rule.lazy import regex
 _NAMES = "script trace trace_module freeze optimize_for_inference fork wait interface".split()
 _USES = (("", "(...)"), ("@", "\ndef $made(*$_): ..."), ("@", "\nclass $made: ..."))
 _BY_NAME = regex(r"torchscript|(?:^|_)export(?:$|_)|(?:^|[^a-z])jit(?:$|[^a-z])|scripting", re.IGNORECASE)
+_COMPILES = (2, 0)
+"""The first torch that has `torch.compile`."""
 _EXPORTS = regex(r"(?:^|_)export(?:$|_)")
 
 
@@ -44,7 +46,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph`, for a file alone or for another library,
     nor a class that only holds data (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
-    are not reported, nor are tests.
+    are not reported, nor are tests; nor is anything of a project whose oldest torch (`torch>=1.7`) has no `torch.compile`, which came with 2.0.
 
     ## Bad
 
@@ -67,7 +69,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb4695.html
     """
     call = site.target if isinstance(site.target, ast.Call) else None
-    if site.role == "test" or site.shim or _asked_for(site):
+    if site.role == "test" or site.shim or site.lacks(_COMPILES) or _asked_for(site):
         return
     if call is not None and _for_others(site, call):
         return
