@@ -49,14 +49,18 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     Finds in training and evaluation loops and in `forward`: `x.to(device).to(dtype)` in either order,
     `x.contiguous().contiguous()`, and `x.type(torch.LongTensor)` on a tensor of the accelerator.
     A matrix that is turned and copied only to be multiplied counts as well: `torch.matmul(q, k.transpose(-2, -1).contiguous())`,
-    and an index that is written out for each feature that it picks: `x.gather(1, places.unsqueeze(-1).repeat(1, 1, n))`.
+    and an index that is written out for each feature that it picks, or what is picked of: `x.gather(1, places.unsqueeze(-1).repeat(1, 1, n))`.
+    What is turned or expanded and copied only to be reduced, joined or picked from by a mask (`x.permute(2, 0, 1).contiguous().sum(-1)`,
+    `torch.cat((x.expand(-1, n).contiguous(), y))`) counts too, also by a name, and so does a `contiguous()` of which nobody takes what it gives.
     In any loop, in what evaluation loops call and in what a dataset does for each sample too: a `clone()` beside a cast or a move (`x.clone().float()`,
-    `x.cpu().clone()`, `x.clone().to(device)`), one of what has just been calculated (`(x * y).clone()`) or picked by a
+    `x.cpu().clone()`), one of what has just been calculated (`(x * y).clone()`) or picked by a
     tensor of places or a mask (`x[torch.randperm(n)].clone()`), one that is only
     added to something (`x + self.table[:n].clone().detach()`), and one that is only turned or joined
     (`torch.flip(x.clone(), [2])`, `torch.cat((kept.detach().clone(), new))`) or written into another tensor
     (`queue[:, 0] = x.clone()`, `x.copy_(y.clone())`); and, in a `backward` too, one that is
     overwritten at once (`x.clone().zero_()`, for which there is `torch.zeros_like(x)`).
+    On each step, in a forward and in what one calls: a clone that is only read, by functions of the project that it is given to as well, while nothing
+    writes to what it was made of (`center = boxes[:, :3].clone()` in front of `points + center`).
 
     ## Why is this slow?
 
@@ -69,7 +73,11 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    For small tensors, and in code that runs once, which is not reported.
+    For small tensors, and in code that runs once, which is not reported; nor are loops over the parameters of a model, and a batch that is filled
+    on the host before it goes to the device.
+    A move may move nothing: `x.clone().to(device)` is one copy where x is there already, so that it is not reported unless both places are known.
+    Whether anybody writes to a tensor is told as far as its function says, and functions that are given it; what is handed to a call that nobody
+    knows, or kept, or lies in an object that such a call may change, counts as written to.
     A clone of what autograd keeps for the backward pass (the result of `softmax`, `exp`, `tanh` and the like) is not
     reported either, unless autograd is off: writing to it would be an error without the clone.
 
@@ -128,7 +136,7 @@ def avoidable_copy(site: Site) -> Iterator[Finding]:
     an annotation does not tell from tensors.
     Who counts operations, as a profiler does, counts fewer, and hooks of gradients may run in another order.
     The cast by a type of the host gets no fix: the tensor would stay on the device. Nor does a matrix that is copied to be
-    multiplied: another kernel may round in another order. Nor does what is overwritten, which may be a leaf of the graph, nor what is written into another tensor, which may lie over it. Nor does an index: `repeat` may add dimensions in front, which
+    multiplied: another kernel may round in another order. Nor does what is overwritten, which may be a leaf of the graph, nor what is written into another tensor, which may lie over it. Nor does a clone that is only read: without it a write that is added later would change both. Nor does an index: `repeat` may add dimensions in front, which
     `expand(-1, ...)` can't.
 
     ## References
@@ -198,7 +206,9 @@ def _multiplied(site: Site) -> Iterator[Finding]:
 def _written_out(site: Site) -> Iterator[Finding]:
     """`x.gather(1, places.unsqueeze(-1).repeat(1, 1, n))`"""
     if repeated_indices.is_written_out(site.flow, site.call, site.resolve) and _runs_often_behind_calls(site):
-        yield site.finding(f"`{site.short()}` writes out an index that is only read: `expand` gives a view of it")
+        yield site.finding(
+            f"`{site.short()}` is written out to be indexed by, or picked of: `expand` gives a view of it"
+        )
 
 
 def _is_in_forward(site: Site, depth: int = _DEPTH) -> bool:
@@ -235,7 +245,8 @@ def _doubled(site: Site) -> Iterator[Finding]:
     if site.role == "test" or site.in_compiled:
         return
     sampled = site.function.name in ("__getitem__", "__getitems__") and site.function.cls is not None
-    if not (sampled or (_is_repeated(site) and not _sets_up(site)) or site.hot or site.in_forward or frequency.severity(site)):
+    often = bool(sampled or site.hot or site.in_forward or frequency.severity(site))
+    if not often and not (_is_repeated(site) and not _sets_up(site)):
         if _is_needless(site) and _is_in_forward(site):
             yield site.finding(_NEEDLESS.format(site.short()))
         return
@@ -259,14 +270,14 @@ def _doubled(site: Site) -> Iterator[Finding]:
     elif found is not None and site.value(found.tensor).is_tensor and not copies.may_stay(site, found):
         message = f"`{site.short(found.whole)}` may copy the tensor twice; `.to(..., copy=True)` copies it once"
         yield site.finding(message, at=found.whole, told=found)
-    elif _is_needless(site):
+    elif _is_needless(site) and (often or _is_in_forward(site)):
         yield site.finding(_NEEDLESS.format(site.short()))
 
 
 def _is_needless(site: Site) -> bool:
-    """`center = boxes[:, :3].clone()` of what is only read"""
+    """`center = boxes[:, :3].clone()` of what is only read; one number more is no matter: `loss.clone().detach().mean()`."""
     plain = not site.call.args and not site.call.keywords
-    known = site.receiver.is_tensor and not site.receiver.other_kinds
+    known = site.receiver.is_tensor and not site.receiver.other_kinds and not site.receiver.scalar
     return plain and known and needless_clones.is_only_read(site, site.call)
 
 

@@ -136,7 +136,9 @@ def taken_turned(place: Place, copy: ast.expr) -> str:
     reads: list[ast.expr] = [copy]
     if named is not None:
         function = place.function
-        known = isinstance(named, ast.Name) and named.id not in place.flow.globals and function is not function.module.body
+        known = (
+            isinstance(named, ast.Name) and named.id not in place.flow.globals and function is not function.module.body
+        )
         if not known or any(named.id in one.flow.loads for one in function.nested.values()):  # type: ignore[attr-defined]
             return ""
         reads = list(readers(function, named.id, copy))  # type: ignore[attr-defined]
@@ -152,7 +154,9 @@ def _taken(place: Place, read: ast.expr) -> str:
             return "reduced" if isinstance(call, ast.Call) and call.func is func else ""
         case ast.Call(func=func, args=[first, *_], keywords=given) if first is read:
             home, _, name = (place.resolve(func) or "").rpartition(".")
-            return "reduced" if home == "torch" and name in _REDUCES and not any(one.arg == "out" for one in given) else ""
+            return (
+                "reduced" if home == "torch" and name in _REDUCES and not any(one.arg == "out" for one in given) else ""
+            )
         case ast.List() | ast.Tuple() as parts:
             call = place.flow.parents.get(parts)
             if not isinstance(call, ast.Call) or call.args[:1] != [parts]:

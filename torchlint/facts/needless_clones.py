@@ -261,7 +261,9 @@ def _of_project(place: Place, call: ast.Call, child: ast.AST, trail: _Trail) -> 
 
 def _fate(place: Place, function: Function, parameter: str, depth: int) -> tuple[bool, bool] | None:
     """Whether autograd may keep what a function is given, and whether it gives it back; None where it may write to it, or keep it."""
-    return place.once(("fate of a clone", function, parameter, depth), lambda: _fate_of(place, function, parameter, depth))
+    return place.once(
+        ("fate of a clone", function, parameter, depth), lambda: _fate_of(place, function, parameter, depth)
+    )
 
 
 def _fate_of(place: Place, function: Function, parameter: str, depth: int) -> tuple[bool, bool] | None:

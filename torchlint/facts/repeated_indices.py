@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from .flow import Flow
 from .nodes import argument_of, number, receiver_of
+from .syntax import target
+from .uses import only_read_inside
 
 _BY_INDEX = frozenset("gather scatter scatter_ scatter_add scatter_add_".split())
 """What reads an index of any strides, and writes nothing to it."""
@@ -14,8 +16,20 @@ _FUNCTIONS = frozenset(f"torch.{name}" for name in _BY_INDEX)
 
 
 def is_written_out(flow: Flow, repeat: ast.Call, resolve: Callable[[ast.expr], str | None]) -> bool:
-    """Whether a call repeats the dimension alone that `unsqueeze` has just made, for an index: a view of it, `expand`, does the same."""
-    return _repeats_new(repeat) and _is_index(flow, repeat, resolve)
+    """Whether a call repeats the dimension alone that `unsqueeze` has just made, for an index or for what `gather` takes of: a view, `expand`, does the same.
+
+    It may have a name in between that nothing else reads.
+    """
+    if not _repeats_new(repeat):
+        return False
+    read = repeat if target(flow, repeat) is None else only_read_inside(flow.function, repeat)
+    return read is not None and (_is_index(flow, read, resolve) or _is_gathered(flow, read, resolve))
+
+
+def _is_gathered(flow: Flow, node: ast.expr, resolve: Callable[[ast.expr], str | None]) -> bool:
+    """`torch.gather(node, 1, places)`"""
+    call = flow.argument_of(node)
+    return isinstance(call, ast.Call) and resolve(call.func) == "torch.gather" and argument_of(call, "input", 0) is node
 
 
 def _repeats_new(repeat: ast.Call) -> bool:
