@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..system.cached import kept
 from ..system.regex import regex
@@ -28,6 +29,7 @@ _READERS = frozenset("len range print float int bool str type isinstance hasattr
 _KEEPERS = frozenset("share_memory_ register_hook retain_grad backward data_ptr storage untyped_storage numpy".split())
 """Methods of which something depends on which tensor it is, or stays with it."""
 _GIVES = frozenset("tensor int64 int64s bool int number float str size extent list tuple dtype device".split())
+_WANTS_COPY = frozenset("view view_as view_as_complex view_as_real item".split())
 _MAY_GIVE_BACK = frozenset(("einsum", "broadcast_tensors", "meshgrid"))
 """Operators that may give a view, whatever the table says of them."""
 _JOINS = frozenset("cat concat concatenate stack hstack vstack dstack".split())
@@ -58,6 +60,16 @@ class _Trail:
     """Whether it may be given to others, and kept: only who writes to it is looked for, or what a function gives back."""
     stays: bool = False
     """Whether it is given back, or kept."""
+    wants_copy: bool = False
+    """Whether it is read by what wants it to lie in order, as a clone does and its source may not, or is a single number, whose copy is little."""
+
+
+class _Fate(NamedTuple):
+    """What becomes of a tensor in a function that only reads it, as in a `_Trail`."""
+
+    saves: bool
+    gives_back: bool
+    wants_copy: bool
 
 
 def is_only_read(place: Place, clone: ast.Call) -> bool:
@@ -75,7 +87,7 @@ def is_only_read(place: Place, clone: ast.Call) -> bool:
     if source is None:
         return False
     trail = _Trail()
-    if not _reads_only(place, clone, trail) or len(trail.reads) > _MOST_READS:
+    if not _reads_only(place, clone, trail) or trail.wants_copy or len(trail.reads) > _MOST_READS:
         return False
     saves = trail.saves and not place.at(function, clone).grad_off  # type: ignore[attr-defined]
     if isinstance(source, ast.Attribute) and saves:
@@ -233,6 +245,7 @@ def _of_operator(row: Operator | None, trail: _Trail) -> bool | None:
     if row is None or row.alias == "self":
         return None
     short = row.name.rpartition(".")[2]
+    trail.wants_copy = trail.wants_copy or short in _WANTS_COPY
     if row.alias or short in _MAY_GIVE_BACK:
         return False
     if short in _KEEPERS or row.returns.kind not in _GIVES:
@@ -253,20 +266,20 @@ def _of_project(place: Place, call: ast.Call, child: ast.AST, trail: _Trail) -> 
         found = _fate(place, one, parameter, trail.depth - 1) if parameter is not None else None
         if found is None:
             return None
-        saves, back = found
-        trail.saves = trail.saves or saves
-        gives_back = gives_back or back
+        trail.saves = trail.saves or found.saves
+        trail.wants_copy = trail.wants_copy or found.wants_copy
+        gives_back = gives_back or found.gives_back
     return not gives_back
 
 
-def _fate(place: Place, function: Function, parameter: str, depth: int) -> tuple[bool, bool] | None:
-    """Whether autograd may keep what a function is given, and whether it gives it back; None where it may write to it, or keep it."""
+def _fate(place: Place, function: Function, parameter: str, depth: int) -> _Fate | None:
+    """What a function does with what it is given; None where it may write to it, or keep it."""
     return place.once(
         ("fate of a clone", function, parameter, depth), lambda: _fate_of(place, function, parameter, depth)
     )
 
 
-def _fate_of(place: Place, function: Function, parameter: str, depth: int) -> tuple[bool, bool] | None:
+def _fate_of(place: Place, function: Function, parameter: str, depth: int) -> _Fate | None:
     flow, reach = function.flow, function.bindings.reach
     loads = [one for one in flow.loads.get(parameter, ()) if not isinstance(reach.get(one), Assigned)]
     inside = any(parameter in one.flow.loads for one in function.nested.values())
@@ -281,7 +294,7 @@ def _fate_of(place: Place, function: Function, parameter: str, depth: int) -> tu
             if not trail.stays or not isinstance(flow.statement(load), ast.Return):
                 return None
             gives_back = True
-    return trail.saves, gives_back
+    return _Fate(trail.saves, gives_back, trail.wants_copy)
 
 
 def _adds_in_place(flow: Flow, name: str) -> Iterator[ast.AugAssign]:
