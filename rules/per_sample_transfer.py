@@ -36,11 +36,12 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
     Finds tensors that `__getitem__` or `__iter__` of a dataset, a method that one of them calls, or a function or object given as `collate_fn`, moves to an
     accelerator, and comprehensions over tensors in a training or evaluation loop that move one element each (info); over
     samples, `[sample["image"].to(device) for sample in batch]`, also in a `forward` and in what it calls; arrays and samples of a dataset that a loop within
-    a step sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`, or a comprehension to join them,
+    a step or a `forward` sends to gather them, `waves.append(torch.from_numpy(wave).to(device))`, and does nothing else with; tensors that it calculates on the host, where they are joined behind it
+    (`marks.append(mark.to(device))`, `torch.stack(marks)`); or a comprehension to join them,
     `torch.stack([torch.tensor(x).to(device) for x in xs])`, also in `__call__`; texts that a loop
     tokenises, moves and runs a model on one by one (`for text in texts: model(tokenizer(text, return_tensors="pt").input_ids.to(device))`, info); and loops over the
     samples of a batch inside that over the loader, or in what that calls (`for image, label in samples: image.to(device)`, info).
-    The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()`, comprehensions that take parts of one (`[x[a:b].cpu() for a, b in spans]`), and what a dataset so copies of what it
+    The other way round: loops over a tensor of the device that copy each row to the host with `.cpu()`, comprehensions that take parts of one (`[x[a:b].cpu() for a, b in spans]`), parts of one that was split (`parts[i].cpu()` behind `parts = torch.split(x, sizes)`), and what a dataset so copies of what it
     calculates there for each sample (info).
 
     ## Why is this slow?
@@ -147,9 +148,7 @@ def _samples(site: Site, *, called: bool = False) -> Iterator[Finding]:
 
 def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
     """`for x in xs: save(x.cpu())`, where one `xs.cpu()` before the loop would do."""
-    row = copied
-    while isinstance(row, ast.Call) and isinstance(row.func, ast.Attribute) and row.func.attr in ("detach", "data"):
-        row = row.func.value
+    row = _with_history(copied)
     if isinstance(row, ast.Subscript) and (site.rare or not _is_looped(site)):
         return
     rows = samples.rows_of(site, row)
@@ -158,6 +157,12 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
     if isinstance(rows, ast.Attribute) and rows.attr == "data":
         rows = rows.value
     value = site.value(rows)
+    whole = samples.split_whole(site, rows) if value.kind in ("tuple", "list") else None
+    if whole is not None:
+        if reads.is_on_device(site, whole):
+            message = f"`{site.short()}` copies one part at a time; `{site.short(whole)}.cpu()` before it is split copies all at once"
+            yield site.finding(message, severity="info")
+        return
     # What a model gives and has a shape is a tensor, and so is what was sent to the device by itself, what is called so in an output, or of which a slice is copied.
     sliced = isinstance(row, ast.Subscript) and isinstance(indices(row.slice)[0], ast.Slice)
     by_name = samples.is_sent(site, rows) or samples.is_of_output(site, rows)
@@ -169,6 +174,17 @@ def _rows(site: Site, copied: ast.expr) -> Iterator[Finding]:
             f"`{site.short()}` copies one row at a time; `{site.short(rows)}.cpu()` before the loop copies all at once",
             severity="info",
         )
+
+
+def _with_history(copied: ast.expr) -> ast.expr:
+    """`x` of `x.detach()` and `x.data`."""
+    while True:
+        if isinstance(copied, ast.Call) and isinstance(copied.func, ast.Attribute) and copied.func.attr == "detach":
+            copied = copied.func.value
+        elif isinstance(copied, ast.Attribute) and copied.attr == "data":
+            copied = copied.value
+        else:
+            return copied
 
 
 def _back(site: Site, copied: ast.expr) -> Iterator[Finding]:

@@ -6,7 +6,9 @@ import ast
 
 from ..system.regex import regex
 from .bindings import Assigned, Part
-from .flow import Comprehension, contains
+from .flow import Comprehension, Loop, contains
+from .host_filled import filled
+from .listed import is_only_listed
 from .moves import SENDING
 from .names import chain, last
 from .nodes import (
@@ -26,7 +28,7 @@ from .nodes import (
 from .place import Place
 from .runs import of_few
 from .syntax import same
-from .uses import assigned, only_read
+from .uses import assigned
 
 _OF_ARRAYS = frozenset(("tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor"))
 """What makes a tensor of an array."""
@@ -34,6 +36,8 @@ _GATHERS = ast.ListComp | ast.GeneratorExp
 JOINS = frozenset(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "vstack", "hstack"))
 JOINS |= {"torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.pack_sequence"}
 """What makes one tensor of many."""
+_SPLITS = frozenset(("split", "tensor_split"))
+"""What takes a tensor apart by sizes, into as many parts as there are."""
 _TOKENIZER = regex(r"(?:^|_)tok(?:eni[sz]er)?$")
 _OF_ONE_TEXT = frozenset(("encode", "encode_plus"))
 """The methods of a tokenizer that take one text, or a pair; padding gives it a length, and none beside it."""
@@ -76,13 +80,15 @@ def is_field_of_each(place: Place, field: ast.expr) -> bool:
 
 
 def each_of(place: Place, node: ast.expr) -> ast.expr | None:
-    """`xs` of `[x.to(device) for x in xs]`, for `x`, and of `xs[i].to(device)` in a loop that counts up to its length; None of others.
+    """`xs` of `[x.to(device) for x in xs]`, for `x` or `torch.FloatTensor(x)`, and of `xs[i].to(device)` in a loop that counts up to its length; None of others.
 
     A comprehension has no other loop.
     """
     comprehension = place.flow.comprehension(node)
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("view", "float"):
         node = node.func.value
+    if isinstance(node, ast.Call) and len(node.args) == 1 and last(node.func) in _OF_ARRAYS | {"from_numpy"}:
+        node = node.args[0]  # `torch.FloatTensor(x)`
     if isinstance(node, ast.Subscript) and comprehension is None:
         loop = place.loop((ast.For,))
         numbered = isinstance(loop, ast.For) and _is_numbered_batch(place, node, loop)
@@ -173,13 +179,11 @@ def is_part_of_sample(place: Place, node: ast.expr) -> bool:
 def is_sent_one_by_one(place: Place, array: ast.expr) -> bool:
     """`xs.append(torch.from_numpy(x).to(device))` in a loop within a step, for each of many arrays: a copy of all would do.
 
-    What is sent may have a name that nothing else reads.
+    What is sent may have a name, and other shapes, with which nothing else is done.
     """
     loop = place.loop()
     assert isinstance(place.target, ast.expr)
-    sent = only_read(place.function, place.target) or place.target
-    taker = place.flow.parents.get(sent) if place.flow.loops(sent) == place.flow.loops(place.target) else None
-    if not isinstance(taker, ast.Call) or last(taker.func) != "append" or not isinstance(loop, ast.For):
+    if not isinstance(loop, ast.For) or not is_only_listed(place, place.target):
         return False
     if _is_of_batches_or_few(place, loop):
         return False
@@ -213,26 +217,41 @@ def is_joined_one_by_one(place: Place, array: ast.expr) -> bool:
 
 
 def is_gathered_one_by_one(place: Place, moved: ast.expr) -> bool:
-    """`xs.append(self.images[i][a:b].to(device))` in a loop that draws samples, and `torch.stack(xs)` behind it: a copy of the stack would do."""
+    """`xs.append(self.images[i][a:b].to(device))` in a loop that draws samples, and `torch.stack(xs)` behind it: a copy of the stack would do.
+
+    So of what the loop makes on the host, `x, y = assign(boxes.cpu())`, `xs.append(x.to(device))`.
+    """
     taker, loop = place.flow.parents.get(place.target), place.loop()
-    filled = taker.func.value if isinstance(taker, ast.Call) and isinstance(taker.func, ast.Attribute) else None
+    filled_list = taker.func.value if isinstance(taker, ast.Call) and isinstance(taker.func, ast.Attribute) else None
     if (
         loop is None
         or not isinstance(taker, ast.Call)
         or last(taker.func) != "append"
-        or not isinstance(filled, ast.Name)
+        or not isinstance(filled_list, ast.Name)
     ):
         return False
     if isinstance(loop, ast.For) and _is_of_batches_or_few(place, loop):
         return False
     held = root_of(moved, ast.Subscript, ast.Attribute)
-    if not isinstance(moved, ast.Subscript) or held is None or held.id != place.function.own_name:
-        return False
-    takers = (place.flow.parents.get(read) for read in place.flow.loads.get(filled.id, ()))
-    return any(
+    drawn = isinstance(moved, ast.Subscript) and held is not None and held.id == place.function.own_name
+    takers = (place.flow.parents.get(read) for read in place.flow.loads.get(filled_list.id, ()))
+    joined = any(
         isinstance(one, ast.Call) and place.resolve(one.func) in JOINS and loop not in place.flow.loops(one)
         for one in takers
     )
+    return joined and (drawn or _is_made_on_host(place, moved, loop))
+
+
+def _is_made_on_host(place: Place, moved: ast.expr, loop: Loop) -> bool:
+    """Whether each turn of a loop gives a name another tensor of the host, calculated by a function: no numbers that `device=` would fill."""
+    value = place.value(moved)
+    if not isinstance(moved, ast.Name) or not value.proven or not (value.is_tensor and value.device == "cpu"):
+        return False
+    if value.from_loader or value.other_kinds or filled(place, moved) is not None:
+        return False
+    bound = place.function.bindings.reach.get(moved)
+    made = bound.whole if isinstance(bound, Part) else bound
+    return isinstance(made, Assigned) and isinstance(made.node, ast.Call) and contains(loop, made.node)
 
 
 def _is_of_batches_or_few(place: Place, loop: ast.For) -> bool:
@@ -300,9 +319,10 @@ def _takes_one_text(call: ast.Call) -> bool:
 
 
 def _is_of_batches(place: Place, loop: ast.For) -> bool:
-    """Whether a loop is the one that trains or evaluates around the place, which goes through batches."""
+    """Whether a loop is the one that trains or evaluates around the place, which goes through batches; one of a forward is within a batch."""
     hot = place.hot
-    return loop in (hot.loop if hot is not None and hot.function is place.function else None, place.warm)
+    around = hot.loop if hot is not None and hot.function is place.function else None
+    return loop is around or (loop is place.warm and not place.in_forward)
 
 
 def _is_of_dataset(place: Place, sample: ast.expr) -> bool:
@@ -341,6 +361,17 @@ def rows_of(place: Place, row: ast.expr) -> ast.expr | None:
     # Something else may be assigned to the name before it is read.
     stores = place.flow.stores.get(target.id, ())
     return None if any(target.lineno < store.lineno < row.lineno for store in stores) else rows
+
+
+def split_whole(place: Place, parts: ast.expr) -> ast.expr | None:
+    """The tensor that a name holds the parts of: `x` behind `parts = torch.split(x, sizes)` and `parts = x.split(sizes)`."""
+    made = assigned(place.function, parts) if isinstance(parts, ast.Name) else parts
+    if not isinstance(made, ast.Call) or last(made.func) not in _SPLITS:
+        return None
+    name = place.resolve(made.func)
+    if name is not None:
+        return made.args[0] if name.startswith("torch.") and made.args else None
+    return made.func.value if isinstance(made.func, ast.Attribute) else None
 
 
 def _takes_each(row: ast.Subscript, comprehension: Comprehension) -> bool:
