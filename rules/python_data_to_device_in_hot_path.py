@@ -25,6 +25,7 @@ from torchlint.facts.masks import is_mask_of_host
 from torchlint.facts.nodes import indices, keyword_of
 from torchlint.facts.on_call import on_call
 from torchlint.facts.sending import goes_to_device, is_constant_data, move_of, moved_next, target_of
+from torchlint.facts.sent_back import is_sent_back
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Severity, Site, plain, rule
 
@@ -72,9 +73,10 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     in every forward a constant or what is counted there, where the index is made (`x[:, torch.tensor([i for i in range(n) for j in range(i)])]`).
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is; one that a `forward`,
     or what it calls, fills with numbers in loops of its own (`lengths.append(len(row))`), is reported there, and so is one that it fills
-    row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`), and so are numbers that a function or method calculates of what
+    row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`); what a `forward` or a step calculates on the host of
+    nothing but what it copied there, and sends back (`torch.from_numpy(rescale(masks.cpu().numpy(), 2)).to(device)`); and so are numbers that a function or method calculates of what
     a module was made with (`torch.tensor(self.slopes(), device=x.device)`).
-    Of data that nothing is known of, and of arrays, eight cases are reported: the ids of a text that is written out (`torch.tensor(tokenizer.encode("<think>"), device=device)`), what a program would keep, but asks for by a part of its key
+    Of data that nothing is known of, and of arrays, nine cases are reported: what a program is configured with, by a name in capitals (`torch.tensor(cfg.PIXEL_MEAN).cuda()`), the ids of a text that is written out (`torch.tensor(tokenizer.encode("<think>"), device=device)`), what a program would keep, but asks for by a part of its key
     (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of
     the loop to the next, what a function makes of nothing but parameters that a loop gives it so (`torch.tensor(banned).cuda()` of `logits = ban(logits, banned)`), an array that an object keeps as its constructor made it (`torch.from_numpy(self.betas).to(device)[t]`,
     or a parameter that is given `self.betas`), a list of numbers that it keeps so, what a function with `@lru_cache` has kept for the same numbers, and what goes element by element into a tensor that the loop does not read
@@ -220,8 +222,12 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
         return f"`{site.short(data)}` is gathered on the host number by number, and copied to the device each time"
     if is_of_rows_read_back(site, data) and frequency.in_forward(site):
         return f"`{site.short(data)}` is made on the host of what was copied there from the device, and copied back each time"
+    if _is_sent_back(site, data, value):
+        return f"`{site.short(data)}` is made on the host of what was copied there from the device, and copied back each time"
     if isinstance(data, ast.Call) and _gives_numbers(value) and closed.is_of_options(site, data):
         return f"`{site.short(data)}` is calculated on the host and copied to the device each time"
+    if sent_numbers.is_setting(site, data):
+        return f"`{site.short(data)}` is what the program is configured with, and is copied to the device each time"
     if sent_numbers.is_given(site, data):
         return ""
     if sent_numbers.are_ids_of_text(site, data):
@@ -235,6 +241,12 @@ def _message(site: Site, data: ast.expr, value: Value, stored: ast.expr | None, 
     if number or listed or (not value and (sent_numbers.is_option(site, data) or sent_numbers.is_share(site, data))):
         return f"`{site.short(data)}` is copied to the device, and waited for, each time"
     return ""
+
+
+def _is_sent_back(site: Site, data: ast.expr, value: Value) -> bool:
+    """Whether an array or a list is calculated on the host, on steps or in forwards, of what lay on the device: `rescale(masks.cpu().numpy(), 2)`."""
+    held = value.kind in ("ndarray", "list") or (not value and site.name == "torch.from_numpy()")
+    return held and (site.hot is not None or frequency.in_forward(site)) and is_sent_back(site, data)
 
 
 def _is_surely_data(site: Site, data: ast.expr, value: Value) -> bool:

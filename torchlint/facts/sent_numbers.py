@@ -78,6 +78,16 @@ def is_option(place: Place, data: ast.expr) -> bool:
     return attribute is not None and bool(place.project.is_option(klass, attribute))
 
 
+def is_setting(place: Place, data: ast.expr) -> bool:
+    """`cfg.MODEL.PIXEL_MEAN` of something unknown, for `torch.tensor`: what a program is configured with, by a name in capitals, and no tensor."""
+    if not isinstance(data, ast.Attribute) or place.name != "torch.tensor()" or place.value(data):
+        return False
+    if not (data.attr.isupper() and len(data.attr) > 1) or place.resolve(data) is not None:
+        return False
+    owner = names.chain(data.value)
+    return owner is not None and owner != [place.function.own_name] and not _is_gathered(place, data)
+
+
 def are_ids_of_text(place: Place, data: ast.expr) -> bool:
     """`tokenizer.encode("<think>")` of a text that is written out, or a list of that alone: the same numbers each time."""
     if isinstance(data, ast.List) and len(data.elts) == 1:
