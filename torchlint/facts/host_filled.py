@@ -21,7 +21,7 @@ from .module import Function
 from .nodes import argument_of, given_to, indices, is_constant, keyword_of, names_in, root_of, spreads
 from .place import Place
 from .sending import OF_ELEMENTS, casts, move_of
-from .uses import assigned, assigned_on_all_ways, fellows, readers
+from .uses import assigned, assigned_on_all_ways, fellows, readers, values_of
 from .values import Value
 
 _FILLED = frozenset(("zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace"))
@@ -301,7 +301,7 @@ def _looked_into(place: Place, node: ast.expr, steps: int, before: bool) -> tupl
     if isinstance(node, ast.Name):
         added: list[ast.expr] = []
         named = steps and node.id not in place.flow.globals
-        ways = assigned_on_all_ways(place.function, node, added) if named else []
+        ways = (assigned_on_all_ways(place.function, node, added) or _assigned_once(place, node)) if named else []
         if not ways or _is_fed(place, node, steps):
             return ()
         if not all(_is_number(place, one) or _calculated(place, one, steps - 1) for one in added):
@@ -325,6 +325,8 @@ def _looked_into(place: Place, node: ast.expr, steps: int, before: bool) -> tupl
             return (node,)
         if (made := _one_hot(place, node)) is not None:
             return (made,)
+        if steps and (handed := _handed_on(place, node, steps)):
+            return handed
         if (default := default_of(node)) is not None:
             return _calculated(place, default, steps)
     found = [(part, _calculated(place, part, steps, before=before)) for part in _parts(place, node)]
@@ -332,6 +334,57 @@ def _looked_into(place: Place, node: ast.expr, steps: int, before: bool) -> tupl
         return ()  # most are calculated from nothing that was made here: what is a number takes longer to tell
     parts = [made for part, made in found if not _is_number(place, part)]
     return tuple(dict.fromkeys(itertools.chain(*parts))) if all(parts) else ()
+
+
+def _assigned_once(place: Place, name: ast.Name) -> list[ast.expr]:
+    """The call that makes what a name of a function is, where loops over numbers write numbers into parts of it: `for h in slices: mask[:, h] = count`."""
+    flow = place.flow
+    parts = [part for part in flow.stored_in.get(name.id, ()) if part.lineno < name.lineno]
+    values = values_of(place.function, name) if parts else None
+    made = values[0] if values is not None and len(values) == 1 else None
+    if not isinstance(made, ast.Call):
+        return []
+    around = flow.loops(made)
+    written = all(
+        is_number_put(place, part)
+        and all(
+            isinstance(loop, ast.For) and _is_of_numbers(place, loop.iter)
+            for loop in flow.loops(part)[: -len(around) or None]
+        )
+        for part in parts
+    )
+    return [made] if written else []
+
+
+def _is_of_numbers(place: Place, rows: ast.expr) -> bool:
+    """Whether a loop goes through numbers and slices that are written out, by a name or there."""
+    if isinstance(rows, ast.Name):
+        rows = assigned(place.function, rows) or rows
+    if isinstance(rows, ast.Tuple | ast.List):
+        return all(isinstance(one, ast.Constant) or _is_slice(place, one) for one in rows.elts)
+    return (
+        isinstance(rows, ast.Call)
+        and place.resolve(rows.func) == "range"
+        and all(_is_number(place, one) for one in rows.args)
+    )
+
+
+def _is_slice(place: Place, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and place.resolve(node.func) == "slice"
+
+
+def _handed_on(place: Place, call: ast.Call, steps: int) -> tuple[ast.Call, ...]:
+    """The factories in what a call gives to functions that look at nothing else, beside numbers: `partition(torch.zeros(n, n), 8)`."""
+    given = given_to(call)
+    if spreads(call) or place.resolve(call.func) is not None or place.value(call).device == "accelerator":
+        return ()
+    made = {one: _calculated(place, one, steps - 1) for one in given}
+    if not any(made.values()) or not all(made[one] or _is_number(place, one) for one in given):
+        return ()
+    found = place.may_run(call)
+    if not found or not all(closed.is_closed(place, one) for one in found):
+        return ()
+    return tuple(dict.fromkeys(itertools.chain(*made.values())))
 
 
 def default_of(call: ast.Call) -> ast.expr | None:
@@ -378,7 +431,7 @@ def _given_by_function(place: Place, made: ast.Call, steps: int) -> bool:
         return False
     if _is_read_back(place, made, found):
         return True
-    return value.device == "cpu" and all(_fills(place, function, steps - 1) for function in found)
+    return all(_fills(place, function, steps - 1) for function in found)
 
 
 def _tensors(value: Value) -> list[Value]:
@@ -447,7 +500,7 @@ def _fills(place: Place, function: Function, steps: int) -> bool:
     if given is None or any(one is not end for one in function.flow.returns):
         return False
     inner = place.at(function, given)
-    return inner.value(given).device == "cpu" and bool(_calculated(inner, given, steps))
+    return inner.value(given).device != "accelerator" and bool(_calculated(inner, given, steps))
 
 
 def _parts(place: Place, node: ast.expr) -> list[ast.expr]:

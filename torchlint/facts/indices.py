@@ -37,11 +37,14 @@ def _indexed(place: Place, node: ast.expr, names: int) -> list[ast.Subscript] | 
             node, parent = parent, parents.get(parent)
         if isinstance(parent, ast.Subscript) and parent.slice is node:
             return [parent]
-        if isinstance(node, ast.Tuple):
-            return None
         if isinstance(parent, ast.Assign):
             target = parent.targets[0] if len(parent.targets) == 1 and names else None
-            return _of_name(place, target.id, parent, names - 1) if isinstance(target, ast.Name) else None
+            alone = (
+                0 if isinstance(node, ast.Tuple) else names - 1
+            )  # `rows = torch.arange(n), best` in front of `x[rows]`
+            return _of_name(place, target.id, parent, alone) if isinstance(target, ast.Name) else None
+        if isinstance(node, ast.Tuple):
+            return None
         if isinstance(parent, ast.Subscript) and place.value(parent.slice).kind == "number":
             return []  # an element is read by the host
         if isinstance(parent, ast.Attribute):
