@@ -36,6 +36,7 @@ _SEEN = ("arange", "eye", "full", "ones", "rand", "randint", "randn", "randperm"
     shape=[
         *(f"$made.{move}(...)" for move in ("to", "cuda", "xpu", "type_as", "type")),
         *(f"torch.{name}(...)" for name in _SEEN),
+        "$x.new_tensor(...)",
         *(f"{name}(...)" for name in NUMPY_FILLS),
     ],
     fix="safe",
@@ -50,7 +51,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.zeros(...).to(device)` and the like (`ones`, `empty`, `full`, `eye`, `arange`, `linspace`, `rand`,
-    `randn`, `randint`, `randperm`, `hann_window`, `fft.fftfreq`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`) in step loops, in
+    `randn`, `randint`, `randperm`, `hann_window`, `fft.fftfreq`, `*_like` of a host tensor, `torch.FloatTensor(n, 3).fill_(0)`; `.cuda()`, `.to(x)`, `.type_as(x)`, `.type(x.type())`, `x.new_tensor(torch.rand(n))`) in step loops, in
     evaluation and generation loops and in what these call, in the `forward` of a module and in what it calls, and in functions that take the device from a tensor
     they were given and do a little with it; buffers for `all_gather`, one for each process (info); arrays that NumPy fills, draws or calculates by numbers alone, given to a type of the device as well (`torch.cuda.FloatTensor(0.5 * np.ones(n))`, `Tensor(...)` of
     `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`); what a function fills, or calculates of nothing but numbers, by way of functions that look at nothing else as well, or on the host of tensors of the device, and its caller moves, what a helper moves
@@ -118,7 +119,7 @@ def create_on_cpu_then_move(site: Site) -> Iterator[Finding]:
     if site.name.startswith("torch."):
         yield from _elsewhere(site)  # `*x.shape` gives sizes, and no device
     elif site.role != "test" and not site.spread:
-        yield from _moved(site)
+        yield from _copied(site) if site.name == ".new_tensor()" else _moved(site)
 
 
 def _moved(site: Site) -> Iterator[Finding]:
@@ -132,6 +133,20 @@ def _moved(site: Site) -> Iterator[Finding]:
         yield from _entries(site, func.value)
     elif goes_to_device(site, site.call) and site.accelerator:
         yield from _made_and_moved(site, made, target_of(site.call))
+
+
+def _copied(site: Site) -> Iterator[Finding]:
+    """What is filled for `x.new_tensor(torch.rand(n))`, which copies it to where `x` is."""
+    func, given = site.call.func, site.argument("data", 0)
+    assert isinstance(func, ast.Attribute)
+    if not isinstance(given, ast.Call) or site.argument("device") is not None:
+        return
+    there = site.value(func.value)
+    if there.kind != "tensor" or there.on_cpu or there.from_loader:
+        return
+    made = filled(site, given)
+    if made is not None and site.accelerator:
+        yield from _made_and_moved(site, made, func.value, by_other=True)
 
 
 def _given(site: Site, moved: ast.expr) -> Iterator[Finding]:

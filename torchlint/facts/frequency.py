@@ -16,6 +16,7 @@ from .loss_names import is_named_as_loss
 from .module import Class, Function
 from .nodes import bound_names, elements, names_in, none_test
 from .place import Place
+from .syntax import same
 from .torch_table import TOKEN_METHODS
 from .wherever import wherever
 
@@ -307,10 +308,12 @@ def ends_loop(guard: Guard) -> bool:
 
 
 def _but_once(guard: Guard, loop: Loop) -> bool:
-    """`if i > 1:` of what the loop counts, up or down: all iterations but the first or the last."""
+    """`if i > 1:` of what the loop counts, up or down, `if i < n - 1:` of `range(n)`: all iterations but the first or the last."""
     test = guard.test
     if not guard.true or not isinstance(test, ast.Compare) or not isinstance(loop, ast.For):
         return False
+    if _is_but_last(test, loop):
+        return True
     least = test.comparators[0]
     above = isinstance(test.ops[0], ast.Gt) and isinstance(least, ast.Constant) and least.value in (0, 1)
     return above and isinstance(test.left, ast.Name) and test.left.id in bound_names(loop.target)
@@ -330,3 +333,18 @@ def _is_made(place: Place, guard: Guard, loop: Loop) -> bool:
     if not guard.true or is_none or not isinstance(name, ast.Name):
         return False
     return bool(place.flow.stores_within(name.id, loop))
+
+
+def _is_but_last(test: ast.Compare, loop: ast.For) -> bool:
+    """Whether a test holds of all that a loop counts but the last: `i < n - 1`, `i != n - 1` in `for i in range(n)`."""
+    match loop, test:
+        case (
+            ast.For(target=ast.Name(id=counter), iter=ast.Call(func=ast.Name(id="range"), args=[count])),
+            ast.Compare(
+                left=ast.Name(id=asked),
+                ops=[ast.Lt() | ast.NotEq()],
+                comparators=[ast.BinOp(left=most, op=ast.Sub(), right=ast.Constant(value=1))],
+            ),
+        ):
+            return counter == asked and same(most, count)
+    return False
