@@ -36,6 +36,7 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
 
     Finds `if`, `while`, `assert`, `and`, `or`, `not` and `a if t else b` whose condition is a tensor in device
     memory (a comparison, `torch.isnan(...)`, `.any()`, `torch.equal(...)`, `end in tokens`), in a step loop or in what it calls.
+    Of a condition that is written on several lines each line is told of that asks the device. So is, on training steps, a loss by its name that may be None (`if extra_loss:`).
     So is what `torch.equal(...)` and `torch.allclose(...)` give, also where it is only handed on: `return torch.equal(x, y)`.
     In evaluation and generation loops, and in what these call, it is an `info`; so is, wherever it stands, the condition of a
     comprehension that compares the elements of a tensor proven to be on the device (`[i for i, token in enumerate(tokens) if token in ends]`).
@@ -97,9 +98,10 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     test = _test(branch) if branch is not None and site.may_have_accelerator else None
     if branch is None or test is None:
         return
-    found = next(reads.tested(site, test), None)
-    if found is None or not site.accelerator or _is_checked_in_graph(site, found):
+    asked = list(reads.tested(site, test))
+    if not asked or not site.accelerator or _is_checked_in_graph(site, asked[0]):
         return
+    found = asked[0]
     if (
         site.shown_whole
         and frequency.severity(site.at(site.function, branch if isinstance(branch, ast.expr) else test)) is None
@@ -115,8 +117,20 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
         not _in_message(site, one) for one in reads.scalar_reads(site, site.statement)
     ):
         return
-    message = f"Branch on the tensor `{site.short(found)}`: the host waits for the device {frequency.how_often(place)}"
-    yield site.finding(message, severity=level, at=found, related=place.why_hot())
+    for one in (found, *_on_other_lines(place, asked)):
+        message = (
+            f"Branch on the tensor `{site.short(one)}`: the host waits for the device {frequency.how_often(place)}"
+        )
+        yield site.finding(message, severity=level, at=one, related=place.why_hot())
+
+
+def _on_other_lines(place: Site, asked: list[ast.expr]) -> Iterator[ast.expr]:
+    """The operands of a condition that ask the device as well, each on a line of its own."""
+    told = {asked[0].lineno}
+    for one in asked[1:]:
+        if one.lineno not in told and not loop_ends.decides_step(place, one):
+            told.add(one.lineno)
+            yield one
 
 
 def _is_checked_in_graph(site: Site, tested: ast.expr) -> bool:

@@ -42,7 +42,7 @@ _NAMES = 3
         *(f"$x.{name}(...)" for name in (*_LIKE, *_SHAPING)),
         *(f"{owner}(...)" for name in _BOUNDED for owner in (f"torch.{name}", f"$x.{name}", f"$x.{name}_")),
         "torch.nn.functional.pad(...)",
-        *(f"{name}($data)" for name in CONSTRUCTORS),
+        *(f"{name}($data)" for name in (*CONSTRUCTORS, "$x.new")),
         *(
             f"{owner}(..., {keyword}=$number)"
             for keyword, operators in _SCALARS.items()
@@ -154,7 +154,7 @@ def _needed(site: Site) -> Iterator[ast.expr]:
         if not ranks_rows or site.receiver.kind == "tensor":  # others have a method of that name, too
             yield site.part("number")
     elif "$data" in site.pattern:
-        yield from _converted(site.part("data"))
+        yield from _converted(site.part("data")) if site.name != ".new()" or site.receiver.is_tensor else ()
     elif site.name.removesuffix("()").rpartition(".")[2].removesuffix("_") in _BOUNDED:
         yield from _beside_number(site)
     elif site.name == "torch.nn.functional.pad()":
@@ -362,12 +362,21 @@ def _is_list_of_tensors(site: Site, node: ast.expr) -> bool:
 def _tensor(site: Site, node: ast.expr) -> bool:
     """A tensor for certain; that it has no dimensions goes without saying, since others raise here.
 
-    What an operator is given may be a number on another path: `ratio = norm / other if other > 0 else 1`.
+    What an operator is given may be a number on another path: `ratio = norm / other if other > 0 else 1`; so may what a
+    comprehension goes through, and what picks from a list may be None.
     """
     value = site.value(node)
+    return value.is_tensor and not value.other_kinds - _ways(site, node)
+
+
+def _ways(site: Site, node: ast.expr) -> set[str]:
+    """What a tensor may be on other paths, none of which says that it is none on this one."""
+    if isinstance(site.target, ast.Subscript):
+        return {"none"} if node is site.target.slice else set()  # no list has an element of that number
+    if "$data" in site.pattern:
+        return {"number"} if isinstance(site.part("data"), ast.ListComp) else set()  # beams, and those that pad a batch
     bound = (site.function.bindings.reach.get(part) for part in ast.walk(node) if isinstance(part, ast.Name))
-    meets = "$number" in site.pattern and any(isinstance(one, Joined) for one in bound)
-    return value.is_tensor and not (value.other_kinds - {"number"} if meets else value.other_kinds)
+    return {"number"} if "$number" in site.pattern and any(isinstance(one, Joined) for one in bound) else set()
 
 
 def _why(site: Site, found: ast.expr) -> str:

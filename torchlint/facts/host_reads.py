@@ -767,6 +767,9 @@ def tested(place: Place, test: ast.expr, flags: int = FLAGS) -> Iterator[ast.exp
     else:
         value = place.value(test)
         # What a function gives, and an attribute, may be a bool on some paths: on the others it is read.
+        if _is_loss_itself(place, test):
+            yield test
+            return
         if not value.is_tensor or not (value.boolean or value.scalar or _is_own_buffer(place, test)):
             return
         other = {"none", "number"} if isinstance(test, ast.Call | ast.Attribute) and value.boolean else {"none"}
@@ -799,6 +802,15 @@ def _is_own_buffer(place: Place, test: ast.expr) -> bool:
     """Whether a condition is a parameter or buffer of the module itself, whatever it was made of: it has one element, since others raise."""
     value = place.value(test)
     return value.parameter and not value.other_kinds and syntax.own_attribute(place.function, test) is not None
+
+
+def _is_loss_itself(place: Place, test: ast.expr) -> bool:
+    """`if extra_loss:` on a step, of what a model or a loss gives where it gives any: asked for its truth, not whether it is None."""
+    if place.hot is None or not isinstance(test, ast.Name) or not _LOSS.search(test.id):
+        return False
+    value = place.value(test)
+    maybe = value.kind == "tensor" and value.grad and value.other_kinds <= {"none", "number", "tuple", "unknown"}
+    return maybe and is_on_device(place, test, LIKELY)
 
 
 def _tested_one_by_one(place: Place, test: ast.expr) -> ast.expr | None:

@@ -35,6 +35,8 @@ _BEGUN = regex(rb"\[(?:[-\d:.]{1,12}, ?){0,4}([a-z_]\w{0,60}(?:\.\w{1,60}){0,4})
 """`x[frame.kept.view(-1)[rows]]`, as far as the first bracket"""
 _KEYED = regex(rb"""\[(?:[-\d:.]{1,12}, ?){0,4}([a-z_]\w{0,60}\[["']\w{1,60}["']\])""")
 """`x[batch["kept"]]`, `x[batch["kept"].byte()]`"""
+_PICKED = regex(rb"\[((?:self\.)?[a-z_]\w{0,60})\]\.[a-z_]")
+"""`layers[t].forward(x)`: an object of a list, by a number"""
 _OF_ROW = regex(rb"\[([a-z_]\w{0,60})\[\w{1,60}\]\]")
 """`x[kept[i]]`"""
 _INVERTED = regex(rb"""~([a-z_]\w{0,60}(?:\.\w{1,60}){0,4}(?:\[["']\w{1,60}["']\])?)""")
@@ -118,7 +120,7 @@ _SUM = regex(rb"[\w.]{1,60}(?: [-+*/%]{1,2} [\w.]{1,60}){1,8}(?=[ \t\r]*$)")
 _NAMES = 3
 """Through how many names such a mask, or an element in such a sum, is followed."""
 _ELEMENT = regex(
-    rb"torch\.(?:rand|bernoulli)\(|\.(?:sum|max|min|amax|amin|any|all|mean|std|var|median|count_nonzero|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\](?: [-+*/%]{1,2} [\w.]{1,60})?[ \t\r]*$"
+    rb"torch\.(?:rand|bernoulli)\(|(?<!\w)(?:max|min)\([a-z_]\w{0,60}\[|\.(?:sum|max|min|amax|amin|any|all|mean|std|var|median|count_nonzero|prod|argmax|argmin|norm|long|int|float|round|ceil|floor)\(|[\w)\]]\[[^\[\]\n]*\](?: [-+*/%]{1,2} [\w.]{1,60})?[ \t\r]*$"
 )
 _TO_HOST = regex(rb"to_?(?:np|numpy|array|host|cpu)\((?!\))")
 """`to_np(model(x))`: a helper that takes a tensor to the host by its name"""
@@ -145,7 +147,7 @@ def _lines(source: Source) -> frozenset[int]:
     for start, part in parts:
         found += [start + at for at in part.compared]
         found += [start + at for at, name in (*part.indices, *part.keyed, *part.of_rows) if text.may_be_mask(name)]
-        found += [start + at for at, name in part.of_rows if text.has_element(name)]
+        found += [start + at for at, name in (*part.of_rows, *part.picked) if text.has_element(name)]
         found += [start + at for at, name in part.indices if name in text.places]
         found += [start + at for at, name in part.beside if name in text.targets]
         found += [start + at for at, value in part.bounds if text.has_element(value) or text.has_target(value)]
@@ -173,6 +175,7 @@ class _Part:
         self.begun = [match.start(1) for match in _BEGUN.finditer(data) if _CALLED_MASK.search(match[1])]
         self.over = [match.start() for found in (_OVER, _OVER_PAIRS, _OVER_LISTED) for match in found.finditer(data)]
         self.over += [_opened(data, match.start()) for found in (_EACH, _LISTED) for match in found.finditer(data)]
+        self.picked = [(match.start(1), match[1]) for match in _PICKED.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
         self.of_rows = [(match.start(1), match[1]) for match in _OF_ROW.finditer(data)]
         self.bounds = [(match.start(), match[1]) for match in _BOUND.finditer(data)]
@@ -260,12 +263,13 @@ class _Text:
         return any(match[1] or self._is_element(match[0], _NAMES) for match in _NAME.finditer(text))
 
     def _is_element(self, name: bytes, steps: int) -> bool:
-        """Whether a name is assigned an element or a sum, or adds one to other numbers."""
+        """Whether a name is assigned an element or a sum, or adds one, or what a loop takes out of something, to other numbers."""
         if self._is_assigned(name, False):
             return True
         made = self._assignments.get(name, ()) if steps else ()
         sums = [match[0] for value in made if (match := _SUM.match(value)) is not None]
-        return any(self._is_element(one, steps - 1) for text in sums for one in _ATTRIBUTES.findall(text))
+        parts = {one for text in sums for one in _ATTRIBUTES.findall(text)}
+        return any(one in self.targets or self._is_element(one, steps - 1) for one in parts)
 
     def has_target(self, text: bytes) -> bool:
         """Whether an expression holds what a loop takes out of something one by one."""
