@@ -37,7 +37,7 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     Finds `.item()`, `float(t)`, `int(t)`, `bool(t)` and `math.sqrt(t)` of device tensors that are repeated for each element: in a
     comprehension, by `map(int, t)`, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
     in what they call, and (`.item()` only, as `info`) in evaluation and generation loops, and elsewhere in loops
-    over a tensor that is proven to be on the device; there `.tolist()` of each row counts, too, where the loop does nothing else. So does `list(lengths)` of a device tensor that `pack_padded_sequence` is given.
+    over a tensor that is proven to be on the device, or that count its elements (`for i in range(n): sizes[i].item()`); there `.tolist()` of each row counts, too, where the loop does nothing else. So does `list(lengths)` of a device tensor that `pack_padded_sequence` is given.
 
     ## Why is this slow?
 
@@ -92,7 +92,7 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     if site.name == "map()":
         yield from _mapped(site)
         return
-    repeated = reads.per_element(site, site.call)
+    repeated = reads.per_element(site, site.call) or _by_number(site)
     tensor = reads.scalar_read(site, site.call) if repeated is not None else None
     if tensor is None or logging_calls.is_logged(site, site.call) or site.role == "test":
         return
@@ -182,6 +182,28 @@ def _anywhere(site: Site, tensor: ast.expr) -> Severity | None:
     loop = site.loop()
     told = proven and loop is not None and not _is_over_fields(loop) and not frequency.shows(site.function)
     return "info" if told and not site.rare else None
+
+
+def _by_number(site: Site) -> ast.For | None:
+    """The loop that reads the elements of a tensor of the device by their number, elsewhere than on steps: `for i in range(n): counts[kinds[i].item()] += 1`."""
+    loop = next(iter(site.flow.loops(site.target)), None)
+    if site.name != ".item()" or not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+        return None
+    element = site.part("x")
+    if not isinstance(element, ast.Subscript) or not isinstance(element.slice, ast.Name):
+        return None
+    if element.slice.id != loop.target.id or not _is_counted(site, loop.iter) or frequency.severity(site) is not None:
+        return None
+    whole = element.value
+    changed = isinstance(whole, ast.Name) and bool(site.flow.stores_within(whole.id, loop))
+    return loop if not changed and site.value(whole).is_tensor else None
+
+
+def _is_counted(site: Site, iterated: ast.expr) -> bool:
+    """`range(n)`, of which nobody writes out how long it is."""
+    if not isinstance(iterated, ast.Call) or site.resolve(iterated.func) != "range":
+        return False
+    return not all(isinstance(bound, ast.Constant) for bound in iterated.args)
 
 
 def _is_over_fields(loop: Loop) -> bool:

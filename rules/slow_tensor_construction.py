@@ -129,17 +129,46 @@ def _is_list_of_arrays(given: ast.expr, value: Value) -> bool:
 
 
 def _is_list_of_tensors(site: Site, given: ast.expr) -> bool:
+    if _is_rest_of_row(site, given):
+        return True
     items = _items(site, given)
     written = isinstance(given, ast.List | ast.Tuple)
     read = all(_is_tensor(site, item) for item in items) or (written and any(_is_read(site, item) for item in items))
+    if not items or not read:
+        return False
+    if written and all(_is_there(site, item) for item in items) and _is_called(site):
+        return True
     # Whether a loop elsewhere calls the function takes longest to tell.
-    return bool(items and read and (site.hot or site.warm or site.in_forward or site.loop() or site.warm_caller))
+    return bool(site.hot or site.warm or site.in_forward or site.loop() or site.warm_caller)
+
+
+def _is_called(site: Site) -> bool:
+    """Whether something calls the function that is neither a script, once, nor makes an object."""
+    return any(
+        one.function is not one.function.module.body and one.function.name != "__init__"
+        for one in site.callers(site.function)
+    )
+
+
+def _is_there(site: Site, item: ast.expr) -> bool:
+    """Whether an item is on the device for certain, or a number beside such."""
+    value = site.value(item)
+    return value.kind == "number" or (value.is_tensor and value.device == "accelerator")
+
+
+def _is_rest_of_row(site: Site, given: ast.expr) -> bool:
+    """Whether a list is what is left of a row of the device: `box` of `for *box, score, label in detections:`."""
+    stores = site.flow.stores.get(given.id, ()) if isinstance(given, ast.Name) else ()
+    element = site.value(given).element if stores else None
+    if element is None or not element.is_tensor or element.other_kinds or element.device != "accelerator":
+        return False
+    return all(isinstance(site.flow.parents[store], ast.Starred) for store in stores)
 
 
 def _is_read(site: Site, item: ast.expr) -> bool:
     """Whether an item that is written out beside numbers is a tensor of the device for certain: `torch.tensor([hits, n])`."""
     value = site.value(item)
-    return _is_tensor(site, item) and value.device == "accelerator" and value.is_tensor and value.scalar
+    return _is_tensor(site, item) and value.device == "accelerator" and value.is_tensor
 
 
 def _rewrapped(site: Site, given: ast.expr) -> ast.expr | None:
