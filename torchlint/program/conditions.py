@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..facts import first_time, given_numbers, guards, names, runs, short_functions, syntax
 from ..facts.flow import Flow, Guard, Loop, contains
 from ..facts.module import Function
-from ..facts.nodes import choice, names_in, required, without_not
+from ..facts.nodes import names_in, required, without_not
 from ..facts.values import Number, Value
 from ..query.question import question
 from . import chosen_words, hooks, passed, settled
@@ -63,7 +63,9 @@ def guarded(
                 continue
             if loop is None and side in _update_conditions(project, function):
                 continue
-            if any(_is_whole_step(project, function, block) for block in _blocks_behind(function, guard)):
+            if guard.block is not None and _is_whole_step(project, function, guard.block):
+                continue
+            if (ast.dump(guard.test), guard.true) in _updating(project, function):
                 continue
             if side not in _gathering(project, function, loop):
                 return meaning
@@ -488,24 +490,24 @@ def _behind(function: Function, loop: Loop | None, calls: Sequence[ast.Call]) ->
     return frozenset(side for sides in behind for said, side in sides.items() if said in common)
 
 
-def _blocks_behind(function: Function, guard: Guard) -> Iterator[Sequence[ast.stmt]]:
-    """The block that a condition opens, and those that the same one opens elsewhere in its function: `if step % ratio == 0: ...` once for the update and once for what it tells."""
-    if guard.block is None:
-        return
-    yield guard.block
-    others = (node for node in function.flow.nodes if isinstance(node, ast.If) and node is not guard.node)
-    for made in map(choice, others):
-        block = made.block if made.true is guard.true else made.other
-        if block and syntax.same(made.test, guard.test):
-            yield block
+@question("updating", frozenset())
+def _updating(project: Project, function: Function) -> frozenset[tuple[str, bool]]:
+    """The conditions, as they are written, that updates are behind: `step % ratio == 0`, asked once for the update and once more for what that tells."""
+    steps = short_functions.calling(function, "step")
+    return frozenset(
+        (ast.dump(guard.test), guard.true)
+        for call in steps
+        for guard in function.flow.guards(call)
+        if guard.block is not None and _is_whole_step(project, function, guard.block)
+    )
 
 
-def _is_whole_step(project: Project, function: Function, block: Sequence[ast.stmt]) -> bool:
+def _is_whole_step(project: Project, function: Function, block: tuple[ast.stmt, ...]) -> bool:
     """Whether a block runs a backward pass and an optimizer of its own: what stands there is part of that step."""
     return project.ask(("whole step", function, block[0]), lambda: _holds_whole_step(project, function, block), False)
 
 
-def _holds_whole_step(project: Project, function: Function, block: Sequence[ast.stmt]) -> bool:
+def _holds_whole_step(project: Project, function: Function, block: tuple[ast.stmt, ...]) -> bool:
     calls = function.flow.calls_between(block[0].lineno, block[-1].end_lineno or block[-1].lineno)
     return are_whole(project, function, calls)
 
