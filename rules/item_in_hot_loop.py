@@ -38,6 +38,7 @@ _KEEPERS = "update record track store push put log report add_batch_value".split
         "int(...)",
         "bool(...)",
         "complex(...)",
+        *(f"{name}(...)" for name in reads.READERS),
         *(f"math.{name}(...)" for name in reads.MATH),
         *(f"$keeper.{name}(...)" for name in _KEEPERS),
     ],

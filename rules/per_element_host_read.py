@@ -19,7 +19,7 @@ _PACKERS = frozenset(("pack_padded_sequence",))
     "TL105",
     shape=[
         *("$x.item(...)", "$x.tolist()", "float(...)", "int(...)", "bool(...)", "list(...)"),
-        *(f"math.{name}(...)" for name in reads.MATH),
+        *(f"{name}(...)" for name in (*(f"math.{one}" for one in reads.MATH), *reads.READERS)),
         "map($cast, $x)",
     ],
     fix="unsafe",

@@ -31,7 +31,7 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.tensor()` of a list of arrays, of an array that a NumPy call has just made (in loops, forward passes
-    and data loading), of a tensor, in loops and forward passes of a list of tensors, or of numbers with one of the device among them (`torch.tensor([hits, n])`), `torch.tensor(numbers)[i].item()` in loops, `torch.tensor(range(n))` there, in forward passes and in data loading, and
+    and data loading), of a tensor, in loops and forward passes of a list of tensors, of what is left of a row (`for *box, score in detections:`), or of numbers with one of the device among them (`torch.tensor([hits, n])`; such of the device alone wherever something else calls the function), `torch.tensor(numbers)[i].item()` in loops, `torch.tensor(range(n))` there, in forward passes and in data loading, and
     `torch.stack([torch.tensor(v) for v in values])`.
 
     ## Why is this slow?

@@ -19,7 +19,7 @@ _TESTING = (ast.If, ast.While, ast.Assert, ast.IfExp)
         "$x.item(...)",
         *(f"$x.{name}(...)" for name in _TESTS.split()),
         *(f"torch.{name}(...)" for name in _TESTS.split()),
-        *(f"{name}(...)" for name in sorted(_CASTS)),
+        *(f"{name}(...)" for name in (*sorted(_CASTS), *reads.READERS)),
         *(f"math.{name}(...)" for name in reads.MATH),
         "if $_: ...",
         "while $_: ...",

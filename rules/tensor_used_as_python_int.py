@@ -74,7 +74,7 @@ def tensor_used_as_python_int(site: Site) -> Iterator[Finding]:
 
     Finds device tensors without dimensions as bounds of slices (`x[:t]`), as indices of lists, strings, arrays of NumPy and lists of layers (`names[t]`),
     and of tensors, which pick by the number of one of integers (`x[scores.argmax()]`, `x[i]` of `for i in scores.argsort()`; `x[scores.argmax()[None]]` stays on the device) and of what is on the device where they are on the host,
-    in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`, `torch.Tensor([losses])`), as factors that are numbers
+    in `range(t)`, as sizes, ends or fill values of factories (`torch.zeros(t)`, `torch.linspace(0, t, t)`, `torch.full(size, t)`, `x.new_zeros(n, t)`, `x.repeat(t, 1)`), shapes (`x.view(n, t)`) and widths (`F.pad(x, (0, t))`), in lists for the constructors from before torch 0.4 (`torch.LongTensor([t])`, `torch.Tensor([losses])`, `x.new([t])`), as factors that are numbers
     (`p.add_(update, alpha=t)`, `p.addcdiv_(a, b, value=t)`), as how many are wanted (`torch.topk(x, t)`, `x.kthvalue(t)`), as a bound beside one that is a number (`x.clamp(0, t)`), and device tensors, or lists of such, that the builtins `max`, `min`, `sorted`,
     `any` and `all` compare or go through element by element (`max(lengths)`, `max([p.grad.norm() for p in parameters])`, `max(losses, key=losses.get)`); in step loops and in what they call, in evaluation and generation loops and in
     what these call, and (as `info`) in a `forward` and in what it calls.

@@ -30,11 +30,14 @@ from .values import LIKELY, PROVEN, Certainty, Value, is_host_tensor
 Read = TypeVar("Read", bound=ast.expr)
 
 _LOSS = regex(r"(?:^|_)loss$")
+_NORM = regex(r"(?:^|_)(?:grad|gradient|total)_norm$")
 _LOSSES = regex(r"(?:^|_)loss(?:es|_dict)?$")
 _KEY_OF_LOSS = regex(r"(?:^|[_/.\- ])loss(?:$|[_/\-])", re.IGNORECASE)
 _CASTS = frozenset(("float", "int", "bool", "complex"))
 MATH = tuple("sqrt exp log log2 log10 log1p floor ceil trunc fabs isnan isinf isfinite sin cos tanh pow".split())
 """Functions of Python's `math` that make a number of a tensor first."""
+READERS = ("fairseq.utils.item",)
+"""Functions of libraries that read what they are given, where it is a tensor: `x.item() if hasattr(x, "item") else x`."""
 
 
 # Where a value lives
@@ -223,9 +226,7 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     if isinstance(func, ast.Attribute) and func.attr in ("get_scale", "state_dict"):
         is_scale = _gives_scale(place, call, func) if func.attr == "state_dict" else _is_scaler(place, func.value)
         return func.value if is_scale and place.accelerator else None
-    if isinstance(func, ast.Attribute) and func.attr == "item":
-        if call.args or call.keywords:
-            return None
+    if isinstance(func, ast.Attribute) and func.attr == "item" and not (call.args or call.keywords):
         value = place.value(func.value)
         if value.only_tested:
             return None
@@ -235,6 +236,8 @@ def scalar_read(place: Place, call: ast.Call) -> ast.expr | None:
     if not call.args or call.keywords:
         return None
     name = place.resolve(func)
+    if name in READERS and not place.project.targets(place.function, call):  # a project's own is told of where it reads
+        return device_tensor(place, call.args[0], LIKELY)
     if (name in _CASTS and len(call.args) == 1) or (name is not None and name.startswith("math.")):
         read = next((arg for arg in call.args if device_tensor(place, arg) is not None), None)
         if read is None and name == "float" and place.hot is not None and _is_of_graph(place, call.args[0]):
@@ -401,7 +404,11 @@ def host_copies(place: Place, statement: ast.stmt, certainty: Certainty = PROVEN
 
 
 def _loss(place: Place, node: ast.expr) -> ast.expr | None:
-    """`loss.item()` and `losses["box"].item()` in a step loop, where nothing else is known of it."""
+    """`loss.item()`, `grad_norm.item()` and `losses["box"].item()` in a step loop, where nothing else is known of it, or that it is None on another way."""
+    if isinstance(node, ast.Name) and _NORM.search(node.id) is not None:
+        value = place.value(node)
+        unknown = not value or (value.kind == "none" and "unknown" in value.other_kinds)
+        return node if unknown and place.hot is not None and place.accelerator else None
     named = isinstance(node, ast.Name) and _LOSS.search(node.id) is not None
     named = named or (isinstance(node, ast.Subscript) and _is_loss_of(node))
     evaluated = place.warm is not None and isinstance(node, ast.Name)
