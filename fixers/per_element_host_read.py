@@ -8,6 +8,8 @@ from torchlint.rule.rewrite import Place, operand
 
 def fix(site: Site, finding: Finding) -> Fix | None:
     """`[x.item() for x in X]` -> `X.flatten().tolist()`: rows of one element give it, too."""
+    if not isinstance(site.target, ast.Call):
+        return None
     comprehension = site.flow.comprehension(site.target)
     func = site.call.func
     if (

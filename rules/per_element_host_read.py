@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import common_names, frequency, host_needs, logging_calls, type_tested
+from torchlint.facts import common_names, element_reads, frequency, host_needs, logging_calls, type_tested
 from torchlint.facts import host_reads as reads
 from torchlint.facts.consumers import parts_given
 from torchlint.facts.flow import Loop
@@ -21,6 +21,7 @@ _PACKERS = frozenset(("pack_padded_sequence",))
         *("$x.item(...)", "$x.tolist()", "float(...)", "int(...)", "bool(...)", "list(...)"),
         *(f"{name}(...)" for name in (*(f"math.{one}" for one in reads.MATH), *reads.READERS)),
         "map($cast, $x)",
+        "for $row in $rows: ...",
     ],
     fix="unsafe",
     numbers="exact",
@@ -38,6 +39,8 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     comprehension, by `map(int, t)`, or in an inner loop over a tensor, a list of tensors or the parameters of a model; in step loops,
     in what they call, and (`.item()` only, as `info`) in evaluation and generation loops, and elsewhere in loops
     over a tensor that is proven to be on the device, or that count its elements (`for i in range(n): sizes[i].item()`); there `.tolist()` of each row counts, too, where the loop does nothing else. So does `list(lengths)` of a device tensor that `pack_padded_sequence` is given.
+    Loops whose turns need their element of a device tensor as a number without saying so are found as well, and in what a `forward` does
+    (as `info`): as an index (`x[i]` of `for i in scores.argsort()`, `names[i]`), a bound (`x[start : start + n]`), in `range(n)`, or in a test (`if n > 0:`).
 
     ## Why is this slow?
 
@@ -83,6 +86,9 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     - <https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html>
     - <https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html>
     """
+    if isinstance(site.target, ast.For):
+        yield from _taken_as_numbers(site, site.target)
+        return
     if site.name == "list()":
         yield from _packed(site, site.call)
         return
@@ -108,6 +114,21 @@ def per_element_host_read(site: Site) -> Iterator[Finding]:
     what = loop if isinstance(repeated, ast.For) else "element of this comprehension"
     message = f"`{site.short()}` waits for the device once for each {what}: read them all at once"
     yield site.finding(message, severity=level, related=site.why_hot())
+
+
+def _taken_as_numbers(site: Site, loop: ast.For) -> Iterator[Finding]:
+    """`for i in order: total += scores[i]`: each turn reads its element; `for i in order.tolist():` reads all at once."""
+    if site.role in ("test", "benchmark") or site.in_compiled or not site.may_have_accelerator:
+        return
+    whole = element_reads.read_by_turns(site, loop)
+    if whole is None or not site.accelerator or host_needs.chooses_action(site):
+        return
+    level = frequency.severity(site)
+    if level is None and (site.rare or not frequency.in_forward(site)):
+        return
+    often = frequency.how_often(site) if level is not None else frequency.of_calls(site)
+    message = f"each turn of this loop reads its element of `{site.short(whole)}` from the device {often}: one `tolist()` in front of it reads all"
+    yield site.finding(message, severity=level or "info", related=site.why_hot())
 
 
 def _packed(site: Site, made: ast.Call) -> Iterator[Finding]:

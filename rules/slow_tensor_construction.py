@@ -4,7 +4,8 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import frequency, syntax
+from torchlint.facts import host_reads as reads
 from torchlint.facts.names import last
 from torchlint.facts.nodes import keyword_of
 from torchlint.facts.operator_results import is_copied
@@ -13,13 +14,21 @@ from torchlint.facts.told import Construction
 from torchlint.facts.values import Tensor, Value
 from torchlint.rule import Finding, Site, chain, rule
 
+_READS = "`{}` reads the tensors of the list back to the host, one after the other"
+_OF_NUMBERS = frozenset("exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan tanh atan pow".split())
+"""Functions of torch that `math` has, too, or that a power is: `torch.log(torch.tensor(n))` is `math.log(n)`."""
+_CASTS = frozenset("float double half bfloat16 to cuda type".split())
 _VIEWS = frozenset("expand_dims squeeze reshape ravel transpose swapaxes moveaxis rollaxis broadcast_to view".split())
 """What NumPy gives a view of, or may."""
 
 
 @rule(
     "TL407",
-    shape=["torch.tensor(data := $given, ...)", "torch.stack(tensors := $given, ...)"],
+    shape=[
+        "torch.tensor(data := $given, ...)",
+        "torch.stack(tensors := $given, ...)",
+        "$x.new_tensor($given)",
+    ],
     severity="info",
     fix="safe",
     impact="low",
@@ -31,7 +40,8 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.tensor()` of a list of arrays, of an array that a NumPy call has just made (in loops, forward passes
-    and data loading), of a tensor, in loops and forward passes of a list of tensors, of what is left of a row (`for *box, score in detections:`), or of numbers with one of the device among them (`torch.tensor([hits, n])`; such of the device alone wherever something else calls the function), `torch.tensor(numbers)[i].item()` in loops, `torch.tensor(range(n))` there, in forward passes and in data loading, and
+    and data loading), of a tensor, in loops and forward passes of a list of tensors, of what is left of a row (`for *box, score in detections:`), or of numbers with one of the device among them (`torch.tensor([hits, n])`; such of the device alone wherever something else calls the function), and `x.new_tensor([hits])` of such, `torch.tensor(numbers)[i].item()` in loops, `torch.tensor(range(n))` there, in forward passes and in data loading,
+    a function of one number by way of a tensor (`x / torch.sqrt(torch.tensor(n))`) on steps and in forward passes, and
     `torch.stack([torch.tensor(v) for v in values])`.
 
     ## Why is this slow?
@@ -91,6 +101,10 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
         if _is_converted(site, given):
             yield site.finding(f"`{site.short()}` makes a tensor for each number")
         return
+    if site.pattern.startswith("$x"):
+        if _holds_tensors(site, given):
+            yield site.finding(_READS.format(site.short()))
+        return
     value = site.value(given)
     if _is_list_of_arrays(given, value):
         yield site.finding(f"`{site.short()}` converts a list of arrays number by number", told=Construction("arrays"))
@@ -101,10 +115,15 @@ def slow_tensor_construction(site: Site) -> Iterator[Finding]:
     ):
         yield site.finding(f"`{site.short()}` copies a tensor, and warns on every call", told=Construction("tensor"))
     elif value.kind in ("list", "tuple") and _is_list_of_tensors(site, given):
-        yield site.finding(f"`{site.short()}` reads the tensors of the list back to the host, one after the other")
+        yield site.finding(_READS.format(site.short()))
     elif (one := _rewrapped(site, given)) is not None:
         message = f"`{site.short()}` makes a number of a tensor and a tensor of it again; `{site.short(one)}.reshape(1)` makes neither"
         yield site.finding(message)
+    elif (calculated := _of_a_number(site, value)) is not None and _runs_again(site) and not _is_moved(site):
+        message = (
+            f"`{site.short(calculated)}` calculates with one number by way of a tensor; `math` does so without one"
+        )
+        yield site.finding(message, at=calculated)
     elif _is_range(site, given) and _repeats(site) and not _is_moved(site):
         yield site.finding(f"`{site.short()}` counts number by number in Python; `torch.arange` does so at once")
     elif value.kind == "list" and _is_read_back(site):
@@ -163,6 +182,19 @@ def _is_rest_of_row(site: Site, given: ast.expr) -> bool:
     if element is None or not element.is_tensor or element.other_kinds or element.device != "accelerator":
         return False
     return all(isinstance(site.flow.parents[store], ast.Starred) for store in stores)
+
+
+def _holds_tensors(site: Site, given: ast.expr) -> bool:
+    """`x.new_tensor([t, 1])` of tensors, numbers beside them, on steps, in evaluations and in forward passes; TL108 tells of `x.new([t])`."""
+    if not isinstance(given, ast.List | ast.ListComp):
+        return False
+    items = given.elts if isinstance(given, ast.List) else [given.elt]
+    values = [site.value(item) for item in items]
+    beside = all(value.kind in ("tensor", "number") and value.other_kinds <= {"number"} for value in values)
+    held = [(item, value) for item, value in zip(items, values, strict=True) if value.is_tensor and not value.on_cpu]
+    if not beside or not any(reads.is_on_device(site, item) for item, _ in held):
+        return False
+    return bool(site.receiver.is_tensor and site.accelerator and _runs_again(site))
 
 
 def _is_read(site: Site, item: ast.expr) -> bool:
@@ -272,6 +304,34 @@ def _asked(site: Site, test: ast.expr, given: ast.expr) -> bool | None:
     return False if chain(test.func) == ["isinstance"] and not isinstance(test.args[-1], ast.Tuple) else None
 
 
+def _of_a_number(site: Site, value: Value) -> ast.Call | None:
+    """`torch.log(torch.tensor(n))`, `torch.sqrt(torch.tensor(n).float())` of what is a number and nothing else, and needs no gradient."""
+    if value.kind != "number" or not value.proven or value.other_kinds or site.argument("requires_grad") is not None:
+        return None
+    made: ast.expr = site.call
+    for node in site.flow.ancestors(site.call):
+        if isinstance(node, ast.Attribute) and node.value is made and node.attr in _CASTS:
+            continue
+        if not isinstance(node, ast.Call):
+            return None
+        if isinstance(node.func, ast.Attribute) and node.func.value is made:
+            made = node
+            continue
+        name = site.resolve(node.func) or ""
+        is_of_number = name.startswith("torch.") and last(node.func) in _OF_NUMBERS and node.args == [made]
+        return node if is_of_number and not node.keywords and _is_operand(site, node) else None
+    return None
+
+
+def _is_operand(site: Site, node: ast.Call) -> bool:
+    """Whether something is calculated with beside others, and may be a number as well: `x / torch.sqrt(...)`, `x.clamp(max=torch.log(...))`."""
+    around = site.flow.parents.get(node)
+    if isinstance(around, ast.keyword):
+        around = site.flow.parents.get(around)
+        return isinstance(around, ast.Call) and last(around.func) in ("clamp", "clamp_", "clip")
+    return isinstance(around, ast.BinOp | ast.AugAssign | ast.UnaryOp)
+
+
 def _is_range(site: Site, given: ast.expr) -> bool:
     """`range(n)`, `list(range(n))`, `[i for i in range(n)]`; how many numbers there are is not written out."""
     if not syntax.is_counted(site.resolve, given, ("list",)) or len(getattr(given, "generators", ())) > 1:
@@ -326,6 +386,13 @@ def _converts(site: Site, made: ast.Call) -> bool:
         of_array = made.args[0]
     names = [(site.resolve(node) or "").rpartition(".") for node in (asked, of_array) if node is not None]
     return len(names) < 2 or names[0][0] != "torch" or names[1][0] != "numpy" or names[0][2] != names[1][2]
+
+
+def _runs_again(site: Site) -> bool:
+    """Whether a step, an evaluation or a forward comes to the place, in no function that is compiled, where the compiler has the number."""
+    if site.in_compiled or site.rare:
+        return False
+    return bool(site.hot or site.warm or site.warm_caller or frequency.in_forward(site))
 
 
 def _repeats(site: Site) -> bool:

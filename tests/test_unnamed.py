@@ -141,6 +141,11 @@ def test_what_an_assignment_shows(assigned: str, line: str) -> None:
     assert line not in found(f"{line}\n    pass\n")
 
 
+def test_a_parameter_that_is_asked() -> None:
+    assert "if self.eta <= 0:" in found("self.eta = nn.Parameter(torch.ones(1))\nif self.eta <= 0:\n    pass\n")
+    assert [] == found("self.eta = 3\nif self.eta <= 0:\n    pass\n")
+
+
 def test_a_sum_that_calls_something() -> None:
     assert [] == found("t = x.size(0)\nrest = n - t\ny = x[:rest]\n")
     assert "y = x[:rest]" not in found("t = x.sum()\nrest = f(t)\ny = x[:rest]\n")
@@ -172,13 +177,27 @@ def test_what_a_loop_takes_out_of_something_as_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "loop", ["for t, h, w in grid:", "for i, size in enumerate(sizes):", "for row in rows:", "for a, b in zip(x, y):"]
+    "loop",
+    [
+        "for t, h, w in grid:",
+        "for i, size in enumerate(sizes):",
+        "for row in rows:",
+        "for a, b in zip(x, y):",
+        "for a, b, c, d, e, f, g in zip(first, second, third, fourth, fifth, sixth, seventh):",
+        "for i, place in enumerate(self.modes):",
+        'for n in batch["counts"]:',
+        'for i, n in enumerate(batch["counts"]):',
+        "for n in batch.counts:",
+    ],
 )
 def test_a_loop_over_what_a_name_holds(loop: str) -> None:
     assert [loop] == found(f"{loop}\n    y = 1\n")
 
 
-@pytest.mark.parametrize("loop", ["for i in range(n):", "for k, v in pairs.items():", "for a in zip(*x):"])
+@pytest.mark.parametrize(
+    "loop",
+    ["for i in range(n):", "for k, v in pairs.items():", "for a in zip(*x):", "for layer in self.layers:"],
+)
 def test_a_loop_over_no_name(loop: str) -> None:
     assert [] == found(f"{loop}\n    y = 1\n")
 

@@ -142,7 +142,8 @@ def _launches(place: Place, turn: set[str], nodes: Sequence[ast.AST], alike: boo
             called = place.value(node.func)
             if called.kind == "module" and not is_criterion(called):
                 return False
-            row = operator(f"torch.Tensor.{name}") if isinstance(node.func, ast.Attribute) else None
+            is_method = isinstance(node.func, ast.Attribute) and called.kind != "function"
+            row = operator(f"torch.Tensor.{name}") if is_method else None  # `self.expand(row, n)` is the project's
             if (alike and not gives and row is None) or _is_of_own_size(place, node, turn):
                 return False
             if row is not None and row.alias in _SEES:

@@ -7,12 +7,14 @@ import ast
 from ..system.stamp import as_bytes
 from . import names, syntax
 from .bindings import Assigned, Narrowed
+from .common_names import OPTIONS_NAME
 from .place import Place
 from .uses import assigned
 from .values import Value
 
 _ENCODES = frozenset(("encode", "convert_tokens_to_ids"))
 """Methods of tokenizers that give the numbers of a text."""
+_OF_DATA = frozenset(("torch.tensor()", ".new_tensor()"))
 _GROWS = rb"\.%s\.(?:append|appendleft|extend|insert)\("
 """What makes a list of an object longer, by its name."""
 
@@ -70,22 +72,47 @@ def _is_of_extents(value: Value) -> bool:
 
 
 def is_option(place: Place, data: ast.expr) -> bool:
-    """`self.anchors` of a module, in its forward, for `torch.tensor`: what it was made with, and no tensor."""
+    """`self.anchors` of a module, for `torch.tensor`, in its forward, or `x.new_tensor`: what it was made with, and no tensor."""
     klass = place.function.cls
-    if klass is None or not place.in_forward or place.name != "torch.tensor()":
+    if klass is None or place.name not in _OF_DATA or not (place.in_forward or place.name != "torch.tensor()"):
         return False
     attribute = syntax.own_attribute(place.function, data)
-    return attribute is not None and bool(place.project.is_option(klass, attribute))
+    return attribute is not None and place.project.is_module(klass) and place.project.is_option(klass, attribute)
 
 
 def is_setting(place: Place, data: ast.expr) -> bool:
-    """`cfg.MODEL.PIXEL_MEAN` of something unknown, for `torch.tensor`: what a program is configured with, by a name in capitals, and no tensor."""
-    if not isinstance(data, ast.Attribute) or place.name != "torch.tensor()" or place.value(data):
+    """`cfg.MODEL.PIXEL_MEAN`, `self.model_cfg.weights["box"]` of something unknown: what a program is configured with, and no tensor."""
+    if place.name not in _OF_DATA or place.value(data):
         return False
-    if not (data.attr.isupper() and len(data.attr) > 1) or place.resolve(data) is not None:
+    return _is_in_capitals(place, data) or _is_configured(data)
+
+
+def _is_in_capitals(place: Place, data: ast.expr) -> bool:
+    """`post.CENTER_RANGE`, of another object than the method's own."""
+    if not isinstance(data, ast.Attribute) or not (data.attr.isupper() and len(data.attr) > 1):
         return False
     owner = names.chain(data.value)
-    return owner is not None and owner != [place.function.own_name] and not _is_gathered(place, data)
+    if owner is None or owner == [place.function.own_name] or place.resolve(data) is not None:
+        return False
+    return not _is_gathered(place, data)
+
+
+def _is_configured(data: ast.expr) -> bool:
+    """`cfg.MODEL.PIXEL_MEAN`, `self.model_cfg.WEIGHTS["box"]`: what stands in a configuration, by what that is called."""
+    is_part = False
+    while isinstance(data, ast.Attribute | ast.Subscript):
+        if isinstance(data, ast.Subscript):
+            if not (isinstance(data.slice, ast.Constant) and isinstance(data.slice.value, str)):
+                return False
+        elif is_part and _is_called_options(data.attr):
+            return True
+        is_part, data = is_part or isinstance(data, ast.Attribute), data.value
+    return is_part and isinstance(data, ast.Name) and _is_called_options(data.id)
+
+
+def _is_called_options(name: str) -> bool:
+    """`model_cfg`, `args`; what `kwargs` holds is given by who calls."""
+    return OPTIONS_NAME.search(name.lower()) is not None and not name.endswith("kwargs")
 
 
 def are_ids_of_text(place: Place, data: ast.expr) -> bool:

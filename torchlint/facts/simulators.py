@@ -1,4 +1,4 @@
-"""What simulators of many environments on one GPU call on each of their steps: Isaac Lab, and the tasks of Isaac Gym.
+"""What simulators call on each of their steps: Isaac Lab, and the tasks of Isaac Gym, of many environments on one GPU; the leaderboard of CARLA, of an agent that drives.
 
 https://isaac-sim.github.io/IsaacLab/main/source/api/lab/isaaclab.envs.html
 """
@@ -20,6 +20,7 @@ STEPS: Mapping[str, frozenset[str]] = {
     "DirectMARLEnv": _DIRECT,
     "VecTask": _OF_TASKS,
     "BaseTask": _OF_TASKS,
+    "AutonomousAgent": frozenset(("run_step",)),
 }
 """Methods that run on each step, by what a base of the class has in its name."""
 _NAMES = frozenset[str]().union(*STEPS.values())

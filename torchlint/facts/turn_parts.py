@@ -87,9 +87,11 @@ def _goes_through_many(place: Place, given: ast.expr) -> bool:
     called = place.resolve(given.func) if isinstance(given, ast.Call) and not given.keywords else None
     if not isinstance(given, ast.Call) or not given.args or called not in ("range", "enumerate"):
         return False  # `enumerate()`, which Python refuses to run
+    if any(FEW.search(ast.unparse(one)) for one in given.args):
+        return False
     if called == "range":
         by = given.args[2] if len(given.args) == 3 else None
-        return (by is None or number(by) in (1, -1)) and not any(FEW.search(ast.unparse(one)) for one in given.args)
+        return by is None or number(by) in (1, -1)
     if isinstance(given.args[0], ast.List | ast.Tuple):
         return False  # a list that is written out is a short one
     value = place.value(given.args[0])

@@ -69,7 +69,7 @@ _BUFFERS = [
     *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in _CASTS),
     *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in (b"if", b"while", b"assert")),
 ]
-"""`int(self.queue_ptr)`, `if not self.ready:`"""
+"""`int(self.queue_ptr)`, `if not self.ready:`, of a buffer or a parameter"""
 _REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
 _REDUCED = regex(rb"\.(?:sum|max|min|mean|std|var|median|count_nonzero|norm|any|all|isnan|isinf|isfinite)\(")
 _TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert|and|or)[ (]|(?<![\w.])(?:max|min|range)\(")
@@ -79,6 +79,10 @@ _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
 _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 """`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
+_OVER_PART = regex(
+    rb"for [\w, ()]{1,80} in (?:enumerate\([a-z_]\w{0,60}(?:\.\w{1,60}){1,4}\)|(?:enumerate\()?[a-z_]\w{0,60}\[[\"'\w]{1,60}\]\)?|(?!self\.)[a-z_]\w{0,60}(?:\.\w{1,60}){1,4}):"
+)
+"""`for i, place in enumerate(self.modes):`, `for n in batch["counts"]:`, `for n in batch.counts:`; what a module goes through of its own is mostly its layers"""
 _ONE_BY_ONE = regex(rb"for ([a-z_]\w{0,60}) in ([a-z_][^\n]{0,80}):[ \t]{0,20}\r?\n")
 """`for i in order:`, with what the loop goes through"""
 _FLAT = regex(
@@ -87,7 +91,7 @@ _FLAT = regex(
 """What gives a tensor of one dimension, whose elements are integers without dimensions, or the places of `nonzero()`, rows of one."""
 _OVER_LISTED = regex(rb"for [\w, ()*]{1,80} in enumerate\([a-z_][^\n]{0,80}\.tolist\(\)\):")
 """`for i, place in enumerate(mask.nonzero().tolist()):`"""
-_OVER_PAIRS = regex(rb"for [\w, ()]{1,80} in zip\((?:[a-z_]\w{0,60}, ?){1,4}[a-z_]\w{0,60}\):")
+_OVER_PAIRS = regex(rb"for [\w, ()]{1,160} in zip\((?:[a-z_]\w{0,60}, ?){1,9}[a-z_]\w{0,60}\):")
 """`for row, target in zip(rows, targets):`"""
 _EACH = regex(rb"for [\w, ()]{1,80} in (?:enumerate\(|zip\()?[a-z_][\w., ]{0,60}\)?\s{1,40}if ")
 """`for token in tokens if`: the condition of a comprehension"""
@@ -173,7 +177,9 @@ class _Part:
         self.indices += self.beside
         self.indices += [(match.start(1), match[1]) for match in _RESHAPED.finditer(data)]
         self.begun = [match.start(1) for match in _BEGUN.finditer(data) if _CALLED_MASK.search(match[1])]
-        self.over = [match.start() for found in (_OVER, _OVER_PAIRS, _OVER_LISTED) for match in found.finditer(data)]
+        self.over = [
+            match.start() for found in (_OVER, _OVER_PART, _OVER_PAIRS, _OVER_LISTED) for match in found.finditer(data)
+        ]
         self.over += [_opened(data, match.start()) for found in (_EACH, _LISTED) for match in found.finditer(data)]
         self.picked = [(match.start(1), match[1]) for match in _PICKED.finditer(data)]
         self.keyed = [(match.start(1), match[1]) for match in _KEYED.finditer(data)]
@@ -298,8 +304,9 @@ class _Text:
 
     @cached_property
     def buffers(self) -> frozenset[bytes]:
-        """The names of what modules register as buffers."""
-        return frozenset(name for part in self._parts for name in part.buffers)
+        """The names of what modules register as buffers, or keep as parameters."""
+        parameters = (name for name, made in self._assignments.items() if any(b"Parameter(" in one for one in made))
+        return frozenset((*parameters, *(name for part in self._parts for name in part.buffers)))
 
     @cached_property
     def targets(self) -> frozenset[bytes]:
