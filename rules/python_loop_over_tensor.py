@@ -72,7 +72,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
       also in what a loader calls for each sample or batch.
 
     With `--preview` also loops in which other functions are given the rows, chance decides what is done with them, or
-    dictionaries are made of them; and those whose turns take or fill parts of tensors by their numbers, however long each is
+    dictionaries are made of them; loops over the kinds that there are, whose turns ask what is of theirs
+    (`for kind in labels.unique(): x[labels == kind]`); and those whose turns take or fill parts of tensors by their numbers, however long each is
     (`for b in range(n): x[b, lengths[b] :] = fill`), unless the numbers are named as those of layers, levels or dimensions are.
 
     ## Why is this slow?
@@ -134,6 +135,9 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
             yield site.finding(text, related=site.why_hot())
         return
     if not site.settings.preview and row_turns.draws_lots(site, loop):
+        return
+    if site.settings.preview and row_turns.goes_through_kinds(site, loop):
+        yield from _told(site, loop)
         return
     rows = loop_rows.rows(site, loop) if _is_plain(loop) else []
     by_number = not rows and loop_rows.fills_by_number(site, loop) and not runs.counts_few(site.function, loop)

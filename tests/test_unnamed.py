@@ -159,6 +159,7 @@ def test_a_name_that_ends_like_another() -> None:
 def test_a_loop_whose_index_takes_rows() -> None:
     assert ["for i in range(n):"] == found("for i in range(n):\n    y = x[i]\n")
     assert ["for i in range(n):"] == found("for i in range(n):\n    y = x[i, 0]\n")
+    assert "for i in np.arange(n):" in found("for i in np.arange(n):\n    y = x[i]\n")
     assert [] == found("for i in range(n):\n    y = x[j]\n")
     assert [] == found("for i in range(n):\n" + "    y = 1\n" * 500 + "    y = x[i]\n")
 
@@ -188,6 +189,7 @@ def test_what_a_loop_takes_out_of_something_as_a_number() -> None:
         'for n in batch["counts"]:',
         'for i, n in enumerate(batch["counts"]):',
         "for n in batch.counts:",
+        "for a, b in zip(*torch.broadcast_tensors(x, y.unsqueeze(-1))):",
     ],
 )
 def test_a_loop_over_what_a_name_holds(loop: str) -> None:

@@ -23,7 +23,7 @@ _MANY = 8
 def rows(place: Place, loop: ast.For) -> list[str]:
     """What the body calls the rows of the tensors that the loop goes through: names, or `x[i]`."""
     target, given = loop.target, loop.iter
-    called = place.resolve(given.func) if isinstance(given, ast.Call) else None
+    called = goes_by(place, given)
     arguments = given.args if isinstance(given, ast.Call) and not given.keywords else []
     if called == "range":
         first = arguments[0] if len(arguments) == 2 else None
@@ -36,7 +36,7 @@ def rows(place: Place, loop: ast.For) -> list[str]:
         target, given = target.elts[1], arguments[0]
     if called == "zip" and isinstance(target, ast.Tuple):
         names = [one.id for one in target.elts if isinstance(one, ast.Name)]
-        tensors = _zipped(place, arguments)
+        tensors = _zipped(place, arguments, len(target.elts))
         return names if len(names) == len(target.elts) == len(tensors) > 1 and all(map(on_device, tensors)) else []
     if isinstance(given, ast.Call) and len(given.args) == 1 and place.resolve(given.func) == "reversed":
         given = given.args[0]
@@ -231,10 +231,20 @@ def is_device_tensor(place: Place, node: ast.expr) -> bool:
     return on_device(place.value(node))
 
 
-def _zipped(place: Place, arguments: list[ast.expr]) -> Sequence[Value]:
-    """What `zip(a, b)` and `zip(*x.topk(5))` go through at once."""
+def goes_by(place: Place, given: ast.expr) -> str | None:
+    """What a loop calls for what it goes through: `range`, `enumerate`, `zip`; `np.arange(n)` counts like `range(n)`."""
+    if not isinstance(given, ast.Call) or given.keywords:
+        return None
+    name = place.resolve(given.func)
+    return "range" if name == "numpy.arange" else name
+
+
+def _zipped(place: Place, arguments: list[ast.expr], names: int) -> Sequence[Value]:
+    """What `zip(a, b)`, `zip(*x.topk(5))` and `zip(*torch.broadcast_tensors(a, b))` go through at once, for so many names."""
     if len(arguments) == 1 and isinstance(arguments[0], ast.Starred):
         whole = place.value(arguments[0].value)
+        if whole.kind == "list" and whole.element is not None and not whole.other_kinds:
+            return [whole.element] * names
         return whole.items or () if whole.kind == "tuple" else ()
     return [gone_through(place, one) for one in arguments]
 

@@ -9,7 +9,7 @@ from ..system.regex import regex
 from ..torch_api.operators import operator
 from .flow import contains
 from .layers import is_criterion
-from .loop_rows import gone_through, is_at, is_beside, is_device_tensor, is_taken_apart, on_device
+from .loop_rows import goes_by, gone_through, is_at, is_beside, is_device_tensor, is_taken_apart, on_device
 from .names import last
 from .nodes import bound_names, names_in, number, sized
 from .place import Place
@@ -24,7 +24,8 @@ _LEAVES = (ast.Break, ast.Return, ast.While, ast.Yield, ast.Try, ast.With, ast.L
 """What a turn does that is more than a calculation."""
 _SEES = frozenset(("view", "maybe", "itself"))
 """How an operator's result lies in memory where it may launch nothing."""
-_KINDS = frozenset(("unique", "unique_consecutive", "nonzero", "argwhere", "where"))
+_UNIQUE = frozenset(("unique", "unique_consecutive"))
+_KINDS = _UNIQUE | frozenset(("nonzero", "argwhere", "where"))
 """What gives a few kinds, or the places that were found."""
 _RESIZES = frozenset(("interpolate", "upsample", "pad"))
 FOUND = frozenset(("unique", "nonzero", "masked_select", "argwhere", "where"))
@@ -61,6 +62,31 @@ def list_launches_by_row(place: Place, made: ast.ListComp, *, alike: bool) -> bo
     return _goes_through_rows(place, by.target, by.iter, nodes) and _launches(place, told, nodes, alike)
 
 
+def goes_through_kinds(place: Place, loop: ast.For) -> bool:
+    """Whether each turn of a loop asks which elements of a tensor of the device are of its kind: `for kind in labels.unique(): x[labels == kind]`.
+
+    Not where each goes to NumPy.
+    """
+    target, given = loop.target, loop.iter
+    if isinstance(given, ast.Call) and place.resolve(given.func) == "enumerate" and isinstance(target, ast.Tuple):
+        target, given = target.elts[-1], given.args[0] if given.args else given
+    made = meant(place.function, given)
+    if not isinstance(target, ast.Name) or not isinstance(made, ast.Call) or last(made.func) not in _UNIQUE:
+        return False
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    if any(isinstance(node, ast.Call) and last(node.func) == "numpy" for node in nodes):
+        return False  # what is done on the host takes longer
+    compared = (node for node in nodes if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq))
+    sides = ([node.left, node.comparators[0]] for node in compared)
+    asked = (one for pair in sides for one, kind in (pair, pair[::-1]) if names_in(kind) == {target.id})
+    return any(_may_be_there(place, one) for one in asked) and _may_be_there(place, given)
+
+
+def _may_be_there(place: Place, node: ast.expr) -> bool:
+    value = place.value(node)
+    return value.kind == "tensor" and not (value.on_cpu or value.from_loader or value.other_kinds)
+
+
 def _goes_through_rows(place: Place, target: ast.expr, given: ast.expr, nodes: Sequence[ast.AST]) -> bool:
     """Whether a loop goes through tensors of the device, or counts how many rows one has, and takes those."""
     if any(isinstance(node, ast.Attribute | ast.Subscript) for node in ast.walk(target)):
@@ -69,7 +95,7 @@ def _goes_through_rows(place: Place, target: ast.expr, given: ast.expr, nodes: S
     if FEW.search(written) or _SHAPE.search(written):
         return False
     given = meant(place.function, given) if isinstance(given, ast.Name) else given
-    called = place.resolve(given.func) if isinstance(given, ast.Call) and not given.keywords else None
+    called = goes_by(place, given)
     if not isinstance(given, ast.Call) or not given.args or called not in ("enumerate", "reversed", "zip", "range"):
         return _are_rows(place, given)
     if called == "zip":

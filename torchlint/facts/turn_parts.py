@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..system.regex import regex
 from .flow import contains
-from .loop_rows import is_device_tensor, is_turn
+from .loop_rows import goes_by, is_device_tensor, is_turn
 from .names import last
 from .nodes import bound_names, indices, names_in, number
 from .place import Place
@@ -84,7 +84,7 @@ def _is_told(place: Place, part: ast.Subscript, turn: set[str]) -> bool:
 
 def _goes_through_many(place: Place, given: ast.expr) -> bool:
     """Whether a loop counts one by one, or goes through a list of what is no part of a model."""
-    called = place.resolve(given.func) if isinstance(given, ast.Call) and not given.keywords else None
+    called = goes_by(place, given)
     if not isinstance(given, ast.Call) or not given.args or called not in ("range", "enumerate"):
         return False  # `enumerate()`, which Python refuses to run
     if any(FEW.search(ast.unparse(one)) for one in given.args):

@@ -74,15 +74,15 @@ _REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
 _REDUCED = regex(rb"\.(?:sum|max|min|mean|std|var|median|count_nonzero|norm|any|all|isnan|isinf|isfinite)\(")
 _TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert|and|or)[ (]|(?<![\w.])(?:max|min|range)\(")
 """`if kept.sum() == 0:`, `a if (x > 0).sum() else b`, `max(kept.sum(), 1)`: what stands in front of a reduction on its line"""
-_ROWS = regex(rb"for ([a-z_]\w{0,60}) in range\(")
+_ROWS = regex(rb"for ([a-z_]\w{0,60}) in (?:(?:np|numpy)\.a)?range\(")
 _TARGETS = regex(rb"for ([\w, ()]{1,80}) in (?!range\()")
 """`for length in lengths`, `for i, (start, end) in enumerate(spans)`"""
 _OVER = regex(rb"for [\w, ()]{1,80} in (?:enumerate\()?([a-z_]\w{0,60})\)?:")
 """`for t, h, w in grid:`, `for i, size in enumerate(sizes):`"""
 _OVER_PART = regex(
-    rb"for [\w, ()]{1,80} in (?:enumerate\([a-z_]\w{0,60}(?:\.\w{1,60}){1,4}\)|(?:enumerate\()?[a-z_]\w{0,60}\[[\"'\w]{1,60}\]\)?|(?!self\.)[a-z_]\w{0,60}(?:\.\w{1,60}){1,4}):"
+    rb"for [\w, ()]{1,80} in (?:enumerate\([a-z_]\w{0,60}(?:\.\w{1,60}){1,4}\)|(?:enumerate\()?[a-z_]\w{0,60}\[[\"'\w]{1,60}\]\)?|(?!self\.)[a-z_]\w{0,60}(?:\.\w{1,60}){1,4}|zip\(\*[a-z_][\w.]{0,60}\([^\n]{0,120}\)\)):"
 )
-"""`for i, place in enumerate(self.modes):`, `for n in batch["counts"]:`, `for n in batch.counts:`; what a module goes through of its own is mostly its layers"""
+"""`for i, place in enumerate(self.modes):`, `for n in batch["counts"]:`, `for n in batch.counts:`, `for a, b in zip(*x.topk(5)):`; what a module goes through of its own are mostly layers"""
 _ONE_BY_ONE = regex(rb"for ([a-z_]\w{0,60}) in ([a-z_][^\n]{0,80}):[ \t]{0,20}\r?\n")
 """`for i in order:`, with what the loop goes through"""
 _FLAT = regex(
