@@ -151,12 +151,12 @@ def _taken(place: Place, read: ast.expr) -> str:
     match place.flow.parents.get(read):
         case ast.Attribute(attr=method) as func if method in _REDUCES:
             call = place.flow.parents.get(func)
-            return "reduced" if isinstance(call, ast.Call) and call.func is func else ""
-        case ast.Call(func=func, args=[first, *_], keywords=given) if first is read:
+            is_called = isinstance(call, ast.Call) and call.func is func
+            return "reduced" if is_called and _is_along(method, call.args[:1]) else ""  # type: ignore[union-attr]
+        case ast.Call(func=func, args=[first, *others], keywords=given) if first is read:
             home, _, name = (place.resolve(func) or "").rpartition(".")
-            return (
-                "reduced" if home == "torch" and name in _REDUCES and not any(one.arg == "out" for one in given) else ""
-            )
+            reduces = home == "torch" and name in _REDUCES and _is_along(name, others[:1])
+            return "reduced" if reduces and not any(one.arg in ("out", "other") for one in given) else ""
         case ast.List() | ast.Tuple() as parts:
             call = place.flow.parents.get(parts)
             if not isinstance(call, ast.Call) or call.args[:1] != [parts]:
@@ -167,6 +167,11 @@ def _taken(place: Place, read: ast.expr) -> str:
             found = place.value(mask)
             return "masked" if found.is_tensor and found.boolean and not found.other_kinds else ""
     return ""
+
+
+def _is_along(name: str, dims: list[ast.expr]) -> bool:
+    """Whether `max` and `min` reduce by what they are given, if anything, as all others do: of two tensors they take the larger elements."""
+    return name not in ("max", "min") or not dims or number(dims[0]) is not None
 
 
 def doubled(flow: Flow, clone: ast.Call) -> Doubled | None:

@@ -26,8 +26,11 @@ _TOLD = frozenset(("shape", "dtype", "device", "ndim", "is_cuda", "layout", "req
 _VIEWS = frozenset(("T", "mT", "H", "mH", "data"))
 _READERS = frozenset("len range print float int bool str type isinstance hasattr torch.is_tensor".split())
 """Functions of Python that keep nothing of a tensor."""
-_KEEPERS = frozenset("share_memory_ register_hook retain_grad backward data_ptr storage untyped_storage numpy".split())
-"""Methods of which something depends on which tensor it is, or stays with it."""
+_KEEPERS = frozenset(
+    "register_hook retain_grad backward data_ptr storage untyped_storage numpy batch_norm instance_norm embedding embedding_bag".split()
+)
+"""What depends on which tensor it is given, keeps it, or may write to it."""
+_ADDS = frozenset(("add_", "sub_", "copy_"))
 _GIVES = frozenset("tensor int64 int64s bool int number float str size extent list tuple dtype device".split())
 _WANTS_COPY = frozenset("view view_as view_as_complex view_as_real item".split())
 _MAY_GIVE_BACK = frozenset(("einsum", "broadcast_tensors", "meshgrid"))
@@ -37,8 +40,10 @@ _TAKES_NOTHING = _JOINS | frozenset("add sub clone flip roll where masked_fill s
 """Operators whose backward pass needs none of the tensors that are looked at here."""
 _LAYERS = regex(r"^torch\.nn\.(?:(?:Lazy)?Conv(?:Transpose)?\dd|Linear|\w*Norm(?:\dd)?|\w*Pool\dd|Embedding|\w*Loss)$")
 """Layers that write into nothing, and give something new."""
-_REPLAYED = regex(rb"\b(?:CUDAGraph|make_graphed_callables|cudagraph|cuda\.stream|record_stream|Lock)\b")
-"""What writes to a tensor while nobody says so."""
+_REPLAYED = regex(
+    rb"\b(?:CUDAGraph|make_graphed_callables|cudagraph|cuda\.stream|record_stream|Lock|get_lock|share_memory_?)\b"
+)
+"""What writes to a tensor while nobody says so: a graph that is run again, another stream, another process."""
 _DEPTH = 2
 """Through how many functions of the project a tensor is followed."""
 _MOST_READS = 8
@@ -222,6 +227,7 @@ def _is_new(place: Place, call: ast.Call, child: ast.AST, trail: _Trail) -> bool
         row = operator(f"torch.Tensor.{func.attr}")
         if row is not None:
             _of_operator(row, trail)
+            trail.saves = trail.saves or (_writes(row) and func.attr not in _ADDS)
             return True  # `y.add_(x)`, `y.view_as(x)`
     if _is_layer(place, call):
         trail.saves = True
@@ -241,8 +247,13 @@ def _row_name(place: Place, call: ast.Call) -> str:
     return name.rpartition(".")[2] if operator(name) is not None else ""
 
 
+def _writes(row: Operator) -> bool:
+    """Whether an operator writes in place: `add_`, `torch.nn.init.zeros_`, `share_memory_`."""
+    return row.alias == "self" or row.name.endswith("_")
+
+
 def _of_operator(row: Operator | None, trail: _Trail) -> bool | None:
-    if row is None or row.alias == "self":
+    if row is None or _writes(row):
         return None
     short = row.name.rpartition(".")[2]
     trail.wants_copy = trail.wants_copy or short in _WANTS_COPY
@@ -427,5 +438,5 @@ def _is_made(place: Place, node: ast.expr) -> bool:
     else:
         row = operator(place.resolve(node.func) or "")
     if row is not None:
-        return not row.alias and row.name.rpartition(".")[2] not in _MAY_GIVE_BACK
+        return not (row.alias or _writes(row) or row.name.rpartition(".")[2] in _MAY_GIVE_BACK)
     return _is_layer(place, node)
