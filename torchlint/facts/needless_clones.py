@@ -17,6 +17,7 @@ from . import names
 from .bindings import Assigned
 from .flow import Flow, contains
 from .module import Function
+from .nodes import number
 from .operator_calls import carries_no_graph
 from .place import Place
 from .uses import readers, values_of
@@ -44,6 +45,10 @@ _REPLAYED = regex(
     rb"\b(?:CUDAGraph|make_graphed_callables|cudagraph|cuda\.stream|record_stream|Lock|get_lock|share_memory_?)\b"
 )
 """What writes to a tensor while nobody says so: a graph that is run again, another stream, another process."""
+_MAY_BE_IN_PLACE = frozenset(
+    "relu relu6 leaky_relu elu selu celu silu mish hardtanh hardswish hardsigmoid threshold rrelu dropout alpha_dropout".split()
+)
+"""Functions that take `inplace` at a place behind numbers."""
 _DEPTH = 2
 """Through how many functions of the project a tensor is followed."""
 _MOST_READS = 8
@@ -57,7 +62,7 @@ class _Trail:
 
     depth: int = _DEPTH
     seen: set[ast.AST] = field(default_factory=set)
-    reads: list[ast.AST] = field(default_factory=list)
+    reads: list[ast.Name] = field(default_factory=list)
     """The names that are read."""
     saves: bool = False
     """Whether autograd may keep it for the backward pass."""
@@ -97,7 +102,7 @@ def is_only_read(place: Place, clone: ast.Call) -> bool:
     saves = trail.saves and not place.at(function, clone).grad_off  # type: ignore[attr-defined]
     if isinstance(source, ast.Attribute) and saves:
         return False  # whoever else knows the object may write to it
-    return _is_left_alone(place, clone, source, _end(function, clone, trail, saves))
+    return _is_left_alone(place, clone, source, _span(function, clone, trail, saves))
 
 
 def _base(node: ast.expr) -> ast.Name | ast.Attribute | None:
@@ -197,7 +202,10 @@ def _named(place: Place, target: ast.expr, value: ast.expr, trail: _Trail) -> bo
         return _stays(trail)  # another name, which is looked at by itself
     for part in parts:
         assert isinstance(part, ast.Name)
-        if part.id in function.flow.globals or any(part.id in one.flow.loads for one in function.nested.values()):
+        elsewhere = part.id in function.flow.globals or any(
+            part.id in one.flow.loads for one in function.nested.values()
+        )
+        if elsewhere or any(_adds_in_place(function.flow, part.id)):
             return False
         found = list(readers(function, part.id, value))
         if not found and part is target:
@@ -213,6 +221,10 @@ def _is_new(place: Place, call: ast.Call, child: ast.AST, trail: _Trail) -> bool
     if any(not isinstance(one.value, ast.Constant) or one.value.value for one in _named_as(call, "inplace")):
         return None
     name = place.resolve(call.func)
+    home, _, short = (name or "").rpartition(".")
+    in_place = home == "torch.nn.functional" and short in _MAY_BE_IN_PLACE
+    if in_place and any(number(one) is None for one in call.args[1:]):
+        return None
     if name in _READERS:
         return True
     if child is call.func:
@@ -317,23 +329,30 @@ def _adds_in_place(flow: Flow, name: str) -> Iterator[ast.AugAssign]:
     )
 
 
-def _end(function: Function, clone: ast.Call, trail: _Trail, saves: bool) -> int:
-    """The last line that may read a clone: that of the last loop around a read and not around it, or of the function where autograd keeps it."""
-    if saves:
-        return function.node.end_lineno or 0  # type: ignore[union-attr]
+def _span(function: Function, clone: ast.Call, trail: _Trail, saves: bool) -> tuple[int, int]:
+    """The lines that may run between a clone and its last read: also those of a loop that reads it anew, or that left it for its next iteration.
+
+    Where autograd keeps it, these are all behind it, and the loops around it.
+    """
     flow = function.flow
-    ends = [flow.statement(clone).end_lineno or 0]
+    statement = flow.statement(clone)
     around = flow.loops(clone)
+    starts, ends = [statement.lineno], [statement.end_lineno or 0]
     for read in trail.reads:
         outer = [one for one in flow.loops(read) if one not in around]
         ends.append((outer[-1] if outer else flow.statement(read)).end_lineno or 0)
-    return max(ends)
+    if around and (saves or any(read.lineno < statement.lineno for read in trail.reads)):
+        starts.append(around[-1].lineno)
+        ends.append(around[-1].end_lineno or 0)
+    if saves:
+        ends.append(function.node.end_lineno or 0)  # type: ignore[union-attr]
+    return min(starts), max(ends)
 
 
-def _is_left_alone(place: Place, clone: ast.Call, source: ast.Name | ast.Attribute, end: int) -> bool:
-    """Whether nothing writes to what was cloned from there to a line."""
+def _is_left_alone(place: Place, clone: ast.Call, source: ast.Name | ast.Attribute, span: tuple[int, int]) -> bool:
+    """Whether nothing writes to what was cloned in some lines."""
     flow, own = place.flow, place.function.own_name
-    start = flow.statement(clone).lineno
+    start, end = span
     whole = _thing(source, own)
     if whole is None:
         return False
