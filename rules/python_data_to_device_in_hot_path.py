@@ -74,7 +74,7 @@ def python_data_to_device_in_hot_path(site: Site) -> Iterator[Finding]:
     A list that a loop only adds to, and copies whole on each iteration, is reported wherever that loop is; one that a `forward`,
     or what it calls, fills with numbers in loops of its own (`lengths.append(len(row))`), is reported there, and so is one that it fills
     row by row of what it copied to the host for that (`for row in ids.cpu().numpy(): found.append(np.unique(row))`); what a `forward` or a step calculates on the host of
-    nothing but what it copied there, and sends back (`torch.from_numpy(rescale(masks.cpu().numpy(), 2)).to(device)`); and so are numbers that a function or method calculates of what
+    nothing but what it copied there, and sends back (`torch.from_numpy(rescale(masks.cpu().numpy(), 2)).to(device)`), but for what `scipy.optimize` solves; and so are numbers that a function or method calculates of what
     a module was made with (`torch.tensor(self.slopes(), device=x.device)`).
     Of data that nothing is known of, and of arrays, nine cases are reported: what a program is configured with, by a name in capitals or out of something called so (`torch.tensor(cfg.PIXEL_MEAN).cuda()`, `x.new_tensor(self.cfg.weights["box"])`), the ids of a text that is written out (`torch.tensor(tokenizer.encode("<think>"), device=device)`), what a program would keep, but asks for by a part of its key
     (`if n not in tables: tables[str(n) + device] = torch.from_numpy(made).to(device)`), what stays the same from one iteration of

@@ -347,6 +347,9 @@ def _assigned_once(place: Place, name: ast.Name) -> list[ast.expr]:
     around = flow.loops(made)
     written = all(
         is_number_put(place, part)
+        and not any(
+            isinstance(one, ast.Subscript | ast.Call) for one in ast.walk(part.slice)
+        )  # `mask[i, : lengths[i]]`
         and all(
             isinstance(loop, ast.For) and _is_of_numbers(place, loop.iter)
             for loop in flow.loops(part)[: -len(around) or None]

@@ -22,6 +22,8 @@ _COUNTS = ("numpy.", "math.", "torch.")
 """Libraries whose functions give what is calculated of their arguments, and read nothing else."""
 _ARRAYS = frozenset(("ndarray", "tensor", "list", "tuple", "number", "dict", "size", "str"))
 """What has methods that give what is calculated of it, and read nothing else."""
+_ON_HOST = "scipy.optimize."
+"""What nothing of the device solves: an assignment of boxes to objects has to be sent back."""
 _NUMBERS = frozenset(("number", "str", "none", "size", "dtype", "device", "name", "function", "module"))
 _Seen = dict[ast.expr | bindings.Binding, bool | None]
 """What is known of expressions and bindings so far; None of those that are looked into."""
@@ -78,6 +80,8 @@ def _call(place: Place, call: ast.Call, seen: _Seen) -> bool | None:
     name = place.resolve(func)
     if name == "len":
         return None
+    if name is not None and name.startswith(_ON_HOST):
+        return False
     receiver = func.value if isinstance(func, ast.Attribute) and name is None else None
     if isinstance(func, ast.Attribute) and receiver is not None:
         if func.attr in _TELLS:
