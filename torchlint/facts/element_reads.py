@@ -50,15 +50,13 @@ def _asked_by_number(place: Place, loop: ast.For, nodes: list[ast.AST]) -> ast.e
     if FEW.search(f"{name} {bound}") or len(place.flow.stores_within(name, loop)) > 1:
         return None
     tests = (node.test for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While))
-    for element in (one for test in tests for one in _asked(test) if isinstance(one, ast.Subscript)):
-        if (
-            not isinstance(element.slice, ast.Name)
-            or element.slice.id != name
-            or not isinstance(element.value, ast.Name)
-        ):
-            continue
-        value = place.value(element)
-        stays = not place.flow.stores_within(element.value.id, loop)
+    for element in (one for test in tests if place.flow.loops(test)[:1] == [loop] for one in _asked(test)):
+        match element:
+            case ast.Subscript(value=ast.Name(id=held), slice=ast.Name(id=turn)) if turn == name:
+                whole, value = place.value(element.value), place.value(element)
+            case _:
+                continue
+        stays = whole.kind == "tensor" and not place.flow.stores_within(held, loop)
         if stays and value.is_tensor and not (value.other_kinds or value.from_loader) and is_on_device(place, element):
             return element.value
     return None
