@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from torchlint.facts import layer_outputs, layers, names, norms, syntax, uses, wrapped_layers
+from torchlint.facts import layer_outputs, layer_rows, layers, names, norms, syntax, uses, wrapped_layers
 from torchlint.facts.makers import Makers, is_chosen
 from torchlint.facts.module import Class, Function, Module
 from torchlint.facts.nodes import argument_of, is_constant, spreads
@@ -44,7 +44,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
 
     Finds convolutions and linear layers with a bias that are followed directly by a `BatchNorm`, `SyncBatchNorm` or
     `InstanceNorm`: next to each other in an `nn.Sequential` or a class of such, in a list that is spread into one, also
-    by whom a function gives it to, in an `nn.ModuleList` that is run in order (`for layer in self.layers: x = layer(x)`), with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
+    by whom a function gives it to, in an `nn.ModuleList` that is run in order (`for layer in self.layers: x = layer(x)`), in a list of such lists (`self.convs[i][j]`), with a name in between that nothing else reads (`conv = nn.Conv2d(...)`, `layers += [conv, norm]`), added one after the other (`append`, `+=`, `add_module`), or as
     `self.norm(self.conv(x))` in the methods of a class, of two lists as well (`for conv, norm in zip(self.convs, self.norms): x = norm(conv(x))`), also in a later statement, where nothing else reads what the layer gives. A subclass that begins with its norm counts as well, a layer inside `spectral_norm(...)`, and a norm that
     a word chooses which all callers give: `if norm == "batch": layers.append(nn.BatchNorm2d(n))`.
     A class of the project whose `forward` gives what its convolution gives, and whose `bias=True` no one turns off, counts as that.
@@ -300,6 +300,9 @@ def _applied(site: Site) -> ast.expr | None:
     listed = _list_of(site)
     if listed is not None and klass is not None:
         return _applied_from_list(site, klass, listed)
+    row = layer_rows.with_layer(site.function, _placed(site)) if klass is not None else None
+    if row is not None and klass is not None:
+        return _applied_from_rows(site, klass, row.name) if _is_list(row.made, site) else None
     name = syntax.own_attribute(site.function, syntax.target(site.flow, _placed(site)))
     if name is None or klass is None or len(site.project.attribute_stores(klass, name)) != 1:
         return None
@@ -348,6 +351,18 @@ def _applied_from_list(site: Site, klass: Class, name: str) -> ast.expr | None:
     return first
 
 
+def _applied_from_rows(site: Site, klass: Class, name: str) -> ast.expr | None:
+    """The same of a list of lists: `self.convs[i][j]`."""
+    stores = site.project.attribute_stores(klass, name)
+    if len(stores) != 1 or not _is_list(syntax.given_to_target(stores[0][0].flow, stores[0][1]), site):
+        return None
+    taken = [(function, layer_rows.taken(function, read)) for function, read in klass.uses.get(name, ())]
+    if _is_linear(site) or any(layers is None for _, layers in taken):
+        return None
+    behind = [_norm_of(site, function, layer) for function, layers in taken for layer in layers or ()]
+    return behind[0] if behind and None not in behind else None
+
+
 def _norm_of(site: Site, function: Function, func: ast.expr) -> ast.expr | None:
     call = syntax.called(function.flow, func)
     if call is None:
@@ -369,6 +384,9 @@ def _norm_of(site: Site, function: Function, func: ast.expr) -> ast.expr | None:
 def _applies_norm(site: Site, function: Function, func: ast.expr) -> bool:
     listed = layer_outputs.held_by(function, func)
     if listed is not None and function.cls is not None and _fills_with_norms(site, function.cls, listed):
+        return True
+    rows = layer_rows.held_by(function, func)
+    if rows is not None and function.cls is not None and _fills_rows_with_norms(site, function.cls, rows):
         return True
     name = syntax.own_attribute(function, func)
     stores = site.project.attribute_stores(function.cls, name) if name is not None and function.cls is not None else []
@@ -396,3 +414,13 @@ def _fills_with_norms(site: Site, klass: Class, name: str) -> bool:
                 return False
             found.append((method, call.args[0]))
     return bool(found) and all(_is_norm(site, method, one) for method, one in found)
+
+
+def _fills_rows_with_norms(site: Site, klass: Class, name: str) -> bool:
+    """Whether a list begins empty, and all that methods append to the lists in it are norms."""
+    stores = site.project.attribute_stores(klass, name)
+    made = syntax.given_to_target(stores[0][0].flow, stores[0][1]) if len(stores) == 1 else None
+    rows = layer_rows.of_attribute(klass, name) if _is_list(made, site) and not made.args else None
+    if not rows or any(not _is_list(row.made, site) or row.made.args or not row.layers for _, row in rows):
+        return False
+    return all(_is_norm(site, method, layer) for method, row in rows for layer in row.layers)
