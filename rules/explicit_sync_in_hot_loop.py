@@ -69,7 +69,7 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     Around a timer, or a context manager that is one, where the wait is what makes the time right (an `info`
     where a training loop itself, a context manager or decorator of the project around what it does, or a method that it calls takes the time of each step without being asked to); behind a condition that holds once in many steps, or that asks for it by name (`if clear_cache:`, `if non_blocking:`); after an
     out-of-memory error; behind a `del` in an evaluation loop, whose memory is wanted by what comes next; where another library's streams are waited for (CuPy, Numba), or a copy to the host that does not wait (`host.copy_(x, non_blocking=True)`): none of these is reported. In front of a read of the device, which waits for its own stream, it
-    is an `info`. Two programs that share a device in turns may need
+    is an `info`, in an evaluation loop that takes its time further down, too. Two programs that share a device in turns may need
     `empty_cache()`.
 
     ## Bad
@@ -122,10 +122,13 @@ def explicit_sync_in_hot_loop(site: Site) -> Iterator[Finding]:
     if waits and (_is_of_earlier(site) or wherever(site, _has_to_wait)):
         return
     if waits and _timed(site):
+        to_time = clocks.is_read_next(site.flow, site.target) or clocks.ends_measurement(site.flow, site.target)
         if _times_each_step(site):
-            to_time = clocks.is_read_next(site.flow, site.target) or clocks.ends_measurement(site.flow, site.target)
             why = ", to time it: events can be read some steps later" if to_time else ", and no clock is read next"
             message = f"`{site.short()}` waits for the device on every training step{why}"
+            yield site.finding(message, severity="info", related=site.why_hot())
+        elif site.warm is not None and not to_time and not site.rare and _read_next(site):
+            message = f"`{site.short()}` waits for all streams {frequency.how_often(site)}, and no clock is read next: the read behind it waits for what it needs"
             yield site.finding(message, severity="info", related=site.why_hot())
         return
     read = waits and wherever(site, _read_next)
