@@ -71,7 +71,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     alone is not reported, nor is one in a file whose loaders all have `batch_size=1`, nor one around a `ModuleList`, which nothing calls,
     or around a loss such as `CrossEntropyLoss`, or a module of the project, that has no parameters, nor one in a file that sets
     `os.environ["CUDA_VISIBLE_DEVICES"]` to one device.
-    Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing.
+    Checks such as `isinstance(model, nn.DataParallel)` and annotations cost nothing, nor does `nn.DataParallel(model).module`, which is the model.
     `DistributedDataParallel` exchanges what `backward()` leaves in `.grad`: a model of which a step asks
     `torch.autograd.grad(loss, model.parameters())` can't use it, and is not reported.
     A program that itself warns there and names the distributed way is not told again, nor is a class
@@ -304,7 +304,10 @@ def _own_name(site: Site) -> str | None:
 
 
 def _only_wraps(site: Site) -> bool:
-    """Whether the wrapper is there for the names of a checkpoint: only what is in it (`model.module`) is used."""
+    """Whether the wrapper is there for the names of a checkpoint: only what is in it (`model.module`) is used, or taken out at once."""
+    around = site.flow.parents.get(site.call)
+    if isinstance(around, ast.Attribute) and around.attr == "module":
+        return True  # `net = nn.DataParallel(net).module`, which is what was wrapped
     statement, own, kept = site.statement, _own_name(site), _kept_name(site)
     name = [own] if own is not None else [site.function.own_name, kept] if kept is not None else None
     if name is None:
