@@ -283,6 +283,8 @@ def _by_name(values: Evaluator, name: str, node: ast.Call, args: Arguments) -> V
     last = name.rpartition(".")[2]
     if name in table.ITERATION_WRAPPERS or last in ("tqdm", "trange"):
         return iteration(values, last, args)
+    if root in _ACCELERATING and last == "skip_first_batches":
+        return args.first  # a loader with the same options
     if root in _ACCELERATING and last in ("Accelerator", "Fabric"):
         return Accelerator(class_name=name)
     if last == "from_pretrained":

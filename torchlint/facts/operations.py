@@ -283,7 +283,7 @@ def accelerator_method(attr: str, args: Arguments) -> Value:
         return Tensor(scalar=True, device="accelerator")
     if attr in _ACCELERATOR_CONTEXTS:
         return CONTEXT
-    if attr == "unwrap_model":
+    if attr in ("unwrap_model", "skip_first_batches"):
         return args.first
     return UNKNOWN
 
