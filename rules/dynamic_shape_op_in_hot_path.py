@@ -11,7 +11,7 @@ from torchlint.facts.met_on_host import is_met_on_host
 from torchlint.facts.nodes import bound_names, indices, is_constant
 from torchlint.facts.operator_calls import has_dynamic_shape, is_sent, waits
 from torchlint.facts.uses import meant
-from torchlint.facts.values import LIKELY, PROVEN
+from torchlint.facts.values import LIKELY, PROVEN, Certainty
 from torchlint.rule import Finding, Site, plain, rule
 from torchlint.rule.lazy import regex
 from torchlint.torch_api.dynamic import DYNAMIC
@@ -46,7 +46,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans, or writes values of the device by one (`x[x > 0]`, `x[x > 0] -= 1`, `x[mask] = rows`, and
     `x[batch["mask"]]` by its name), which is `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
     in what these call, and in `forward`; by a mask that is proven to be on the device also in any other loop. So is what a mask that was
-    copied to the host picks of a tensor of the device: its places are copied back.
+    copied to the host picks of a tensor of the device: its places are copied back. A mask that picks of a tensor of the device is there, whatever else it picks of.
 
     ## Why is this slow?
 
@@ -193,8 +193,24 @@ def _masked(site: Site, node: ast.Subscript) -> Iterator[Finding]:
     certainty = LIKELY if frequency.in_forward(site) or site.hot is not None else PROVEN
     on_device = reads.is_on_device(site, node.value, certainty)
     on_device = on_device or any(reads.is_on_device(site, mask, PROVEN) for mask in masks)
-    if on_device or (certainty is LIKELY and _is_given_to_torch(site, node)):
+    on_device = on_device or (certainty is LIKELY and _is_given_to_torch(site, node))
+    is_open = held.kind == "unknown" and not held.proven
+    if on_device or (is_open and any(_picks_there(site, mask, certainty) for mask in masks)):
         yield _finding(site, site.short(node))
+
+
+def _picks_there(site: Site, mask: ast.expr, certainty: Certainty) -> bool:
+    """Whether a mask picks of a tensor of the device elsewhere in the function, and so of none but such: `rows[kept]` beside `scores[kept]`."""
+    reach = site.function.bindings.reach
+    if not isinstance(mask, ast.Name) or (binding := reach.get(mask)) is None:
+        return False
+    beside = (
+        around.value
+        for load in site.flow.loads.get(mask.id, ())
+        if load is not mask and reach.get(load) is binding
+        if isinstance(around := site.flow.parents[load], ast.Subscript) and around.slice is load
+    )
+    return any(reads.is_on_device(site, one, certainty) for one in beside)
 
 
 def _by_mask_of_host(site: Site, node: ast.Subscript, parts: list[ast.expr]) -> Iterator[Finding]:
