@@ -82,6 +82,7 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     of a model, inside a loop or in what a step loop calls, all of whose results end in `.detach()`, `.data`, `.item()`, `.tolist()`, an `argmax` or
     a picture of torchvision, through arithmetic, sums, lists (those of a buffer, too), functions of the project and other models: a target network whose values are detached before the loss.
     So do those of what a function of a script gives to callers that all drop its graph: `feature = extract(path)`, `feature.data.numpy()`.
+    A function that gives what a model gives, `def run(x): return net(x.to(device))`, counts as the model where it is called. Of the branches of an evaluation each that runs the model is told.
     A method of a model that generates in a loop, and gives what the model gives to functions of the project which drop the graph, counts (info)
     where all its calls are known to have autograd on.
     Where a function trains for one word or flag alone (`if part == "train": loss.backward()`), a call with another one counts.
@@ -206,19 +207,19 @@ def _run_behind(site: Site, model: Model, switched: ast.expr, *, trains: bool) -
         return  # nothing of it requires a gradient
     if is_frozen_by_call(site, site.function, model[-1]):
         return
-    told: set[ast.AST | None] = set()
+    told: list[tuple[Loop | None, ast.Call]] = []
     known_as = evaluation_mode.names_of(site.function, model)
     # Of what one loop runs the model itself is told first.
     for other in sorted(site.flow.calls, key=lambda call: not evaluation_mode.is_itself(call, model)):
         around = next(reversed([None, *site.flow.loops(other)]))
-        if other.lineno <= call.lineno or around in told:
+        if other.lineno <= call.lineno or _is_told_beside(site, other, around, told):
             continue
         name = next((one for one in known_as if evaluation_mode.runs(site, other, one)), None)
         if name is None:
             continue
         if _is_unused_beside(site, other, name, trains=trains):
             yield _wasted(site.at(site.function, other))
-            told.add(around)
+            told.append((around, other))
             continue
         loops = _is_evaluation(site, other, name)
         alone = grad_at.repeated(site, other) and (not trains or _only_evaluates(site, other))
@@ -244,15 +245,18 @@ def _run_behind(site: Site, model: Model, switched: ast.expr, *, trains: bool) -
             continue
         else:
             continue
-        if around is None:
-            return
-        told.add(around)
+        told.append((around, other))
     if not told and site.function is site.module.body and not trains:
         yield from _in_functions(site, model)
     if not told and not trains and model == [site.function.own_name]:
         yield from _by_itself(site, model)
     if not told and site.settings.preview:
         yield from _elsewhere(site, model)
+
+
+def _is_told_beside(site: Site, call: ast.Call, around: Loop | None, told: list[tuple[Loop | None, ast.Call]]) -> bool:
+    """Whether another call of the loop is told that a run gets to as well: `net.encode(x)` beside `net(x)`, not in the other branch of an `if`."""
+    return any(around is one and not syntax.exclusive(site.flow, call, other) for one, other in told)
 
 
 def _by_itself(site: Site, model: Model) -> Iterator[Finding]:

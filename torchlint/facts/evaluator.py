@@ -307,7 +307,7 @@ class Evaluator:
         if name in module.top_classes:
             return ClassValue(class_=module.top_classes[name])
         starred = self.world.resolve(function, ast.Name(name))
-        return self.named(starred) if starred else self._by_star(name)
+        return self.named(starred) if starred else self._by_star(name) or self._set_by_functions(module, name)
 
     def is_of_branches(self, name: str) -> bool:
         """Whether several imports of the function bind a name, each to something else."""
@@ -329,11 +329,16 @@ class Evaluator:
 
     def _set_later(self, scope: Function, name: str) -> Value:
         """What functions give a name of the module that is None until then: `_device` behind `global _device`."""
-        if scope is not scope.module.body or not scope.module.source.holds(b"global "):
-            return NONE
-        setters = [one for one in scope.module.functions if name in one.flow.globals]
+        given = self._set_by_functions(scope.module, name) if scope is scope.module.body else UNKNOWN
+        return join_all([NONE, given]) if given else NONE
+
+    def _set_by_functions(self, module: Module, name: str) -> Value:
+        """What functions that declare a name of the module give it: `net` behind `def run(): global net; net = Net()`."""
+        if not module.source.holds(b"global "):
+            return UNKNOWN
+        setters = [one for one in module.functions if name in one.flow.globals]
         given = [value for one in setters if (value := self.world.final(one, name)) is not None]
-        return join_all([NONE, *given])
+        return join_all(given) if given else UNKNOWN
 
     def _by_star(self, name: str) -> Value:
         """What a star import brings that another file of the project makes: `data` behind `data = Data(path)`."""

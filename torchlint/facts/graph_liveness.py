@@ -24,7 +24,7 @@ from .uses import fellows, readers
 
 _KEEPS = frozenset(("cpu", "float", "flatten", "permute", "reshape", "squeeze", "to", "transpose", "unsqueeze", "view"))
 """Methods that an array comes behind: `x.squeeze(0).cpu().numpy()`."""
-_DROPS = frozenset(("detach", "data", "shape", "dtype", "device", "ndim"))
+_DROPS = frozenset(("detach", "data", "shape", "dtype", "device", "ndim", "is_cuda"))
 _CUTS = frozenset(("detach", "detach_", "data", "grad"))
 """What gives a tensor without history where it is read or called."""
 _MAY_CARRY = frozenset(("tensor", "unknown", "list", "tuple"))
@@ -189,14 +189,18 @@ def _is_text(place: Place, node: ast.expr, part: ast.AST) -> bool:
 
 
 def _is_tracked(place: Place, call: ast.Call) -> bool:
-    """Whether a call gives what it is followed into: a function of torch, a method of a tensor, a model or a method of one that asks for no gradients itself."""
+    """Whether a call gives what it is followed into: a function of torch, or one of autograd that the project has, a method of a tensor, a model or a method of one that asks for no gradients itself."""
     func = call.func
     if (place.resolve(func) or "").startswith("torch.") or place.value(func).kind == "module":
         return True
-    kind = place.value(func.value).kind if isinstance(func, ast.Attribute) else ""
-    if kind == "module":
+    if not isinstance(func, ast.Attribute):
+        return False
+    owner = place.value(func.value)
+    if owner.kind == "module":
         return not any(map(training.asks, place.project.targets(place.function, call)))
-    return kind == "tensor"
+    if owner.kind == "class" and func.attr == "apply":
+        return owner.class_ is not None and place.project.is_autograd_function(owner.class_)
+    return owner.kind == "tensor"
 
 
 def _fate(place: Place, call: ast.Call, given: ast.AST, depth: int) -> Fate:

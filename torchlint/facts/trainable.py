@@ -52,7 +52,7 @@ def runs_trainable(place: Place, call: ast.Call) -> bool:
             return False
         return not called.class_name.endswith("Loss") and (called.class_ is None or has_weights(place, called.class_))
     if isinstance(func, ast.Name):
-        return _is_given_method(place, func, called)
+        return _is_given_method(place, func, called) or _is_wrapper(place, called)
     if not isinstance(func, ast.Attribute) or func.attr in NO_RUN:
         return False
     owner = place.value(func.value)
@@ -67,6 +67,16 @@ def _is_given_method(place: Place, func: ast.Name, called: Value) -> bool:
         return False
     method = called.function
     return method is not None and method.is_method and _returns_model(place, method) and records(place, method)
+
+
+def _is_wrapper(place: Place, called: Value) -> bool:
+    """Whether a function of the project gives what a model gives that it runs, whoever calls it: `def run(x): return net(x.to(device))`."""
+    function = called.function if called.kind == "function" else None
+    if function is None or function.cls is not None or function.own_name or function.says(_NO_GRAD):
+        return False
+    if place.analysis.context.function_off(function) or training.asks(function):
+        return False
+    return _returns_model(place, function)
 
 
 def is_method_of_models(place: Place, call: ast.Call) -> bool:
