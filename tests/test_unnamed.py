@@ -253,6 +253,12 @@ def test_what_is_no_number_of_a_tensor() -> None:
     assert [] == found("for i in range(n):\n    y = 1\ncounts[last, i] += 1\n")
 
 
+@pytest.mark.parametrize("line", ["if self.low <= 0:", "if ready and self.low < 1:", "n = int(self.low)"])
+def test_what_is_asked_of_a_parameter(line: str) -> None:
+    assert line in found(f"self.low = nn.Parameter(x)\n{line}\n    pass\n")
+    assert [] == found(f"self.low = Parameters(x)\nself.lower = nn.Parameter(x)\n{line}\n    pass\n")
+
+
 def test_a_file_without_torch() -> None:
     assert [] == found("y = x[x > 0]\n", before="import numpy\n")
 

@@ -67,10 +67,14 @@ _DRAWN = regex(rb"torch\.(?:rand|bernoulli)\(")
 """`if torch.rand(1, device=p.device) > p`"""
 _BUFFERS = [
     *(regex(rb"%s\(self\.(?<!\w%s\(self\.)(\w{1,60})[ :)=<>]" % (word, word)) for word in _CASTS),
-    *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in (b"if", b"while", b"assert")),
+    *(regex(rb"%s (?:not )?self\.(\w{1,60})[ :)=<>]" % word) for word in _ASKING),
 ]
-"""`int(self.queue_ptr)`, `if not self.ready:`, of a buffer or a parameter"""
-_REGISTERED = regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})""")
+"""`int(self.queue_ptr)`, `if not self.ready:`"""
+_REGISTERED = [
+    regex(rb"""register_buffer\(\s{0,40}["'](\w{1,60})"""),
+    regex(rb"self\.(\w{1,60}) = (?:torch\.)?(?:nn\.)?Parameter\("),
+]
+"""`self.register_buffer("ready", x)`, `self.scale = nn.Parameter(x)`"""
 _REDUCED = regex(rb"\.(?:sum|max|min|mean|std|var|median|count_nonzero|norm|any|all|isnan|isinf|isfinite)\(")
 _TESTS = regex(rb"(?<!\w)(?:if|elif|while|assert|and|or)[ (]|(?<![\w.])(?:max|min|range)\(")
 """`if kept.sum() == 0:`, `a if (x > 0).sum() else b`, `max(kept.sum(), 1)`: what stands in front of a reduction on its line"""
@@ -208,7 +212,7 @@ class _Part:
 
     @cached_property
     def buffers(self) -> list[bytes]:
-        return _REGISTERED.findall(self._data)
+        return [name for registered in _REGISTERED for name in registered.findall(self._data)]
 
     @cached_property
     def targets(self) -> list[bytes]:
@@ -304,9 +308,8 @@ class _Text:
 
     @cached_property
     def buffers(self) -> frozenset[bytes]:
-        """The names of what modules register as buffers, or keep as parameters."""
-        parameters = (name for name, made in self._assignments.items() if any(b"Parameter(" in one for one in made))
-        return frozenset((*parameters, *(name for part in self._parts for name in part.buffers)))
+        """The names of what modules register as buffers, or have as parameters."""
+        return frozenset(name for part in self._parts for name in part.buffers)
 
     @cached_property
     def targets(self) -> frozenset[bytes]:
