@@ -8,7 +8,7 @@ from torchlint.facts import host_reads as reads
 from torchlint.facts.bindings import Assigned, Binding, Iterated, Joined, Part
 from torchlint.facts.legacy_tensors import CONSTRUCTORS
 from torchlint.facts.nodes import elements, indices
-from torchlint.facts.uses import assigned
+from torchlint.facts.uses import assigned_on_all_ways
 from torchlint.facts.values import LIKELY, UNKNOWN, Value
 from torchlint.rule import Finding, Site, rule
 from torchlint.rule.lazy import regex
@@ -207,8 +207,8 @@ def _is_reduced(site: Site, size: ast.expr, depth: int) -> bool:
     for part in ast.walk(size):
         if isinstance(part, ast.Call) and names.last(part.func) in _REDUCING:
             return True
-        made = assigned(site.function, part) if isinstance(part, ast.Name) and depth else None
-        if made is not None and _is_reduced(site, made, depth - 1):
+        ways = assigned_on_all_ways(site.function, part) if isinstance(part, ast.Name) and depth else []
+        if ways and all(_is_reduced(site, made, depth - 1) for made in ways):
             return True
     return False
 
