@@ -800,7 +800,7 @@ class Bindings:
         self._count(node.lower, node.upper)
 
     def _given(self, function: ast.Attribute, node: ast.Call) -> None:
-        """`torch.sigmoid(x)`, `F.mse_loss(x, y)`; what NumPy is given as well may be an array."""
+        """`torch.sigmoid(x)`, `F.mse_loss(x, self.y)`; what NumPy is given as well may be an array."""
         root = root_of(function.value, ast.Attribute)
         if root is None or root.id not in self._packages or root.id in self._parameters:
             return
@@ -817,9 +817,9 @@ class Bindings:
             parts = (one.value if isinstance(one, ast.Subscript) else one for one in node.args[:most])
             self.given_to_numpy.update(self._env.get(one.id) or one.id for one in parts if isinstance(one, ast.Name))
             return
-        self.given_to_torch.update(
-            self._env.get(one.id) or one.id for one in node.args[:most] if isinstance(one, ast.Name)
-        )
+        given = node.args[:most]
+        self.given_to_torch.update(self._env.get(one.id) or one.id for one in given if isinstance(one, ast.Name))
+        self._uses |= {("used", key_of(one)) for one in given if isinstance(one, ast.Attribute)}
 
     def _subscript(self, node: ast.Subscript) -> None:
         if has_slice(node.slice):
