@@ -439,13 +439,22 @@ def _result(place: Place, node: ast.expr) -> ast.expr | None:
 
 
 def _is_of_part(place: Place, node: ast.expr) -> bool:
-    """Whether something is what a method of a module, or of a part of one, gives: `self.model.module.density.get_beta()`."""
-    owner = node.func if isinstance(node, ast.Call) else None
+    """Whether something is what a method of a module, or of a part of one, gives: `self.model.module.density.get_beta()`, also by a name, where neither says that it is a module itself."""
+    bound = place.function.bindings.reach.get(node) if isinstance(node, ast.Name) else None
+    made = bound.node if isinstance(bound, Assigned) else node
+    owner = made.func if isinstance(made, ast.Call) else None
+    if made is not node and owner is not None and any(map(_is_named_as_model, (node, owner))):
+        return False
     while isinstance(owner, ast.Attribute):
         owner = owner.value
         if place.value(owner).kind == "module":
             return True
     return False
+
+
+def _is_named_as_model(node: ast.expr) -> bool:
+    """`encoder`, `model.get_encoder`"""
+    return common_names.MODEL_NAME.search(names.last(node)) is not None
 
 
 def _is_made_of_tensors(place: Place, node: ast.expr) -> bool:

@@ -107,6 +107,10 @@ class Origins:
             return any(map(_is_there, value.entries.values()))
         if value.kind == "tensor":
             return _is_there(value)
+        if value.kind == "batch":
+            return value.device == "accelerator"
+        if value.kind == "list" and value.element is not None:
+            return _is_there(value.element)
         return not value and (self._is_sent(node) or self.made(node, steps))
 
     def _is_sent(self, node: ast.expr) -> bool:

@@ -27,6 +27,8 @@ _INFERS = regex(r"(?:^|_)(?:infer|inference|inferer|predictor)$")
 _MAKES = regex(
     r"(?:get|set|add|load|unload|create|build|make|init|save|prepare|setup|export|delete|remove|free|release|reset)_"
 )
+_KEEPS = frozenset("update add apply append log register load_state_dict to".split())
+"""Methods of modules that keep something, or change the module."""
 
 
 def runs_module_once(project: Project, function: Function, call: ast.Call) -> bool:
@@ -126,6 +128,30 @@ def _runs_module(project: Project, method: Function, call: ast.Call) -> bool:
     if callee.kind == "instance":
         return any(runs_module(project, one) for one in project.run_by(callee))
     return callee.kind == "module" or (callee.kind == "unknown" and bool(common_names.MODEL_NAME.search(last)))
+
+
+def is_unknown_method(project: Project, function: Function, call: ast.Call) -> bool:
+    """`net.score(x)`, where the function evaluates: a method that nobody here has, of a model, which is given a tensor that is not on the host, or a batch that was sent."""
+    if not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords) or _is_no_pass(call.func.attr):
+        return False
+    if not (_keeps_no_gradients(function, call) or _evaluates(function)):
+        return False
+    if project.value(function, call.func.value).kind != "module" or project.value(function, call.func):
+        return False
+    given = (project.value(function, one) for one in given_to(call))
+    return any(
+        (one.is_tensor and not one.on_cpu) or (one.kind == "batch" and one.device == "accelerator") for one in given
+    )
+
+
+def _is_no_pass(method: str) -> bool:
+    """Whether a method is named for what it makes, or keeps: `update` of a metric, which is a module as well."""
+    return _MAKES.match(method) is not None or method in _KEEPS
+
+
+def _evaluates(function: Function) -> bool:
+    """Whether a function switches a model to evaluation."""
+    return any(not call.args for call in function.flow.calls_named("eval"))
 
 
 def infers(project: Project, function: Function, call: ast.Call) -> bool:

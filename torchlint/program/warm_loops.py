@@ -35,6 +35,7 @@ from .model_calls import (
     is_named_like_model,
     is_part_of_model,
     is_run_without_gradients,
+    is_unknown_method,
     makes_what_runs_them,
     predicts,
     runs_library_model,
@@ -424,7 +425,7 @@ class WarmLoops:
             return False  # most calls are, and what they are called on would have to be told
         part = is_part_of_model(call)
         if not (part or self.project.may_be_own(function, call) or runs_library_model(self.project, function, call)):
-            return False
+            return self._is_passed(function, loop, call) and is_unknown_method(self.project, function, call)
         inner = isinstance(loop, Comprehension) or function.flow.loops(call)[0] is not loop
         if inner and not self._is_over_batches(function, loop):
             return False
@@ -444,11 +445,17 @@ class WarmLoops:
         # What a `while` loop runs decides when it ends, and has to be read for that.
         if isinstance(loop, ast.For) and is_run_without_gradients(self.project, function, call):
             return True
+        if not inner and isinstance(loop, ast.For) and is_unknown_method(self.project, function, call):
+            return True
         if isinstance(loop, ast.For) and brings_samples(self.project, function, loop):
             return is_given_module(self.project, function, call)
         # `model.validate()`, of an object that was given the batch before.
         is_bare = isinstance(call.func, ast.Attribute) and not (call.args or call.keywords)
         return is_bare and self._is_over_batches(function, loop) and runs_module_once(self.project, function, call)
+
+    def _is_passed(self, function: Function, loop: Loop | Comprehension, call: ast.Call) -> bool:
+        """Whether each iteration of a `for` loop comes to a call, which is in no other loop."""
+        return isinstance(loop, ast.For) and function.flow.loops(call)[0] is loop
 
     def _is_over_batches(self, function: Function, node: ast.AST) -> bool:
         """Whether what calls something on each iteration is a loop, or a comprehension, over a loader."""
