@@ -63,8 +63,11 @@ _OF_ARRAYS = frozenset(
 
 
 def _of_distribution(args: Arguments) -> Device:
-    """Where a distribution draws: it makes tensors of the host of what is given as numbers."""
+    """Where a distribution draws: it makes tensors of the host of what is given as numbers, and draws where the one does that it goes around."""
     given = (*args.positional, *args.keywords.values())
+    inner = next((value for value in given if value.kind == "distribution"), None)
+    if inner is not None:
+        return inner.device
     numbers = given and not args.open and all(value.kind == "number" and not value.other_kinds for value in given)
     return "cpu" if numbers else mixed(*given)
 
