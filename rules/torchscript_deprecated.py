@@ -46,7 +46,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     reported, nor are `save` and `load`, since it is the file that is TorchScript, nor what is scripted or traced for its `graph`, for a file alone or for another library,
     nor a class that only holds data (`@torch.jit.script` above a dataclass): a type of TorchScript, in whose place nothing comes.
     Annotations that only matter if somebody scripts the code (`torch.jit.ignore`, `export`, `unused`, `is_scripting`)
-    are not reported, nor are tests; nor is anything of a project whose oldest torch (`torch>=1.7`) has no `torch.compile`, which came with 2.0.
+    are not reported, nor are tests; nor is anything of a project whose newest torch (`torch<2`) has no `torch.compile`, which came with 2.0.
 
     ## Bad
 
@@ -69,7 +69,7 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     - https://meta-pytorch.github.io/compile-graph-break-site/gb/gb4695.html
     """
     call = site.target if isinstance(site.target, ast.Call) else None
-    if site.role == "test" or site.shim or site.lacks(_COMPILES) or _asked_for(site):
+    if site.role == "test" or site.shim or _never_compiles(site) or _asked_for(site):
         return
     if call is not None and _for_others(site, call):
         return
@@ -79,6 +79,11 @@ def torchscript_deprecated(site: Site) -> Iterator[Finding]:
     name = site.text(call.func if call is not None else None)
     instead = "use `torch.compile` or `torch.export`" if plain is None else "TorchScript alone needs it"
     yield site.finding(f"`{name}` is deprecated and gets no new optimisations; {instead}")
+
+
+def _never_compiles(site: Site) -> bool:
+    """Whether each torch that the project allows is from before `torch.compile`: TorchScript is what there is."""
+    return site.torch is not None and site.torch.high <= _COMPILES
 
 
 def _plain_class(site: Site) -> Class | None:

@@ -425,6 +425,12 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
     assert Range((2, 6), (2, 7)) == project_torch(project)
 
 
+def test_the_torch_that_another_branch_is_for_says_nothing(project: Path) -> None:
+    (project / "README.md").write_text("* PyTorch (== 1.4.1, for <= 1.4.0 see [branch](https://example.org/tree/old))\n")
+
+    assert project_torch(project) is None
+
+
 def test_the_toolkit_that_a_readme_installs_says_what_was_the_newest_torch_with_it(project: Path) -> None:
     (project / "README.md").write_text(
         "    conda install -y pytorch cudatoolkit=10.0 -c pytorch\nor\n    conda install pytorch cudatoolkit=9.2\n"
