@@ -5,6 +5,8 @@ counts.json: findings of the default set, by repository and rule, those of a rul
 `torchlint check . --isolated --output-format json` printed in each.
 unseen-SET.jsonl: hand-labelled lines, for a scorer alone; sets.json: who labelled a set, and what a scorer said of it (all rules, default set):
 "first" before anything was mended, "unread" with later facts while its labels were still shut, "opened" with what it led to.
+kinds.json: what a scorer said of many sets together, by kind of fault, in repositories whose missed lines were looked at ("opened") and in others
+("shut"): how many bad lines and traps there are, and of each how many are found, with all rules and the default set, before and now.
 unseen*.tsv: default findings that were read on unseen repositories; readings.json: how they were drawn, and at which commit;
 read.tsv: the repositories with their commits, where those were written down.
 The other *.jsonl: one judged finding a line: code, repo, path, line, verdict (right, debatable, wrong), reason (a sentence), and
@@ -112,6 +114,36 @@ def by_set() -> Iterable[str]:
     yield f"| **labelled by readers, each at its first reading** | | {bads:,} | **{both(pooled[:2], bads)}** | **{both(pooled[2:], traps)}** | | |"
 
 
+def by_kind() -> Iterable[str]:
+    """What was found of all sets of some repositories together, by kind of fault, before a day's work and behind it."""
+    groups = json.loads((DATA / "kinds.json").read_text("utf-8"))
+    yield (
+        "| kind | "
+        + " | ".join(f"bad, {name} | before: all / default | now: all / default" for name in groups)
+        + " | traps | hit now: all / default |"
+    )
+    yield "|---|" + "---:|" * (3 * len(groups) + 2)
+    total: dict[str, Counter[str]] = {name: Counter() for name in groups}
+    for kind in sorted({kind for kinds in groups.values() for kind in kinds}):
+        rows = {name: Counter[str](kinds.get(kind, {})) for name, kinds in groups.items()}
+        for name, row in rows.items():
+            total[name].update(row)
+        yield kind_row(kind, rows)
+    yield kind_row("**all kinds**", total)
+
+
+def kind_row(kind: str, groups: dict[str, Counter[str]]) -> str:
+    cells = [kind]
+    for row in groups.values():
+        cells += [f"{row['bad']:,}", *(pair(row, f"{when}, bad", "bad") for when in ("before", "now"))]
+    whole = sum(groups.values(), Counter[str]())
+    return "| " + " | ".join([*cells, f"{whole['traps']:,}", pair(whole, "now, traps", "traps")]) + " |"
+
+
+def pair(row: Counter[str], hits: str, total: str) -> str:
+    return both([row[f"{hits}, all"], row[f"{hits}, default"]], row[total]) if row[total] else ""
+
+
 def both(hit: list[int], total: int) -> str:
     return " / ".join(f"{100 * one / total:.1f}" for one in hit) + " %"
 
@@ -142,6 +174,7 @@ def tables() -> dict[str, Iterable[str]]:
     rows = judgements()
     return {
         "sets": by_set(),
+        "kinds": by_kind(),
         "readings": by_reading(),
         "rules": by_rule(counts, rows),
         "repositories": by_repository(counts, repositories),

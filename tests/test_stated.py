@@ -426,7 +426,9 @@ def test_the_newest_torch_that_a_readme_tells_to_install(project: Path, text: st
 
 
 def test_the_torch_that_another_branch_is_for_says_nothing(project: Path) -> None:
-    (project / "README.md").write_text("* PyTorch (== 1.4.1, for <= 1.4.0 see [branch](https://example.org/tree/old))\n")
+    (project / "README.md").write_text(
+        "* PyTorch (== 1.4.1, for <= 1.4.0 see [branch](https://example.org/tree/old))\n"
+    )
 
     assert project_torch(project) is None
 

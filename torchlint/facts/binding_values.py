@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from ..system.regex import regex
 from . import batches, module_calls, moves, names, narrowing, operations
@@ -34,7 +33,7 @@ from .fetched import fetched
 from .left_out import left_out
 from .literals import holds
 from .members import attribute_of, by_operator, member
-from .module import Function, key_of
+from .module import key_of
 from .nodes import elements
 from .promises import promised
 from .values import (
@@ -56,8 +55,6 @@ from .values import (
 
 _COUNTED = regex(r"(?:^|_)(?:iter|iteration|epoch|global_step)s?$")
 """What is called as what a run counts, and may be handed over beside a batch: `batch, train_iter = data`."""
-_CALLS = 3
-"""Through so many calls, each of which gives what the next one does, a tuple is looked for."""
 KEYS = 200
 """How many keys of a dictionary that grows are known; each statement that adds one has a dictionary of its own."""
 
@@ -132,20 +129,23 @@ def _given_as(values: Evaluator, whole: Binding, count: int | None) -> list[tupl
     if isinstance(whole, Assigned) and isinstance(whole.node, ast.Name):
         whole = whole.reach.get(whole.node, whole)  # `boxes, scores, labels = outputs`
     call = whole.node if isinstance(whole, Assigned) else None
-    return [*_paths_of(values, values.function, call, count, _CALLS)] if isinstance(call, ast.Call) and count else []
+    if not isinstance(call, ast.Call) or not count:
+        return []
+    targets = values.world.targets(values.function, call)
+    return [items for function in targets for items in values.world.returned_as(function, count)]
 
 
-def _paths_of(
-    values: Evaluator, caller: Function, call: ast.Call, count: int, calls: int
-) -> Iterator[tuple[Value, ...]]:
-    """The same of a call in any function, and of what it hands on of other calls."""
-    for function in values.world.targets(caller, call) if calls else ():
-        for node in function.flow.returned:
-            given = values.world.inside(function, lambda own: own.value(node))  # noqa: B023
-            if given.items is not None and len(given.items) == count:
-                yield given.items
-            elif isinstance(node, ast.Call) and "tuple" in given.other_kinds:
-                yield from _paths_of(values, function, node, count, calls - 1)
+def returned_as(values: Evaluator, count: int) -> tuple[tuple[Value, ...], ...]:
+    """The tuples of so many that a function gives on some of its paths, by itself or as what it calls gives them."""
+    found: list[tuple[Value, ...]] = []
+    for node in values.function.flow.returned:
+        given = values.value(node)
+        if given.items is not None and len(given.items) == count:
+            found.append(given.items)
+        elif isinstance(node, ast.Call) and "tuple" in given.other_kinds:
+            for function in values.world.targets(values.function, node):
+                found += values.world.returned_as(function, count)
+    return tuple(found)
 
 
 def _part_of(values: Evaluator, node: ast.expr, at: int, count: int) -> Value | None:

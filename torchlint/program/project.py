@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ..facts import handed_down, left_on_host, names, syntax, type_tested
 from ..facts.batches import batch_tensor, held
+from ..facts.binding_values import returned_as
 from ..facts.chosen import Choice
 from ..facts.common_names import MODEL_NAME
 from ..facts.evaluate import evaluator
@@ -159,6 +160,15 @@ class Project(Definitions):
             return UNKNOWN
         own = self.evaluator(function).instance(owner)
         return results.given(self.evaluator_given(function, {function.own_name: own}), ())
+
+    def returned_as(self, function: Function, count: int) -> tuple[tuple[Value, ...], ...]:
+        """The tuples of so many that a function gives on some of its paths."""
+        nothing: tuple[tuple[Value, ...], ...] = ()
+        return self._ask(
+            ("returned as", function, count),
+            lambda: self.inside(function, lambda values: returned_as(values, count)),
+            nothing,
+        )
 
     def returns_for(self, function: Function, literals: Literals, given: Choice) -> Value:
         """What a call of the function gives that gives words, flags and None for some parameters, on the paths open to it."""

@@ -81,7 +81,9 @@ _AT_LEAST = regex(
     r"(?:(?:>=?|≥)\s*v?(\d{1,9}\.\d{1,9})?|(\d{1,9}\.\d{1,9})(?:\.\d{1,9})?(?:\+(?!\w)| or (?:higher|above|newer|later)))",
     re.IGNORECASE,
 )
-_AT_MOST = regex(rf"\b(?:py)?torch\b[^\n;]{{0,80}}?(?<!\bfor )\\?(?:<=|≤)\s*v?({_NUMBERS}{{1,3}}){_WHOLE}", re.IGNORECASE)
+_AT_MOST = regex(
+    rf"\b(?:py)?torch\b[^\n;]{{0,80}}?(?<!\bfor )\\?(?:<=|≤)\s*v?({_NUMBERS}{{1,3}}){_WHOLE}", re.IGNORECASE
+)
 _BEFORE = regex(
     rf"(?:{_NUMBERS}{{1,3}}\s*(?:<=?|=<|≤)\s*)?(?:py)?torch(?: version)?\s*(?:>=?\s*v?{_NUMBERS}{{1,3}}\s*,?\s*)?"
     rf"(?:\bbefore|\bbelow|\\?<(?!=))\s*v?({_NUMBERS}{{1,3}})\.?\s*(?:$|[(;])",
