@@ -129,7 +129,7 @@ def by_kind() -> Iterable[str]:
         for name, row in rows.items():
             total[name].update(row)
         yield kind_row(kind, rows)
-    yield kind_row("**all kinds**", total)
+    yield kind_row("**together**", total)
 
 
 def kind_row(kind: str, groups: dict[str, Counter[str]]) -> str:

@@ -325,7 +325,7 @@ def test_a_graph_that_another_file_drops_or_records() -> None:
     main = 'if __name__ == "__main__":\n    pass\n'
 
     assert ["a.py:6 TL503"] == told(run({"a.py": model + score + run_score}, "TL503"))
-    assert ["a.py:4 TL503"] == told(run({"a.py": model + extract + run_extract + main}, "TL503"))
+    assert ["a.py:6 TL503"] == told(run({"a.py": model + extract + run_extract + main}, "TL503"))
     apart = run({"a.py": "from b import score\n" + model + run_score, "b.py": f"import torch\n{score}"}, "TL503")
     assert () == apart.errors
     apart = run(

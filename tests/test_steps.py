@@ -2084,7 +2084,7 @@ def test_a_throttle_of_the_step_itself() -> None:
         "def update(x):\n    x.sum()  # hot\n"
         "for step in range(n):\n    obs = envs.step(action)  # hot\n    if step > learning_starts:\n"
         "        if step % 10 == 0:\n            update(obs)  # hot\n            loss.backward()  # hot\n            optimizer.step()  # hot\n"
-        "            if step % 100 == 0:\n                log(loss)\n        if step % 10 == 0:\n            sync()\n"
+        "            if step % 100 == 0:\n                log(loss)\n        if step % 10 == 0:\n            sync()  # hot\n"
     )
 
 

@@ -69,7 +69,9 @@ def goes_through_kinds(place: Place, loop: ast.For) -> bool:
     """
     target, given = loop.target, loop.iter
     if isinstance(given, ast.Call) and place.resolve(given.func) == "enumerate" and isinstance(target, ast.Tuple):
-        target, given = target.elts[-1], given.args[0] if given.args else given
+        if not (target.elts and given.args):
+            return False  # which Python refuses to run
+        target, given = target.elts[-1], given.args[0]
     made = meant(place.function, given)
     if not isinstance(target, ast.Name) or not isinstance(made, ast.Call) or last(made.func) not in _UNIQUE:
         return False

@@ -234,13 +234,20 @@ class _Part:
         return found
 
 
+_NEW_LINE = ord("\n")
+_INSIDE = b" \t\r\n)]}#"
+"""What a line begins with that is no first one of a statement of the file."""
+
+
 def _opened(data: bytes, offset: int) -> int:
-    """Where the bracket opens that an offset stands in; the offset itself where that is far away."""
+    """Where the bracket opens that an offset stands in; the offset itself where that is far away, or in another statement of the file."""
     depth = 0
     for at in range(offset - 1, max(0, offset - _BODY) - 1, -1):
         depth += (data[at] in b")]}") - (data[at] in b"([{")
         if depth < 0:
             return at
+        if data[at] == _NEW_LINE and data[at + 1] not in _INSIDE:
+            return offset
     return offset
 
 

@@ -20,8 +20,6 @@ GRIDS = (
             "clone, to dtype": "{x}.clone().to(torch.float64)",
             "to dtype, clone": "{x}.to(torch.int64).clone()",
             "clone, to device": "{x}.clone().to(y.device)",
-            "clone, to other": "{x}.clone().to(y)",
-            "to other, clone": "{x}.to(other=y).clone()",
             "clone, to both": "{x}.clone().to(y.device, torch.float32)",
             "clone of a sum": "({raw} + y).clone()",
             "clone of a product": "({x} * y).clone()",
