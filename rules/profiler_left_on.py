@@ -146,9 +146,7 @@ def _reads(site: Site) -> list[ast.Name]:
         name = parent.optional_vars
         return site.flow.loads.get(name.id, []) if isinstance(name, ast.Name) else []
     made = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
-    if not isinstance(made, ast.Name) or made.id in site.flow.globals:
-        return []
-    if any(made.id in inner.flow.loads for inner in site.function.nested.values()):
+    if not isinstance(made, ast.Name) or uses.is_shared(site.function, made.id):
         return []
     return list(uses.readers(site.function, made.id, site.call))
 

@@ -91,9 +91,7 @@ def _only_few_are_read(site: Site, made: ast.Assign) -> bool:
     names = target.elts if isinstance(target, ast.Tuple) else [target]
     reads: list[ast.Name] = []
     for name in names:
-        if not isinstance(name, ast.Name) or name.id in site.flow.globals:
-            return False
-        if any(name.id in inner.flow.loads for inner in site.function.nested.values()):
+        if not isinstance(name, ast.Name) or uses.is_shared(site.function, name.id):
             return False
         reads += uses.readers(site.function, name.id, made.value)
     return bool(reads) and all(_is_cut(site, read) for read in reads)

@@ -98,10 +98,10 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
     test = _test(branch) if branch is not None and site.may_have_accelerator else None
     if branch is None or test is None:
         return
-    asked = list(reads.tested(site, test))
-    if not asked or not site.accelerator or _is_checked_in_graph(site, asked[0]):
+    asked = reads.tested(site, test)
+    found = next(asked, None)
+    if found is None or not site.accelerator or _is_checked_in_graph(site, found):
         return
-    found = asked[0]
     if (
         site.shown_whole
         and frequency.severity(site.at(site.function, branch if isinstance(branch, ast.expr) else test)) is None
@@ -117,17 +117,17 @@ def tensor_branch_in_hot_loop(site: Site) -> Iterator[Finding]:
         not _in_message(site, one) for one in reads.scalar_reads(site, site.statement)
     ):
         return
-    for one in (found, *_on_other_lines(place, asked)):
+    for one in (found, *_on_other_lines(place, found, asked)):
         message = (
             f"Branch on the tensor `{site.short(one)}`: the host waits for the device {frequency.how_often(place)}"
         )
         yield site.finding(message, severity=level, at=one, related=place.why_hot())
 
 
-def _on_other_lines(place: Site, asked: list[ast.expr]) -> Iterator[ast.expr]:
+def _on_other_lines(place: Site, found: ast.expr, others: Iterator[ast.expr]) -> Iterator[ast.expr]:
     """The operands of a condition that ask the device as well, each on a line of its own."""
-    told = {asked[0].lineno}
-    for one in asked[1:]:
+    told = {found.lineno}
+    for one in others:
         if one.lineno not in told and not loop_ends.decides_step(place, one):
             told.add(one.lineno)
             yield one

@@ -12,8 +12,8 @@ from .flow import Flow
 from .names import chain, last
 from .nodes import indices, number
 from .place import Place
-from .syntax import same, target
-from .uses import readers
+from .syntax import called, same, target
+from .uses import is_shared, readers
 from .values import Value
 
 Resolve = Callable[[ast.expr], str | None]
@@ -132,16 +132,12 @@ def taken_turned(place: Place, copy: ast.expr) -> str:
 
     What joins writes it anew, what reduces gives another shape, and a mask picks into one dimension; "" for anything else.
     """
-    named = target(place.flow, copy)
+    named, function = target(place.flow, copy), place.function
     reads: list[ast.expr] = [copy]
     if named is not None:
-        function = place.function
-        known = (
-            isinstance(named, ast.Name) and named.id not in place.flow.globals and function is not function.module.body
-        )
-        if not known or any(named.id in one.flow.loads for one in function.nested.values()):  # type: ignore[attr-defined]
+        if not isinstance(named, ast.Name) or function is function.module.body or is_shared(function, named.id):
             return ""
-        reads = list(readers(function, named.id, copy))  # type: ignore[attr-defined]
+        reads = list(readers(function, named.id, copy))
     ways = {_taken(place, read) for read in reads}
     return " and ".join(sorted(ways)) if "" not in ways else ""
 
@@ -150,9 +146,8 @@ def _taken(place: Place, read: ast.expr) -> str:
     """What takes a tensor of any strides; "" for what may need it to lie in order, or keep it."""
     match place.flow.parents.get(read):
         case ast.Attribute(attr=method) as func if method in _REDUCES:
-            call = place.flow.parents.get(func)
-            is_called = isinstance(call, ast.Call) and call.func is func
-            return "reduced" if is_called and _is_along(method, call.args[:1]) else ""  # type: ignore[union-attr]
+            reducing = called(place.flow, func)
+            return "reduced" if reducing is not None and _is_along(method, reducing.args[:1]) else ""
         case ast.Call(func=func, args=[first, *others], keywords=given) if first is read:
             home, _, name = (place.resolve(func) or "").rpartition(".")
             reduces = home == "torch" and name in _REDUCES and _is_along(name, others[:1])

@@ -6,7 +6,7 @@ import ast
 import itertools
 
 from .place import Place
-from .uses import readers
+from .uses import is_shared, readers
 
 _CALLERS = 20
 _DEPTH = 3
@@ -40,7 +40,7 @@ def is_unused(place: Place, read: ast.AST, depth: int = _DEPTH) -> bool:
 
 def _is_unread(place: Place, name: str, value: ast.expr, depth: int) -> bool:
     """Whether all reads that may find what a name is given are of that kind."""
-    if name in place.flow.globals or any(name in inner.flow.loads for inner in place.function.nested.values()):
+    if is_shared(place.function, name):
         return False
     return all(is_unused(place, one, depth) for one in readers(place.function, name, value))
 

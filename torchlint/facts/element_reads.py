@@ -33,9 +33,9 @@ def read_by_turns(place: Place, loop: ast.For) -> ast.expr | None:
     for name, whole in parts_given(loop.target, loop.iter):
         if whole is None or isinstance(whole, ast.Call) or len(place.flow.stores_within(name, loop)) > 1:
             continue
-        if any(_is_number(place, whole, node, name) for node in nodes) and not any(
-            _says_so(node, name) for node in nodes
-        ):
+        if any(_says_so(node, name) for node in nodes):
+            continue
+        if any(_is_number(place, whole, node, name) for node in nodes):
             value = place.value(whole)
             if value.is_tensor and not (value.other_kinds or value.from_loader) and is_on_device(place, whole):
                 return whole

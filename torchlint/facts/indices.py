@@ -9,6 +9,7 @@ from . import host_reads as reads
 from .nodes import root_of
 from .place import Place
 from .sending import move_of
+from .torch_table import TOLD, TOLD_BY_CALL
 from .uses import readers
 from .values import LIKELY
 
@@ -18,9 +19,6 @@ _NAMES = 2
 """Through how many names a tensor is followed."""
 _STEPS = 12
 """How many operations between the tensor and the brackets are looked through."""
-_TOLD = frozenset(("shape", "device", "dtype", "ndim"))
-"""What reads no element."""
-_TOLD_BY_CALL = frozenset(("size", "dim", "numel"))
 
 
 def indexed(place: Place, made: ast.expr) -> list[ast.Subscript]:
@@ -48,11 +46,11 @@ def _indexed(place: Place, node: ast.expr, names: int) -> list[ast.Subscript] | 
         if isinstance(parent, ast.Subscript) and place.value(parent.slice).kind == "number":
             return []  # an element is read by the host
         if isinstance(parent, ast.Attribute):
-            if parent.attr in _TOLD:
+            if parent.attr in TOLD:
                 return []
             around = parents.get(parent)
             if isinstance(around, ast.Call) and around.func is parent:
-                if parent.attr in _TOLD_BY_CALL:
+                if parent.attr in TOLD_BY_CALL:
                     return []
                 parent = around
         elif isinstance(parent, ast.Call) and place.resolve(parent.func) == "len":
@@ -166,7 +164,7 @@ def written(place: Place, load: ast.Name) -> ast.expr | None:
 def tells_shape(place: Place, load: ast.Name) -> bool:
     """Whether no element of what is made is read: `x.shape`."""
     part = place.flow.parents[load]
-    return isinstance(part, ast.Attribute) and part.attr in _TOLD
+    return isinstance(part, ast.Attribute) and part.attr in TOLD
 
 
 def is_number_put(place: Place, part: ast.expr) -> bool:

@@ -6,15 +6,15 @@ import ast
 
 from .names import last
 from .place import Place
-from .uses import readers
+from .torch_table import TOLD, TOLD_BY_CALL
+from .uses import is_shared, readers
 
 _SHAPES = frozenset(
     """bool bfloat16 clone contiguous detach double expand flatten float half int long permute repeat reshape squeeze t
     transpose unsqueeze view""".split()
 )
 """Methods that give the elements of a tensor again, all of them, in another shape or type."""
-_TELLS = frozenset(("shape", "ndim", "dtype", "device", "size", "dim", "numel"))
-"""What of a tensor reads no element."""
+_TELLS = TOLD | TOLD_BY_CALL
 _NAMES = 3
 """Through how many names a tensor is followed."""
 
@@ -30,7 +30,7 @@ def is_only_listed(place: Place, node: ast.expr, names: int = _NAMES) -> bool:
     if isinstance(taker, ast.Call) and taker.args == [whole]:
         return last(taker.func) == "append" and flow.loops(taker) == flow.loops(place.target)
     name = taker.targets[0] if names and isinstance(taker, ast.Assign) and len(taker.targets) == 1 else None
-    if not isinstance(name, ast.Name) or _is_read_elsewhere(place, name.id):
+    if not isinstance(name, ast.Name) or is_shared(place.function, name.id):
         return False
     reads = [read for read in readers(place.function, name.id, whole) if not _only_tells(place, read)]
     return bool(reads) and all(is_only_listed(place, read, names - 1) for read in reads)
@@ -54,9 +54,3 @@ def _only_tells(place: Place, read: ast.Name) -> bool:
     """`x.shape`, `x.size(0)`"""
     part = place.flow.parents.get(read)
     return isinstance(part, ast.Attribute) and part.attr in _TELLS
-
-
-def _is_read_elsewhere(place: Place, name: str) -> bool:
-    """Whether another function may read a name, too."""
-    inner = place.function.nested.values()
-    return name in place.flow.globals or any(name in one.flow.loads for one in inner)

@@ -20,7 +20,7 @@ from .module import Function
 from .nodes import number
 from .operator_calls import carries_no_graph
 from .place import Place
-from .uses import readers, values_of
+from .uses import is_shared, readers, values_of
 
 _TOLD = frozenset(("shape", "dtype", "device", "ndim", "is_cuda", "layout", "requires_grad"))
 """What a tensor tells of itself."""
@@ -202,10 +202,7 @@ def _named(place: Place, target: ast.expr, value: ast.expr, trail: _Trail) -> bo
         return _stays(trail)  # another name, which is looked at by itself
     for part in parts:
         assert isinstance(part, ast.Name)
-        elsewhere = part.id in function.flow.globals or any(
-            part.id in one.flow.loads for one in function.nested.values()
-        )
-        if elsewhere or any(_adds_in_place(function.flow, part.id)):
+        if is_shared(function, part.id) or any(_adds_in_place(function.flow, part.id)):
             return False
         found = list(readers(function, part.id, value))
         if not found and part is target:
@@ -305,8 +302,8 @@ def _fate(place: Place, function: Function, parameter: str, depth: int) -> _Fate
 def _fate_of(place: Place, function: Function, parameter: str, depth: int) -> _Fate | None:
     flow, reach = function.flow, function.bindings.reach
     loads = [one for one in flow.loads.get(parameter, ()) if not isinstance(reach.get(one), Assigned)]
-    inside = any(parameter in one.flow.loads for one in function.nested.values())
-    if len(loads) > _MOST_READS or inside or function.yields or any(_adds_in_place(flow, parameter)):
+    written = is_shared(function, parameter) or any(_adds_in_place(flow, parameter))
+    if len(loads) > _MOST_READS or written or function.yields:
         return None
     there = place.at(function, function.node)
     trail = _Trail(depth)

@@ -10,11 +10,11 @@ from . import names
 from .module import Function
 from .nodes import receiver_of
 from .place import Place
+from .torch_table import TOLD_BY_CALL
 from .uses import assigned
 from .wherever import wherever
 
 _SIZES = frozenset(("shape", "ndim"))
-_SIZE_METHODS = frozenset(("size", "dim", "numel"))
 _LIBRARIES = ("torch.", "numpy.", "math.", "itertools.", "random.")
 _CALLERS = 4
 """Through how many functions it is followed from where a script comes to a call."""
@@ -84,7 +84,7 @@ def _tells_size(place: Place, use: ast.Attribute) -> bool:
     """`x.shape`, `x.size(0)`, `b, n = x.size()`; not `options.size`, nor the size of a group of processes."""
     if use.attr in _SIZES:
         return True
-    call = place.flow.parents.get(use) if use.attr in _SIZE_METHODS else None
+    call = place.flow.parents.get(use) if use.attr in TOLD_BY_CALL else None
     if not isinstance(call, ast.Call) or call.func is not use:
         return False
     return use.attr != "size" or bool(call.args) or _is_unpacked(place, call)

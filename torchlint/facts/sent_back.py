@@ -11,13 +11,13 @@ from . import host_reads as reads
 from .names import last
 from .nodes import given_to, root_of
 from .place import Place
+from .torch_table import TOLD, TOLD_BY_CALL
 
 _COPIES = ("cpu", "tolist", "item")
 """Methods that copy a tensor of the device to the host."""
 _ADDS = frozenset(("append", "extend", "insert"))
 """Methods that put something into a list; what others do to an object nobody knows."""
-_TELLS = frozenset(("shape", "size", "ndim", "dim", "dtype", "device", "numel"))
-"""What of an array or a tensor is no element of it."""
+_TELLS = TOLD | TOLD_BY_CALL
 _COUNTS = ("numpy.", "math.", "torch.")
 """Libraries whose functions give what is calculated of their arguments, and read nothing else."""
 _ARRAYS = frozenset(("ndarray", "tensor", "list", "tuple", "number", "dict", "size", "str"))

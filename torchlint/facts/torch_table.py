@@ -194,3 +194,7 @@ WALKERS = frozenset(
     f"torch_geometric.nn.{home}{name}" for home in ("", "models.") for name in ("Node2Vec", "MetaPath2Vec")
 )
 """Models whose `loader(**options)` is torch's loader of the walks that they draw on the host."""
+
+# What a tensor tells of itself without a look at its elements: by attributes, and by methods.
+TOLD = frozenset(("shape", "device", "dtype", "ndim"))
+TOLD_BY_CALL = frozenset(("size", "dim", "numel"))

@@ -76,6 +76,11 @@ def _is_read_inside(function: Function, name: str) -> bool:
     return any(name in one.flow.loads and not one.binds(name) for one in inner if one is not function)
 
 
+def is_shared(function: Function, name: str) -> bool:
+    """Whether others than a function itself may have one of its names: those of its module, by `global x`, or a function inside."""
+    return name in function.flow.globals or _is_read_inside(function, name)
+
+
 def _found_by_reads(function: Function, name: str) -> tuple[dict[ast.expr, list[int]], list[int]]:
     """The reads of a name by the values that they may find, and those that may find anything."""
     by_value: dict[ast.expr, list[int]] = {}
