@@ -51,7 +51,8 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
 
     ## When it does not matter
 
-    A dataset that lives on the device is built there once, in `__init__`: that is not reported. Nor is what a dataset sends to
+    A dataset that lives on the device is built there once, in `__init__`: that is not reported. Nor is one whose device is the host where nobody names
+    another (`self.device = device or torch.device("cpu")`). Nor is what a dataset sends to
     encode it where no file has the result yet, and then writes that file. Neither are the few
     named fields of a batch, `{k: v.to(device) for k, v in batch.items()}`.
 
@@ -213,7 +214,9 @@ def _leaves_host(site: Site) -> bool:
         return True
     target = site.argument("device", 0)
     value = site.value(target) if target is not None else None
-    return value is not None and arguments.is_device(value) and arguments.device_of(value) != "cpu"
+    if value is None or not arguments.is_device(value) or arguments.device_of(value) == "cpu":
+        return False
+    return not (value.kind == "device" and value.by_default_host)
 
 
 def _loading(site: Site) -> str:

@@ -556,6 +556,9 @@ class DeviceValue(NotTensor):
     by_default_host: bool = False
     """Whether it is the host where nobody says otherwise: `x.device if x is not None else torch.empty(0).device`."""
 
+    def anywhere(self) -> Self:
+        return replace(super().anywhere(), by_default_host=self.by_default_host or self.device == "cpu")
+
     def on_both(self, other: Self) -> dict[str, Any]:
         device = _device_of_moved(self, other)
         host = self.by_default_host or other.by_default_host or "cpu" in (self.device, other.device)
