@@ -111,6 +111,8 @@ class Batch:
                 yield root_of(binding.node.func.value)
             case bindings.Stored():
                 yield root_of(binding.node.value)
+            case bindings.Sent():
+                yield binding.name
             case bindings.Narrowed():
                 yield root_of(binding.node.args[0])
             case _:

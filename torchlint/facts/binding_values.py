@@ -23,6 +23,7 @@ from .bindings import (
     Parameter,
     Part,
     Rest,
+    Sent,
     Starred,
     Stored,
 )
@@ -272,6 +273,19 @@ def _changed(values: Evaluator, binding: Changed) -> Value:
     return base
 
 
+def _sent(values: Evaluator, binding: Sent) -> Value:
+    """A batch that a function of the project has moved, as that leaves its parameter."""
+    given = values.expr(binding.name)
+    if given.kind not in ("batch", "dict", "unknown"):
+        return given
+    targets = values.world.targets(values.function, binding.call)
+    if len(targets) != 1:
+        return given
+    taken = targets[0].parameter_given(binding.call, binding.name)
+    left = values.world.final(targets[0], taken) if taken is not None else None
+    return left if left is not None and left.kind == "batch" else given
+
+
 def _stored(values: Evaluator, binding: Stored) -> Value:
     """`d["k"] = v` adds a key to a dictionary that is known; into a list or an unknown dict it joins the elements."""
     target = binding.node
@@ -389,6 +403,7 @@ BINDINGS: dict[type[Binding], Reader] = {
     Iterated: lambda values, binding: element(values, values.expr(binding.node), binding.node),
     Narrowed: _narrowed,
     Changed: _changed,
+    Sent: _sent,
     Stored: _stored,
     Joined: _joined,
     Defined: _defined,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..system.cached import kept
+from ..system.regex import regex
 from ..text.normal_form import AnnotatedAssign, PairedAssign
 from . import names, short_functions
 from .flow import CHILDREN
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to to_device cuda cpu train eval append add insert extend appendleft update setdefault".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
+_SENDS = regex(r"(?i)(?:to|on)_?(?:gpu|cuda|device)|^cuda_|^move")
+"""How functions are called that move what they are given: `load_data_to_gpu`, `to_cuda_`, `move_batch`."""
 _COUNTS = frozenset(("int", "float", "range"))
 """Functions of Python that take a number, or what is one."""
 _OF_ALL = {"sum": 1, "min": 1, "max": 1, "sorted": 1, "map": 2}
@@ -146,6 +149,16 @@ class Changed(Binding):
 
     def __init__(self, node: ast.Call) -> None:
         self.node = node
+
+
+class Sent(Binding):
+    """What a function was given that may move it part by part, in place: `batch_to_gpu(batch)`."""
+
+    __slots__ = ("call", "name")
+
+    def __init__(self, call: ast.Call, name: ast.Name) -> None:
+        self.call = call
+        self.name = name
 
 
 class Stored(Binding):
@@ -401,6 +414,7 @@ class Bindings:
             kind = type(statement)
             if kind is ast.Expr:
                 self._read(statement.value)  # type: ignore[attr-defined]
+                self._send(statement.value)  # type: ignore[attr-defined]
             elif kind is ast.Assign:
                 self._assign(statement)  # type: ignore[arg-type]
             else:
@@ -409,6 +423,14 @@ class Bindings:
                     method(self, statement)
                 else:
                     self._children(statement)
+
+    def _send(self, node: ast.expr) -> None:
+        """Note what a statement hands to a function that is called like one that moves things: `batch_to_gpu(batch)`."""
+        if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name)):
+            return
+        name = node.args[0]
+        if (name.id in self._env or name.id in self._parameters) and _SENDS.search(names.last(node.func)):
+            self._set(name.id, self._new(Sent(node, name)))
 
     def _assign(self, node: ast.Assign) -> None:
         self._read(node.value)

@@ -17,6 +17,7 @@ from .loss_names import is_named_as_loss
 from .module import Class, Function, Module, key_of
 from .nodes import number, root_of
 from .promises import promised
+from .type_comments import annotation_of
 from .used_as_mapping import is_asked_for_keys
 from .values import (
     LIKELY,
@@ -385,7 +386,8 @@ class Evaluator:
             return self.instance(function.cls)
         if name == "state_steps":  # what torch.optim's functions call the counters, which it keeps on the host
             return sequence(tensor("cpu"))
-        annotated = promised(self, parameter.annotation) if parameter.annotation is not None else UNKNOWN
+        annotation = annotation_of(function, parameter)
+        annotated = promised(self, annotation) if annotation is not None else UNKNOWN
         if annotated.proven and annotated.kind in ("tensor", "number", "str", "ndarray"):
             default = self.default(name) if annotated.kind == "tensor" else None
             # `grid: Tensor = torch.tensor([1.0, 0.0])`, and nobody is seen to give another.

@@ -914,8 +914,8 @@ _COUNTER = regex(
 )
 
 
-_OF_PROCESS = regex(r"gpu|device|rank|process(?!ed)|worker", re.IGNORECASE)
-"""Part of the name of a number that tells one process, or device, from the others: `gpu_index`."""
+_OF_PROCESS = regex(r"gpu|device|rank|process(?!ed)|worker|loader|dataset", re.IGNORECASE)
+"""Part of the name of a number that tells one process, device or source of batches from the others: `gpu_index`, `dataset_idx`."""
 
 
 def _is_index(node: ast.expr, value_of: ValueOf) -> bool:

@@ -113,6 +113,8 @@ def values_of(function: Function, read: ast.Name, *, given: bool = False) -> lis
             case bindings.Changed() | bindings.Stored():
                 root = root_of(binding.node.func if isinstance(binding, bindings.Changed) else binding.node)
                 todo.append(binding.reach.get(root) if root is not None else None)
+            case bindings.Sent():
+                todo.append(binding.reach.get(binding.name))
             case bindings.Starred():
                 todo.append(binding.each)
             case bindings.Iterated() | bindings.Defined() | bindings.Parameter() | bindings.Around() | bindings.Rest():
@@ -158,8 +160,8 @@ def assigned_on_all_ways(function: Function, name: ast.Name, added: list[ast.exp
 
 def _given(function: Function, bound: bindings.Binding | None) -> ast.expr | None:
     """What a binding assigns, whatever was written into parts of it afterwards."""
-    while isinstance(bound, bindings.Stored):
-        part: ast.expr = bound.node
+    while isinstance(bound, bindings.Stored | bindings.Sent):
+        part: ast.expr = bound.name if isinstance(bound, bindings.Sent) else bound.node
         while isinstance(part, ast.Subscript):
             part = part.value
         bound = function.bindings.reach.get(part)
