@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .arguments import Arguments
-from .values import ARRAY_OR_NUMBER, NDARRAY, NUMBER, UNKNOWN, Tuple, Value, tensor
+from .values import ARRAY_OR_NUMBER, LIKELY, NDARRAY, NUMBER, UNKNOWN, Tuple, Value, tensor
 
 _NUMPY_NUMBERS = frozenset("prod ceil floor log2 log10 round".split())
 _TYPES = frozenset("bool_ int8 int16 int32 int64 uint8 float16 float32 float64 single double".split())
@@ -42,6 +42,9 @@ def numpy_call(name: str, args: Arguments) -> Value:
     if last in _NUMPY_ELEMENTWISE and not (args.open or args.keywords) and args.positional:
         if all(one.is_tensor or one.kind in ("number", "ndarray") for one in args.positional) and args.first.is_tensor:
             return tensor("cpu")
+        # `np.sqrt(x.cpu())`: NumPy gives back what it is given.
+        if len(args) == 1 and args.first.on_cpu and args.first.kind in ("tensor", "unknown"):
+            return tensor("cpu", certainty=LIKELY)
         kinds = {"number" if "number" in one.other_kinds else one.kind for one in args.positional}
         if kinds <= {"number", "unknown"}:  # what is not known may be either
             return NUMBER if all(one.kind == "number" for one in args.positional) else ARRAY_OR_NUMBER
