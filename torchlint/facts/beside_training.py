@@ -54,6 +54,8 @@ def _is_unused(place: Place, value: ast.expr, within: Collection[ast.stmt], seen
     if not any(contains(statement, value) for statement in within):
         return False
     for child, parent in place.flow.upwards(value):
+        if isinstance(parent, ast.Attribute) and graph_liveness.drops_graph(parent.attr):
+            return True
         if isinstance(parent, ast.Call) and child is not parent.func and not _only_reads(place, parent):
             return False
         if isinstance(parent, ast.Assign):

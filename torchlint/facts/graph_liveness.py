@@ -80,6 +80,11 @@ def _is_dead_for_callers(place: Place, node: ast.expr, depth: int) -> bool:
     )
 
 
+def drops_graph(attr: str) -> bool:
+    """Whether an attribute or a method of a tensor gives nothing that has its graph: `loss.item()`, `x.shape`."""
+    return attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}")
+
+
 def is_of_script(place: Place) -> bool:
     """Whether a place is in a function of a script that is called by its name alone, so that its callers are known."""
     function = place.function
@@ -107,7 +112,7 @@ def _is_dead(place: Place, node: ast.expr, trail: _Trail) -> bool:
             case ast.Attribute(attr="numpy"):
                 made = place.value(parent.value)  # it raises where there is a graph: integers have none
                 return made.kind == "tensor" and (made.integer or _is_integer_of_call(place, parent.value))
-            case ast.Attribute(attr=attr) if attr in _DROPS or carries_no_graph(f"torch.Tensor.{attr}"):
+            case ast.Attribute(attr=attr) if drops_graph(attr):
                 return True
             case ast.Attribute(attr="sample") if place.value(parent.value).kind == "distribution":
                 return True
