@@ -32,15 +32,17 @@ _PREDICTS = regex(
 )
 _TO_HOST = regex(r"(?:^|_)to_?(?:np|numpy|array|host|cpu)$|detach")
 """What helpers are called that take a tensor to the host: `to_np(x)`."""
-_SWITCHES = regex(
-    rb"(?m)^(?!from torch import )(?:[^#\n\"']|\"[^\"\n]*\"|'[^'\n]*')*?"
-    rb"(?:(?<!with )(?<!with torch\.)(?:no_grad|inference_mode)|set_grad_enabled|enable_grad|autograd\.grad|requires_grad|\.grad\b)"
-)
+_IN_CODE = rb"(?m)^(?!from torch import )(?:[^#\n\"']|\"[^\"\n]*\"|'[^'\n]*')*?"
+_BY_CALL = rb"(?<!with )(?<!with torch\.)(?:no_grad|inference_mode)|set_grad_enabled|enable_grad|autograd\.grad"
+_SWITCHES = regex(_IN_CODE + rb"(?:" + _BY_CALL + rb"|requires_grad|\.grad\b)")
 """What the code of a function says that switches autograd by itself, a `with` apart."""
+_SWITCHES_BY_CALL = regex(_IN_CODE + rb"(?:" + _BY_CALL + rb")")
+"""The same, without attributes of tensors."""
 _OF_GRADIENTS = regex(
     rb"(?i)grad|backward|optim|train\(|trainer|inference_mode|attack|advers|salienc|attribution|loss\b|trainable"
 )
 """What a file says that may want gradients, or has turned them off."""
+_OF_GRADIENT = frozenset(("grad", "requires_grad", "requires_grad_"))
 _WASTED = "`{}` records a graph for autograd that nothing uses"
 _DEPTH = 4
 _CALLERS = 20
@@ -427,7 +429,7 @@ def _elsewhere(site: Site, model: Model) -> Iterator[Finding]:
 def _by_flag(site: Site) -> Iterator[Finding]:
     """`if train: loss.backward()` in a loop over batches, in a function that somebody calls to evaluate, with autograd on."""
     loop = site.loop()
-    if loop is None or site.function.says(_SWITCHES):
+    if loop is None or site.function.says(_SWITCHES_BY_CALL):
         return
     for flag in alternatives.left_to_callers(site.function, site.target, loop):
         evaluating = next(_excluding(site, flag), None)
@@ -436,13 +438,21 @@ def _by_flag(site: Site) -> Iterator[Finding]:
         if evaluating is None or model is None:
             continue
         caller, call, without = evaluating
-        if flag in alternatives.behind(site.flow, model) or site.analysis.context.grad_off(caller, call):
+        if flag in alternatives.behind(site.flow, model) or not _asks_behind(site, flag):
+            continue
+        if site.analysis.context.grad_off(caller, call):
             continue
         if not grad_at.frozen(site, model) and not grad_at.off(site, model):
             why = site.related(caller, call, "called without training, and autograd stays on")
             what = f"`{site.short(model)}` records a graph for autograd where `{flag.name}` is {without!r}"
             yield site.finding(f"{what}, and nothing uses it", at=model, related=(why,))
             return
+
+
+def _asks_behind(site: Site, flag: alternatives.Said) -> bool:
+    """Whether a function speaks of gradients of tensors behind a flag alone: `if train: total += p.grad.norm()`."""
+    asked = (one for one in site.flow.nodes if isinstance(one, ast.Attribute) and one.attr in _OF_GRADIENT)
+    return all(flag in alternatives.behind(site.flow, one) for one in asked)
 
 
 def _excluding(site: Site, flag: alternatives.Said) -> Iterator[tuple[Function, ast.Call, object]]:

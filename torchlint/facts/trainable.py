@@ -21,6 +21,8 @@ NO_RUN = frozenset(
 """Methods of every module that run nothing of it."""
 _NO_GRAD = regex(rb"no_grad|inference_mode")
 _LOSS = regex(r"(?i)loss|criterion")
+_LOSS_CLASS = regex(r"(?<!And)(?<!With)Loss$")
+"""How classes of losses are called: not `ModelAndLoss`, `NetWithLoss`."""
 _HOLDERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"))
 """Modules that have no parameters but those of what they are given."""
 _WITHOUT_MODULES = frozenset(("PIL", "cv2", "h5py", "numpy", "pandas", "scipy")) | sys.stdlib_module_names
@@ -50,13 +52,17 @@ def runs_trainable(place: Place, call: ast.Call) -> bool:
     if called.kind == "module":
         if called.class_name in WITHOUT_WEIGHTS or _LOSS.search(names.last(func)):
             return False
-        return not called.class_name.endswith("Loss") and (called.class_ is None or has_weights(place, called.class_))
+        is_loss = _LOSS_CLASS.search(called.class_name) is not None
+        return not is_loss and (called.class_ is None or has_weights(place, called.class_))
     if isinstance(func, ast.Name):
         return _is_given_method(place, func, called) or _is_wrapper(place, called)
     if not isinstance(func, ast.Attribute) or func.attr in NO_RUN:
         return False
     owner = place.value(func.value)
     classes = owner.any_class if owner.kind == "module" else ()
+    unseen = owner.kind == "module" and not classes and not owner.class_name.startswith("torch.")
+    if unseen and func.attr.startswith("forward_"):
+        return bool(call.args)  # `model.forward_features(x)`, of a class that nobody sees
     run = [(one, method) for one in classes if (method := place.project.method(one, func.attr)) is not None]
     return bool(run) and all(has_weights(place, one) and records(place, method) for one, method in run)
 

@@ -188,8 +188,9 @@ def declared(code: Code, klass: Class, name: str) -> Value:
 
 
 def _trained(klass: Class, name: str) -> Value:
-    """A module, where the file of a class says `self.name.parameters()`, or that one takes the state of the other."""
+    """A module, where the file of a class says `self.name.parameters()` or `self.name.eval()`, or that one takes the state of the other."""
     uses = (
+        f"self.{name}.eval()",
         f"self.{name}.parameters()",
         f"self.{name}.named_parameters()",
         f"self.{name}.load_state_dict(self.",
