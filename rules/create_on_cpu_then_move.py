@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.facts import frequency, gathered, moved_elsewhere, operator_results, short_functions
-from torchlint.facts.host_constants import kept_on_host, taken_from_host
+from torchlint.facts.host_constants import kept_on_host, taken_from_host, viewed
 from torchlint.facts.host_filled import (
     NUMPY_FILLS,
     Filled,
@@ -17,6 +17,7 @@ from torchlint.facts.host_filled import (
 )
 from torchlint.facts.indices import indexed, is_of_device
 from torchlint.facts.legacy_tensors import OF_HOST, makes_on_device
+from torchlint.facts.listed import only_element
 from torchlint.facts.moved_entries import filled_entries
 from torchlint.facts.on_call import on_call, precedes_runs
 from torchlint.facts.place import Place
@@ -129,6 +130,7 @@ def _moved(site: Site) -> Iterator[Finding]:
     made = filled(site, func.value)
     if made is None:
         yield from _kept(site, func.value)
+        yield from _stacked(site, func.value)
         yield from _given(site, func.value)
         yield from _entries(site, func.value)
     elif goes_to_device(site, site.call) and site.accelerator:
@@ -147,6 +149,23 @@ def _copied(site: Site) -> Iterator[Finding]:
     made = filled(site, given)
     if made is not None and site.accelerator:
         yield from _made_and_moved(site, made, func.value, by_other=True)
+
+
+def _stacked(site: Site, moved: ast.expr) -> Iterator[Finding]:
+    """What a loop fills one by one for a list that is moved as one tensor: `torch.stack(masks).to(x.device)`."""
+    whole = viewed(moved)
+    if (
+        not isinstance(whole, ast.Call)
+        or site.resolve(whole.func) not in ("torch.stack", "torch.cat")
+        or not whole.args
+    ):
+        return
+    element = only_element(site, whole.args[0]) if isinstance(whole.args[0], ast.Name) else None
+    if element is not None and goes_to_device(site, site.call) and site.accelerator:
+        place = site.at(site.function, element)
+        made = filled(place, viewed(element))
+        if made is not None:
+            yield from _made_and_moved(site, made, target_of(site.call), by_other=True)
 
 
 def _given(site: Site, moved: ast.expr) -> Iterator[Finding]:

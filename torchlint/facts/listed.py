@@ -1,9 +1,10 @@
-"""Tensors that a loop does nothing with but to put them into a list."""
+"""Tensors that a loop does nothing with but to put them into a list, and lists that hold nothing else."""
 
 from __future__ import annotations
 
 import ast
 
+from . import syntax
 from .names import last
 from .place import Place
 from .torch_table import TOLD, TOLD_BY_CALL
@@ -54,3 +55,16 @@ def _only_tells(place: Place, read: ast.Name) -> bool:
     """`x.shape`, `x.size(0)`"""
     part = place.flow.parents.get(read)
     return isinstance(part, ast.Attribute) and part.attr in _TELLS
+
+
+def only_element(place: Place, listed: ast.Name) -> ast.expr | None:
+    """What a list that begins empty gets on each turn of one loop, where nothing else is done with it but at one place: `x` of `xs.append(x)`."""
+    flow, name = place.flow, listed.id
+    stores, reads = flow.stores.get(name, ()), flow.loads.get(name, ())
+    if len(stores) != 1 or len(reads) != 2 or listed not in reads or is_shared(place.function, name):
+        return None
+    begun = syntax.given_to_target(flow, stores[0])
+    if not isinstance(begun, ast.List) or begun.elts:
+        return None
+    grown = [call for call, taker in syntax.method_calls(flow, "append") if taker in reads and taker is not listed]
+    return grown[0].args[0] if grown and syntax.appended_to(flow, grown[0]) is not None and grown[0].args else None

@@ -29,6 +29,8 @@ _OF_EACH_MODULE = frozenset(
     requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad""".split()
 )
 """The last text of a call, where it is the name of a folder: `join(root, "common"))`."""
+_CUSTOMARY = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "np": "numpy"}
+"""What everybody calls these packages."""
 MOST_HEIRS = 100
 """Classes that many hardly stand for one thing: a call of their common method tells of none."""
 
@@ -171,8 +173,15 @@ class Definitions(Texts):
         if function.module.stars:
             parts = names.chain(node)
             if parts is not None and not names.shadowed(function, parts[0]):
-                return self._starred(function.module, parts)
+                return self._starred(function.module, parts) or self._customary(function.module, parts)
         return None
+
+    def _customary(self, module: Module, parts: list[str]) -> str | None:
+        """What a name means to everybody that a star import may bring of a file that is not there: `torch`, `np`."""
+        meant = _CUSTOMARY.get(parts[0])
+        if meant is None or all(self.find(origin, module) is not None for origin in module.stars):
+            return None
+        return names.public(".".join([meant, *parts[1:]]))
 
     # Classes
 
