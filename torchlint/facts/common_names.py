@@ -19,7 +19,7 @@ TRAINING_ARGUMENTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTra
 MODEL_NAME = regex(
     r"(?:^|_)(?:model|net|network|criterion|loss_?fn|loss_?func|loss_?function|generator|discriminator|denoiser|backbone|unet|vae"
     r"|transformer|critic|actor|policy|teacher|student|q_network|qf\d|classifier|encoder|decoder|ddp|lm|gpt|llm"
-    r"|net[B-G]|mse_loss|ce_loss|l1_loss)\d*(?:_model|_target)?$",
+    r"|net[B-G]|mse_loss|ce_loss|l1_loss|[a-z]{3,12}(?<!inter)(?<!ether)(?<!sub)net|rnn|lstm|gru|mlp|cnn|vgg|bert)\d*(?:_model|_target)?$",
     re.IGNORECASE,
 )
 LOSS_NAME = regex(r"(?:^|_)(?:loss|losses|criterion|criterions|criteria|objective|objectives)\d*$", re.IGNORECASE)

@@ -177,7 +177,7 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
             if not isinstance(node.func, ast.Attribute) or node.func.attr in _MOVES or _runs_model(place, node):
                 return False
             parts.append(node.func.value)
-        elif not (place.resolve(node.func) or "").startswith("torch."):
+        elif not (place.resolve(node.func) or "").startswith("torch.") and not _reduces(place, node):
             return False
         elif names.last(node.func) in JOINS and isinstance(
             joined := node.args[0] if node.args else None, ast.Tuple | ast.List
@@ -187,6 +187,11 @@ def _of_batch(place: Place, node: ast.expr) -> bool:
         return place.value(node).from_loader
     tensors = [part for part in parts if place.value(part).kind == "tensor"]
     return bool(tensors) and all(_of_batch(place, part) for part in tensors)
+
+
+def _reduces(place: Place, call: ast.Call) -> bool:
+    """Whether a builtin gives one of the elements of what it is given, or their sum: `max(lengths)`."""
+    return place.resolve(call.func) in _REDUCES and len(call.args) == 1
 
 
 def _runs_model(place: Place, call: ast.Call) -> bool:
@@ -214,6 +219,7 @@ def _is_bound_to_batch(place: Place, name: ast.Name) -> bool:
     return _of_batch(place, binding.node)
 
 
+_REDUCES = ("max", "min", "sum")
 _MOVES = frozenset(("to", "cuda", "xpu", "npu", "type", "type_as", "to_device"))
 
 
