@@ -32,6 +32,8 @@ FEW = 100
 """How often something may happen that is not taken for happening on each iteration."""
 _SAVING = regex(r"^_*save(?:_|$)|checkpoint|ckpt|snapshot")
 """What functions are called that write a checkpoint."""
+_WRITERS = frozenset(("save_checkpoint", "save_pretrained"))
+"""What libraries call the methods by which trainers and models write their whole state."""
 _EXTENTS = regex(r"(?:^|_)(?:len|length|size|shape|width|height|resolution|device|dtype)$")
 _FOLLOWED = 20
 """How many names, each looked up in the next, a container is followed through."""
@@ -840,11 +842,11 @@ def _searched(asked: Choice) -> list[str] | None:
 
 
 def writes_checkpoint(function: Function) -> bool:
-    """Whether a function is called for saving, and writes the state of a model or an optimizer: beside that what it waits for is nothing."""
+    """Whether a function is called for saving, and writes the state of a model or an optimizer, itself or by a trainer (`self.trainer.save_checkpoint(path)`): beside that what it waits for is nothing."""
     if _SAVING.search(function.name) is None or function.has_loops:
         return False
     called = {names.last(call.func) for call in function.flow.calls}
-    return "save" in called and "state_dict" in called
+    return ("save" in called and "state_dict" in called) or not called.isdisjoint(_WRITERS)
 
 
 def keeps_results(function: Function) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import dataclass_fields, layers, names, nodes, syntax
+from ..facts import dataclass_fields, environment, layers, names, nodes, syntax
 from ..facts.argparse_defaults import unless_given
 from ..facts.common_names import OPTIONS_NAME
 from ..facts.module import Class, Function, Module
@@ -21,6 +21,8 @@ from ..text.whole_words import quoted, set_or_quoted
 from . import fields, objects
 from .calling import CallSite
 from .constructions import knows_heirs
+from .loops import exports_models
+from .option_texts import holds_options
 from .project import Project
 from .texts import MAX_SITES
 from .unused import is_unused_class
@@ -52,6 +54,8 @@ _GIVES_OTHER = (
     rb"|[\"'](?<=[\"']NAME[\"']))"
 )
 """How a text gives an option something else than its default, or what it was given itself, or spells it."""
+_NAMED_OTHERWISE = rb"NAME\b(?<!\wNAME)(?<!\.get\(\"NAME)(?<!\.get\('NAME)"
+"""How a text names an option where it does not look it up."""
 _BY_NAME = 4
 """An option behind so many others is given by its name."""
 _BATCH_NORMS = layers.NORMS | {f"torch.nn.modules.batchnorm.{name}" for name in ("_BatchNorm", "_NormBase")}
@@ -125,6 +129,9 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Compare):
         none = _is_none(project, function, test)
         return _compared(project, function, test) if none is None else none is isinstance(test.ops[0], ast.Is)
+    if isinstance(test, ast.Call):
+        looked_up = _looked_up(project, test)
+        return None if looked_up is None or isinstance(looked_up, str) else bool(looked_up)
     if _is_left_none(project, function, test):
         return False
     switch = _switch(project, function, test) if isinstance(test, ast.Name) else None
@@ -142,12 +149,42 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
 
 
 def _kept_switch(project: Project, function: Function, node: ast.Attribute) -> bool | None:
-    """`self.symmetric = False` of a constructor, an attribute that nothing else of the project sets or spells."""
+    """`self.symmetric = False` of a constructor, an attribute that nothing else of the project sets or spells; off, too, where a variable of the environment has to turn it on."""
     kept = kept_by_constructor(project, function, node)
-    if kept is None or not isinstance(kept[1], ast.Constant) or not isinstance(kept[1].value, bool):
+    if kept is None:
+        return _class_switch(project, function, node)
+    init, given = kept
+    if environment.is_off(given, init.flow):
+        switch = False
+    elif isinstance(given, ast.Constant) and isinstance(given.value, bool):
+        switch = given.value
+    else:
         return None
-    init = kept[0]
-    return None if init.cls is None or _is_set_elsewhere(project, init, node.attr) else kept[1].value
+    return None if init.cls is None or _is_set_elsewhere(project, init, node.attr) else switch
+
+
+def _class_switch(project: Project, function: Function, node: ast.Attribute) -> bool | None:
+    """False of a switch that a class leaves off, `include_nms = False`, where nothing turns it on but what exports a model: `model.head.include_nms = True`."""
+    method = syntax.method_around(function, node.value)
+    if method is None or method.cls is None:
+        return None
+    owner = next((one for one in project.ancestry(method.cls) if node.attr in one.assigned), None)
+    if owner is None or not is_constant(owner.assigned[node.attr].value, False):
+        return None
+    return None if _is_turned_on(project, owner, node.attr) else False
+
+
+@question("turned on", True)
+def _is_turned_on(project: Project, owner: Class, name: str) -> bool:
+    """Whether anything may set an attribute that the body of a class sets, but for the files that export models."""
+    module, word = owner.module, as_bytes(name)
+    heirs = project.subclasses(owner)
+    if (not heirs and project.heirs(owner.name)) or any(name in one.assigned for one in heirs):
+        return True
+    if module.source.holds(_SETS_ANY) or module.source.holds(regex(set_or_quoted(word))):
+        return True
+    others = project.holders(set_or_quoted(word), word=word) - {module.path}
+    return not all(project.fact(path, "exports models", exports_models) for path in others)
 
 
 @question("attribute set elsewhere", True)
@@ -408,9 +445,33 @@ def _compared(project: Project, function: Function, test: ast.Compare) -> bool |
         return None
     word = string(test.comparators[0])
     given = _constants(project, function, test.left, str) if word is not None else None
+    if given is None and word is not None and isinstance(test.left, ast.Call):
+        looked_up = _looked_up(project, test.left)
+        given = frozenset((looked_up,)) if isinstance(looked_up, str) else None
     if given is None or (word in given and len(given) > 1):
         return None
     return (word in given) == isinstance(test.ops[0], ast.Eq)
+
+
+def _looked_up(project: Project, call: ast.Call) -> str | bool | None:
+    """The default of an option that nothing names but what looks it up: `config.get("display", "smooth")`."""
+    match call:
+        case ast.Call(
+            func=ast.Attribute(value=options, attr="get"),
+            args=[ast.Constant(value=str(name)), ast.Constant(value=str() | bool() as default)],
+            keywords=[],
+        ) if holds_options(options) and name.isidentifier() and name.isascii():
+            return None if _is_named(project, name) else default
+    return None
+
+
+@question("option named", True)
+def _is_named(project: Project, name: str) -> bool:
+    """Whether anything has the name of an option but in brackets behind `.get`."""
+    word = as_bytes(name)
+    if project.any_holds(_NAMED_OTHERWISE.replace(b"NAME", re.escape(word)), word=word):
+        return True
+    return project.spells(name)
 
 
 def _measured(project: Project, function: Function, test: ast.Compare, bound: float) -> bool | None:
