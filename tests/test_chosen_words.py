@@ -271,44 +271,6 @@ def test_what_is_handed_on_of_no_option(tmp_path: Path) -> None:
     ]
 
 
-LOOKED_UP = """\
-def train(config, model, loader, optimizer, batch):
-    model.cuda()
-    for x in loader:
-        loss = model(x.cuda()).mean()
-        loss.backward()
-        optimizer.step()
-        if config.get("display", "smooth") == "smooth":
-            config.shown += 1
-        else:
-            config.shown = loss.item()
-        if config.get("halved", False):
-            config.half = loss.item()
-        if batch.get("weighted", False):
-            config.weight = loss.item()
-        if config.get("doubled", True):
-            config.double = loss.item()
-"""
-
-
-@pytest.mark.parametrize(
-    ("more", "kept"),
-    [
-        ({}, ["weight", "double"]),
-        ({"configs/a.yaml": "halved: true\n"}, ["half", "weight", "double"]),
-        ({"README.md": "Set `display` to `each`.\n"}, ["shown", "weight", "double"]),
-        ({"main.py": "from train import train\ntrain(dict(halved=True), *made())\n"}, ["half", "weight", "double"]),
-        ({"main.py": "from train import train\nconfig['display'] = 'each'\n"}, ["shown", "weight", "double"]),
-        ({"other.py": "def show(config):\n    return config.get('display', 'smooth')\n"}, ["weight", "double"]),
-    ],
-)
-def test_an_option_that_nothing_names_but_what_looks_it_up(
-    tmp_path: Path, more: dict[str, str], kept: list[str]
-) -> None:
-    found = told(tmp_path, "train.py", {"train.py": LOOKED_UP, **more})
-    assert found == [f"config.{name} = loss.item()" for name in kept]
-
-
 HEAD = """\
 import torch
 

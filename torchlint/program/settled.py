@@ -22,7 +22,6 @@ from . import fields, objects
 from .calling import CallSite
 from .constructions import knows_heirs
 from .loops import exports_models
-from .option_texts import holds_options
 from .project import Project
 from .texts import MAX_SITES
 from .unused import is_unused_class
@@ -54,8 +53,6 @@ _GIVES_OTHER = (
     rb"|[\"'](?<=[\"']NAME[\"']))"
 )
 """How a text gives an option something else than its default, or what it was given itself, or spells it."""
-_NAMED_OTHERWISE = rb"NAME\b(?<!\wNAME)(?<!\.get\(\"NAME)(?<!\.get\('NAME)"
-"""How a text names an option where it does not look it up."""
 _BY_NAME = 4
 """An option behind so many others is given by its name."""
 _BATCH_NORMS = layers.NORMS | {f"torch.nn.modules.batchnorm.{name}" for name in ("_BatchNorm", "_NormBase")}
@@ -129,9 +126,6 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Compare):
         none = _is_none(project, function, test)
         return _compared(project, function, test) if none is None else none is isinstance(test.ops[0], ast.Is)
-    if isinstance(test, ast.Call):
-        looked_up = _looked_up(project, test)
-        return None if looked_up is None or isinstance(looked_up, str) else bool(looked_up)
     if _is_left_none(project, function, test):
         return False
     switch = _switch(project, function, test) if isinstance(test, ast.Name) else None
@@ -445,33 +439,9 @@ def _compared(project: Project, function: Function, test: ast.Compare) -> bool |
         return None
     word = string(test.comparators[0])
     given = _constants(project, function, test.left, str) if word is not None else None
-    if given is None and word is not None and isinstance(test.left, ast.Call):
-        looked_up = _looked_up(project, test.left)
-        given = frozenset((looked_up,)) if isinstance(looked_up, str) else None
     if given is None or (word in given and len(given) > 1):
         return None
     return (word in given) == isinstance(test.ops[0], ast.Eq)
-
-
-def _looked_up(project: Project, call: ast.Call) -> str | bool | None:
-    """The default of an option that nothing names but what looks it up: `config.get("display", "smooth")`."""
-    match call:
-        case ast.Call(
-            func=ast.Attribute(value=options, attr="get"),
-            args=[ast.Constant(value=str(name)), ast.Constant(value=str() | bool() as default)],
-            keywords=[],
-        ) if holds_options(options) and name.isidentifier() and name.isascii():
-            return None if _is_named(project, name) else default
-    return None
-
-
-@question("option named", True)
-def _is_named(project: Project, name: str) -> bool:
-    """Whether anything has the name of an option but in brackets behind `.get`."""
-    word = as_bytes(name)
-    if project.any_holds(_NAMED_OTHERWISE.replace(b"NAME", re.escape(word)), word=word):
-        return True
-    return project.spells(name)
 
 
 def _measured(project: Project, function: Function, test: ast.Compare, bound: float) -> bool | None:
