@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from ..system.regex import regex
-from . import alternatives, names, simulators
+from . import alternatives, guards, names, simulators
 from .alternatives import Said
 from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
@@ -100,12 +100,21 @@ def of_calls(place: Place) -> str:
     """The same of a place that runs in a `forward`, a loss, or the `backward` of a function."""
     if is_loss(place, place.function):
         return "on every call of the loss"
-    return "in every backward pass" if place.function.name == "backward" else "on every call of the module"
+    if place.function.name == "backward":
+        return "in every backward pass"
+    return f"on every call of the module{' in evaluation' if _is_left_to_evaluation(place) else ''}"
 
 
 def in_passes(place: Place) -> str:
     """When a place runs that does so in a `forward`, or the `backward` of a function."""
-    return f"in every {'backward' if place.function.name == 'backward' else 'forward'} pass"
+    if place.function.name == "backward":
+        return "in every backward pass"
+    return f"in every forward pass{' of an evaluation' if _is_left_to_evaluation(place) else ''}"
+
+
+def _is_left_to_evaluation(place: Place) -> bool:
+    """Whether a condition keeps a place from who trains: `if not self.training:`."""
+    return any(guards.evaluates(guard.test, guard.true) for guard in place.flow.guards(place.target))
 
 
 def is_for_export(function: Function) -> bool:
