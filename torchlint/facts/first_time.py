@@ -55,6 +55,7 @@ def soon_over(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
         or fills(guard, flow, loop)
         or first_few(guard, flow, loop)
         or grows(guard, flow)
+        or made_anew(guard, flow, loop)
         or sets(guard, flow)
         or evens(guard, flow)
     )
@@ -199,6 +200,30 @@ def grows(guard: Guard, flow: Flow) -> bool:
         behind = [store for store in stores if _is_behind([store], guard)]
         if behind and (_is_extent(new, flow) or (_is_more(guard, new) and _is_highest(name, new, behind, flow))):
             return True
+    return False
+
+
+def made_anew(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    """Where one of several things that an object keeps does not fit any more, and is made anew: `if n == self.n and self.window.type() == x.type(): ...`, `else: self.window, self.n = make(n), n`."""
+    if not isinstance(guard.test, ast.BoolOp) or not isinstance(guard.test.op, ast.Or if guard.true else ast.And):
+        return False
+    parts = [
+        guard._replace(test=test, true=true)
+        for test, true in (without_not(one, guard.true) for one in guard.test.values)
+    ]
+    return all(grows(one, flow) or _is_other_type(one, flow) or fills(one, flow, loop) for one in parts)
+
+
+def _is_other_type(guard: Guard, flow: Flow) -> bool:
+    """`self.window.data.type() != x.data.type()`, of what is kept behind that."""
+    test = guard.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.NotEq if guard.true else ast.Eq):
+        return False
+    for side in (test.left, *test.comparators):
+        name = names.chain(side.func if isinstance(side, ast.Call) and not side.args else side) or []
+        kept = [part for part in name[:-1] if part != "data"]
+        if name[-1:] == ["type" if isinstance(side, ast.Call) else "dtype"] and len(kept) == 2 and kept[0] in _OWN:
+            return _is_behind([*flow.targets.get(".".join(kept), ())], guard)
     return False
 
 
