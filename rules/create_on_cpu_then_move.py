@@ -353,8 +353,10 @@ def _often(site: Site, target: ast.expr | None) -> str:
         return ""
     if site.hot:
         return "" if site.beside_generation else "on every step"
+    if frequency.is_for_export(site.function):
+        return ""
     if site.in_forward:
-        return "" if site.rare or frequency.is_for_export(site.function) else frequency.in_passes(site)
+        return "" if site.rare else frequency.in_passes(site)
     if frequency.of_pictures(site):
         return ""
     if site.warm and frequency.on_most_iterations(site, site.warm):

@@ -66,7 +66,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     With one visible device `DataParallel` calls the module itself, which is why a wrapper around the single device
-    `device_ids=[0]` is not reported.
+    `device_ids=[0]` is not reported, nor is `device_ids=gpus` of a parameter that is `[0]` by default.
     A batch of one is not split: a script, or a class, that calls the wrapper with `x.unsqueeze(0)`, `x[None]` or `np.expand_dims(x, 0)`
     alone is not reported, nor is one in a file whose loaders all have `batch_size=1`, nor one around a `ModuleList`, which nothing calls,
     or around a loss such as `CrossEntropyLoss`, or a module of the project, that has no parameters, nor one in a file that sets
@@ -109,7 +109,7 @@ def data_parallel(site: Site) -> Iterator[Finding]:
             return
         if _takes_one(site) or _loads_one(site):
             return
-        if _one_device(site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site):
+        if _one_device(site, site.call) or _told_of(site, site.call) or _only_wraps(site) or _without_gpu(site):
             return
         if visible_devices.is_one(site) or _wraps_no_model(site) or _differentiates(site):
             return
@@ -426,11 +426,13 @@ def _readers_elsewhere(site: Site, name: str) -> Iterator[Function]:
             yield function
 
 
-def _one_device(call: ast.Call) -> bool:
-    """`DataParallel(model, device_ids=[0])` and `DataParallel(model, [0])`."""
+def _one_device(site: Site, call: ast.Call) -> bool:
+    """`DataParallel(model, device_ids=[0])` and `DataParallel(model, [0])`; so is a parameter that is `[0]` unless somebody gives more."""
     given = keyword_of(call, "device_ids")
     if given is None and len(call.args) == 2:
         given = call.args[1]
+    if isinstance(given, ast.Name) and given.id not in site.flow.stores:
+        given = site.function.defaults.get(given.id)
     if not isinstance(given, ast.List | ast.Tuple) or len(given.elts) != 1:
         return False
     return not isinstance(given.elts[0], ast.Starred)

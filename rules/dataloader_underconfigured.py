@@ -81,7 +81,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned. Nor are arrays and objects of
     the project's own classes, unless these have a `pin_memory` method: torch hands them on as they are.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
-    Nor does a loader of which nobody draws more than one batch, `next(iter(loader))`, or a few, `islice(loader, 4)`; workers have nothing to do ahead where one batch is the whole dataset.
+    Nor does a loader of which nobody draws more than one batch, `next(iter(loader))`, or one at a time that is begun anew for each on no training step (`next(iter(self.shown))`), or a few, `islice(loader, 4)`; workers have nothing to do ahead where one batch is the whole dataset.
     A `num_workers=0` beside which a comment speaks of workers is a choice, and so is one below a comment that says that there can't be any.
     So is a dataset that reads a video or a file which its constructor has opened: workers would share its place. `Subset(data, [])` gives no batch.
     A dataset of the program that takes its samples from a queue which a thread of its own fills needs no workers, and one that pins them no `pin_memory=True`.

@@ -45,7 +45,7 @@ def dynamic_shape_op_in_hot_path(site: Site) -> Iterator[Finding]:
     argument, `one_hot` without the number of classes, `repeat_interleave` of repeats that are a tensor without
     `output_size`, `sparse_coo_tensor` without a size, and what reads by a mask of booleans, or writes values of the device by one (`x[x > 0]`, `x[x > 0] -= 1`, `x[mask] = rows`, and
     `x[batch["mask"]]` by its name), which is `nonzero` and a gather, on device tensors in step loops, in what they call, in evaluation and generation loops and
-    in what these call, and in `forward`; by a mask that is proven to be on the device also in any other loop. So is what a mask that was
+    in what these call, and in `forward`; by a mask that is proven to be on the device also in any other loop, but for one over the groups of an optimizer, and where a condition that seldom holds is in front of all calls (`if step % 100 == 0: self.prune()`). So is what a mask that was
     copied to the host picks of a tensor of the device: its places are copied back. A mask that picks of a tensor of the device is there, whatever else it picks of.
 
     ## Why is this slow?
@@ -234,13 +234,13 @@ def _is_given_to_torch(site: Site, node: ast.Subscript) -> bool:
 
 
 def _is_looped(site: Site, masks: list[ast.expr]) -> bool:
-    """Whether any loop reads by a mask that is proven to be on the device, as often as it goes round."""
+    """Whether any loop reads by a mask that is proven to be on the device, as often as it goes round; the few groups of an optimizer are none, nor what the program seldom calls."""
     loop = site.loop()
     if not isinstance(loop, ast.For) or site.hot is not None or _EPOCHS.intersection(bound_names(loop.target)):
         return False
-    if frequency.shows(site.function) or frequency.of_pictures(site):
+    if frequency.shows(site.function) or frequency.of_pictures(site) or names.last(loop.iter) == "param_groups":
         return False
-    return any(site.value(mask).device == "accelerator" for mask in masks)
+    return any(site.value(mask).device == "accelerator" for mask in masks) and not site.seldom_comes
 
 
 def _is_read(site: Site, node: ast.Subscript) -> bool:

@@ -95,8 +95,8 @@ def grads_filled_with_zeros(site: Site) -> Iterator[Finding]:
 
 
 def _called(site: Site) -> Iterator[Finding]:
-    if site.spread or _is_buffer(site):
-        return
+    if site.spread or _is_buffer(site) or site.receiver.class_name == "torch.optim.SparseAdam":
+        return  # of gradients that are sparse only the few rows that they have are zeroed
     given = site.argument("set_to_none", 0)
     if given is None:
         torch = site.torch

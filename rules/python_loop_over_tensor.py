@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.facts import frequency, loop_rows, row_turns, runs, syntax, turn_parts, turns
@@ -28,6 +29,11 @@ _SIZED = frozenset(
 """What makes as many elements as it is told: rows have lengths of their own."""
 
 
+_SAVES_MEMORY = regex(
+    rb"#[^\n]*\b(?:(?:reduc|sav|limit|lower|conserv|avoid)\w*\b[^\n]*\b(?:memory|mem|vram|oom)\b|(?:memory|vram)[ -](?:saving|efficien\w+|friendly))",
+    re.IGNORECASE,
+)
+"""A comment that gives memory as the reason."""
 _JOINS = ("stack", "cat")
 _OF_SAMPLES = regex(r"collate|^__getitems?__$")
 """What functions are called that a loader calls for each sample, or each batch."""
@@ -83,7 +89,7 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     For a few rows, such as the levels of a pyramid; for recurrences, whose step needs the one before, and for what has a size of its own for each row
-    (`row.nonzero()`, `F.interpolate(x, size=(h, w))` for each `h`), which are not reported; for a backward pass, or a model, of each row; and on the host.
+    (`row.nonzero()`, `F.interpolate(x, size=(h, w))` for each `h`), which are not reported; for a backward pass, or a model, of each row; where a comment at the loop says that it saves memory; and on the host.
 
     ## Bad
 
@@ -127,6 +133,8 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
     loop = site.target
     if site.in_compiled or not site.accelerator or site.role == "test" or turn_parts.goes_through_levels(loop):
         return
+    if _is_to_save_memory(site, loop):
+        return
     changed = loop_rows.changed_by_element(site, loop)
     if changed is not None and not runs.counts_few(site.function, loop):
         often = _often(site)
@@ -160,6 +168,19 @@ def python_loop_over_tensor(site: Site) -> Iterator[Finding]:
         return
     if not _is_ragged(site, loop):
         yield from _told(site, loop)
+
+
+def _is_to_save_memory(site: Site, loop: ast.For) -> bool:
+    """Whether a comment at the head of a loop, or right above it, says that it saves memory: `for row in logits:  # loop to reduce peak memory`."""
+    if not site.source.holds(_SAVES_MEMORY):
+        return False
+    source = site.module.text_of(loop)
+    head = source.span(loop.lineno, max(loop.lineno, loop.body[0].lineno - 1))
+    if _SAVES_MEMORY.search(source.data, *head):
+        return True
+    start, end = source.span(max(loop.lineno - 1, 1), loop.lineno - 1)
+    above = source.data[start:end].lstrip()
+    return above.startswith(b"#") and _SAVES_MEMORY.search(above) is not None
 
 
 def _told(site: Site, loop: ast.For) -> Iterator[Finding]:

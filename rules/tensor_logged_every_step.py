@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import frequency, logging_calls, short_functions
+from torchlint.facts import frequency, handed_reads, logging_calls, short_functions
 from torchlint.facts import host_reads as reads
 from torchlint.facts.flow import Guard
 from torchlint.facts.nodes import given_to
@@ -48,7 +48,7 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Behind a condition that holds once in many steps, and after the loop: neither is reported, nor is what is logged once a
-    rollout, beside the loop that plays it (`env.step(action)`). A condition on the
+    rollout, beside the loop that plays it (`env.step(action)`), and what all calls on steps give as a number (`self.write(loss.item())`, beside `self.write(total)` of a validation). A condition on the
     rank alone is no such condition, since everybody waits for rank 0. `logger.debug("%s", loss)` formats nothing
     while the level is off, and `self.log("loss", loss)` of Lightning keeps the tensor.
 
@@ -95,7 +95,8 @@ def tensor_logged_every_step(site: Site) -> Iterator[Finding]:
     level = frequency.severity(site) if found else None
     if level is None or not site.accelerator or logging_calls.is_logged(site, site.call):
         return
-    if _warns(site):
+    found = [one for one in found if not handed_reads.is_number_on_steps(site, one)]
+    if not found or _warns(site):
         return
     what = "written as text" if formats else "logged"
     for number, one in enumerate(found):

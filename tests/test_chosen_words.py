@@ -269,3 +269,39 @@ def test_what_is_handed_on_of_no_option(tmp_path: Path) -> None:
         "seen.append(loss.item())",
         "seen.append(loss.max().item())",
     ]
+
+
+HEAD = """\
+import torch
+
+class Head(torch.nn.Module):
+    export = False
+    boxes = False
+
+    def forward(self, x):
+        x = x.cuda()
+        if self.boxes:
+            return self.converted(x)
+        return x
+
+    def converted(self, x):
+        return x * x.max().item()
+"""
+SETS = "model = load()\nmodel.head.boxes = True\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_told"),
+    [
+        ({}, False),
+        ({"export.py": f"import torch\n{SETS}torch.onnx.export(model, x, 'model.onnx')\n"}, False),
+        ({"export.py": f"import torch\n{SETS}torch.jit.trace(model, x)\n"}, False),
+        ({"detect.py": SETS}, True),
+        ({"export.py": f"import torch\n{SETS}torch.onnx.export(model, x, 'm.onnx')\n", "detect.py": SETS}, True),
+        ({"detect.py": "def turn_on(model):\n    setattr(model, 'boxes', True)\n"}, True),
+        ({"other.py": "from head import Head\nclass Boxes(Head):\n    boxes = True\n"}, True),
+        ({"other.py": "from head import Head\nclass Boxes(Head):\n    def on(self):\n        self.boxes = 1\n"}, True),
+    ],
+)
+def test_a_switch_that_only_an_export_turns_on(tmp_path: Path, more: dict[str, str], is_told: bool) -> None:
+    assert bool(told(tmp_path, "head.py", {"head.py": HEAD, **more})) is is_told

@@ -674,6 +674,22 @@ def test_handlers_and_callbacks() -> None:
 # Through classes
 
 
+def test_a_step_that_takes_nothing_is_called_by_the_program_alone() -> None:
+    trained = "    for x in loader:\n        loss.backward()  # hot\n        optimizer.step()  # hot\n"
+    # A viewer trains for a while between two pictures: what it does around that is on no step.
+    check(
+        {
+            "trainer.py": f"class Trainer:\n    def fit(self, loader):\n        begin()\n{indented(trained)}        end()\n",
+            "viewer.py": "from trainer import Trainer\nclass Viewer:\n    def train_step(self):\n        trainer = Trainer()\n"
+            "        trainer.fit(loader)\n        show()\n",
+        }
+    )
+    # What a base of a library gives may call it, and a method that takes a batch is called by whoever has one.
+    check({"a.py": "from lib import Base\nclass D(Base):\n    def train_step(self):\n        x = 1  # hot\n"})
+    check({"a.py": "class D:\n    def train_step(self, batch):\n        x = 1  # hot\n"})
+    check({"a.py": "class D:\n    def after_train_iter(self):\n        x = 1  # hot\n"})
+
+
 @pytest.mark.parametrize(
     ("given", "mark"),
     [("not train", ""), ("train", "  # hot"), ("not args.train", "  # hot"), ("not other", "  # hot")],

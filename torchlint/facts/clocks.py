@@ -17,7 +17,7 @@ from .common_names import MODEL_NAME
 from .flow import Flow, is_elif
 from .library_models import runs_model
 from .module import Function
-from .nodes import given_to, is_constant, keyword_of, leaves
+from .nodes import argument_of, given_to, is_constant, keyword_of, leaves, string
 from .syntax import nearby, rest
 from .uses import only_read
 from .values import Value
@@ -231,6 +231,8 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
     last = names.last(call.func)
     if "sync" in last or last in waiting() or (name is not None and _always_waits(name)):
         return True
+    if last == "to" and _names_host(argument_of(call, "device", 0)):
+        return True
     if isinstance(call.func, ast.Name) and last in _ASKING:
         return False
     if isinstance(call.func, ast.Name) and last == "float":
@@ -241,6 +243,15 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
     return not (
         last in _HARMLESS or (name is not None and (name.startswith(("torch.", "time.", "math.")) or name in CLOCKS))
     )
+
+
+def _names_host(device: ast.expr | None) -> bool:
+    """`"cpu"`, `torch.device("cpu")`, and by its name `cpu_device`."""
+    if isinstance(device, ast.Call) and names.last(device.func) == "device" and device.args:
+        device = device.args[0]
+    if device is None:
+        return False
+    return string(device) == "cpu" or "cpu" in names.last(device).lower()
 
 
 @functools.cache

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 
+from ..system.stamp import as_bytes
+from .flow import Flow
 from .names import last
 from .nodes import Choice, argument_of, bound_names, measured, sized
 from .place import Place
-from .syntax import same
+from .syntax import own_attribute, same
 from .uses import assigned, readers
 
 _SUBSET = "torch.utils.data.Subset"
@@ -16,8 +19,9 @@ FEW = 8
 
 
 def is_first_alone(place: Place) -> bool:
-    """Whether one batch is all that anybody draws of the loader that the place makes: `next(iter(loader))` alone reads it, once."""
-    return isinstance(place.target, ast.Call) and _is_read_once(place, place.target)
+    """Whether one batch is all that anybody draws of the loader that the place makes: `next(iter(loader))` alone reads it, once, or now and then for the object that keeps it."""
+    made = place.target
+    return isinstance(made, ast.Call) and (_is_read_once(place, made) or _is_begun_for_each(place, made))
 
 
 def is_few(place: Place) -> bool:
@@ -112,6 +116,33 @@ def _is_read_once(place: Place, made: ast.Call) -> bool:
     if isinstance(outer, ast.Call):
         return last(taken.func) == "iter" and last(outer.func) == "next"
     return last(taken.func) == "iter" != last(made.func) and _is_read_once(place, taken)
+
+
+def _is_begun_for_each(place: Place, made: ast.Call) -> bool:
+    """Whether all that reads a loader that an object keeps begins it for one batch, on no training step: `self.shown = DataLoader(...)`, `next(iter(self.shown))`. Workers would be started for each."""
+    function, module, statement = place.function, place.function.module, place.flow.statement(made)
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is made else []
+    kept = own_attribute(function, targets[0]) if len(targets) == 1 else None
+    if kept is None or function.cls is None or len(function.cls.stores.get(kept, ())) != 1:
+        return False
+    reads = function.cls.uses.get(kept, [])
+    known = {targets[0].end_lineno, *(read.end_lineno for _, read in reads)}
+    if not reads or not known.issuperset(module.lines_holding(kept)):
+        return False
+    if not all(_is_begun_for_one(method.flow, read) for method, read in reads):
+        return False
+    word = as_bytes(kept)
+    if place.project.holders(rb"\b%s\b" % re.escape(word), word=word) - {module.path}:
+        return False
+    return all(place.at(method, read).hot is None for method, read in reads)
+
+
+def _is_begun_for_one(flow: Flow, read: ast.expr) -> bool:
+    """`loader` of `next(iter(loader))`"""
+    begun = flow.parents.get(read)
+    taken = flow.parents.get(begun) if begun is not None else None
+    calls = [one for one in (begun, taken) if isinstance(one, ast.Call)]
+    return [last(call.func) for call in calls] == ["iter", "next"]
 
 
 def _only_read(place: Place, made: ast.Call) -> ast.Name | None:

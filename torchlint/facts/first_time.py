@@ -32,6 +32,8 @@ FEW = 100
 """How often something may happen that is not taken for happening on each iteration."""
 _SAVING = regex(r"^_*save(?:_|$)|checkpoint|ckpt|snapshot")
 """What functions are called that write a checkpoint."""
+_WRITERS = frozenset(("save_checkpoint", "save_pretrained"))
+"""What libraries call the methods by which trainers and models write their whole state."""
 _EXTENTS = regex(r"(?:^|_)(?:len|length|size|shape|width|height|resolution|device|dtype)$")
 _FOLLOWED = 20
 """How many names, each looked up in the next, a container is followed through."""
@@ -53,6 +55,7 @@ def soon_over(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
         or fills(guard, flow, loop)
         or first_few(guard, flow, loop)
         or grows(guard, flow)
+        or made_anew(guard, flow, loop)
         or sets(guard, flow)
         or evens(guard, flow)
     )
@@ -188,7 +191,7 @@ def grows(guard: Guard, flow: Flow) -> bool:
     another shape: `if self.table.device != device: self.table = self.table.to(device)`. What a property gives is kept under
     another name: `self._length` of `self.length`.
     """
-    for name, new in _other_than_kept(guard):
+    for name, new in _other_than_kept(guard, flow):
         of_tensor = len(name) > 2 and name[-1] in ("device", "dtype", "shape")
         *owner, last = name[:-1] if of_tensor else name
         kept = ".".join([*owner, last])
@@ -200,13 +203,50 @@ def grows(guard: Guard, flow: Flow) -> bool:
     return False
 
 
+def made_anew(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
+    """Where one of several things that an object keeps does not fit any more, and is made anew: `if n == self.n and self.window.type() == x.type(): ...`, `else: self.window, self.n = make(n), n`."""
+    if not isinstance(guard.test, ast.BoolOp) or not isinstance(guard.test.op, ast.Or if guard.true else ast.And):
+        return False
+    parts = [
+        guard._replace(test=test, true=true)
+        for test, true in (without_not(one, guard.true) for one in guard.test.values)
+    ]
+    other = [one for one in parts if not (grows(one, flow) or _is_other_type(one, flow))]
+    return len(other) < len(parts) and all(
+        once(one, flow, loop) or fills(one, flow, loop) or _is_none_yet(one, flow) for one in other
+    )
+
+
+def _is_none_yet(guard: Guard, flow: Flow) -> bool:
+    """`self.mask is None`, of what is kept behind that."""
+    asked = none_test(guard.test)
+    name = names.chain(guard.test.left) if isinstance(guard.test, ast.Compare) and asked is not None else None
+    if name is None or len(name) != 2 or name[0] not in _OWN:
+        return False
+    is_none = isinstance(guard.test, ast.Compare) and isinstance(guard.test.ops[0], ast.Is)
+    return is_none is guard.true and _is_behind([*flow.targets.get(".".join(name), ())], guard)
+
+
+def _is_other_type(guard: Guard, flow: Flow) -> bool:
+    """`self.window.data.type() != x.data.type()`, of what is kept behind that."""
+    test = guard.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.NotEq if guard.true else ast.Eq):
+        return False
+    for side in (test.left, *test.comparators):
+        name = names.chain(side.func if isinstance(side, ast.Call) and not side.args else side) or []
+        kept = [part for part in name[:-1] if part != "data"]
+        if name[-1:] == ["type" if isinstance(side, ast.Call) else "dtype"] and len(kept) == 2 and kept[0] in _OWN:
+            return _is_behind([*flow.targets.get(".".join(kept), ())], guard)
+    return False
+
+
 def evens(guard: Guard, flow: Flow) -> bool:
     """`if self.scale != self.first: self.scale = float(self.first)`: it makes the two equal, and nothing else sets the other one."""
     klass = flow.function.cls
     if klass is None or not guard.true or guard.block is None:
         return False
     for part in conjuncts(guard.test):
-        for name, other in _other_than_kept(guard._replace(test=part)):
+        for name, other in _other_than_kept(guard._replace(test=part), flow):
             kept = names.chain(other)
             if kept is None or len(name) != 2 or len(kept) != 2 or kept[0] != name[0]:
                 continue
@@ -236,7 +276,7 @@ def _is_fixed_by_constructor(klass: Class, attribute: str) -> bool:
 
 def outgrown(guard: Guard, flow: Flow) -> Iterator[tuple[str, ast.expr, ast.Call]]:
     """`if length > self.max_length: self.fill(length)`: what an object keeps of a size, the other size, and the calls behind that."""
-    for name, new in _other_than_kept(guard):
+    for name, new in _other_than_kept(guard, flow):
         if len(name) == 2 and (_is_extent(new, flow) or (_is_more(guard, new) and "max" in name[1].lower())):
             for statement in guard.block or ():
                 call = statement.value if isinstance(statement, ast.Expr) else None
@@ -244,7 +284,7 @@ def outgrown(guard: Guard, flow: Flow) -> Iterator[tuple[str, ast.expr, ast.Call
                     yield name[1], new, call
 
 
-def _other_than_kept(guard: Guard) -> Iterator[tuple[list[str], ast.expr]]:
+def _other_than_kept(guard: Guard, flow: Flow) -> Iterator[tuple[list[str], ast.expr]]:
     """`length != self.length`, `length > self.length`: an attribute in front of a block, and what it is not, or not any more.
 
     So does what stands behind `if length <= 0 or length == self.length: return`.
@@ -259,13 +299,26 @@ def _other_than_kept(guard: Guard) -> Iterator[tuple[list[str], ast.expr]]:
             continue
         sides = [test.left, test.comparators[0]]
         for kept, new in (sides, sides[::-1]):
-            name = names.chain(_whole(kept))
+            name = _of_object(names.chain(_whole(kept)), guard, flow)
             if name is not None and name[0] == "self" and len(name) > 1:
                 yield name, new
 
 
+def _of_object(name: list[str] | None, guard: Guard, flow: Flow) -> list[str] | None:
+    """`self.grids.shape` of `grid.shape` behind `grid = self.grids[k]`; other names are as they are."""
+    if name is None or len(name) < 2 or name[0] == "self":
+        return name
+    line = getattr(guard.node, "lineno", 0)
+    stores = [store for store in flow.stores.get(name[0], ()) if store.lineno < line]
+    made = _stored(flow, stores[0]) if len(stores) == 1 else None
+    kept = names.chain(made.value) if isinstance(made, ast.Subscript) else None
+    return [*kept, *name[1:]] if kept is not None else name
+
+
 def _whole(kept: ast.expr) -> ast.expr:
-    """`self.tables.device` of `self.tables[0].device`, `self.grid.shape` of `self.grid[0].shape[2:]`: what one of several is asked, all are."""
+    """`self.tables.device` of `self.tables[0].device`, `self.grid.shape` of `self.grid[0].shape[2:]` and `self.grid.size(0)`: what one of several is asked, all are."""
+    if isinstance(kept, ast.Call) and isinstance(kept.func, ast.Attribute) and kept.func.attr == "size":
+        kept = ast.Attribute(kept.func.value, "shape", ast.Load())
     if isinstance(kept, ast.Subscript) and isinstance(kept.value, ast.Attribute) and kept.value.attr == "shape":
         kept = kept.value
     if isinstance(kept, ast.Attribute) and isinstance(kept.value, ast.Subscript):
@@ -324,7 +377,9 @@ def _is_highest(name: list[str], new: ast.expr, behind: Iterable[ast.expr], flow
 
 
 def _is_extent(node: ast.expr, flow: Flow) -> bool:
-    """`x.shape[1]`, `len(x)`, `x.device`, or a name that was assigned one of these, or is called so: `new_length`."""
+    """`x.shape[1]`, `len(x)`, `x.device`, or a name that was assigned one of these, or is called so: `new_length`; or several of them."""
+    if isinstance(node, ast.Tuple) and node.elts:
+        return all(_is_extent(one, flow) for one in node.elts)
     if isinstance(node, ast.Name) and _EXTENTS.search(node.id):
         return True
     node = _assigned(node, flow) or _unpacked(node, flow) or node
@@ -840,11 +895,11 @@ def _searched(asked: Choice) -> list[str] | None:
 
 
 def writes_checkpoint(function: Function) -> bool:
-    """Whether a function is called for saving, and writes the state of a model or an optimizer: beside that what it waits for is nothing."""
+    """Whether a function is called for saving, and writes the state of a model or an optimizer, itself or by a trainer (`self.trainer.save_checkpoint(path)`): beside that what it waits for is nothing."""
     if _SAVING.search(function.name) is None or function.has_loops:
         return False
     called = {names.last(call.func) for call in function.flow.calls}
-    return "save" in called and "state_dict" in called
+    return ("save" in called and "state_dict" in called) or not called.isdisjoint(_WRITERS)
 
 
 def keeps_results(function: Function) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from ..system.regex import regex
-from . import alternatives, names, simulators
+from . import alternatives, guards, names, simulators
 from .alternatives import Said
 from .first_time import keeps_results
 from .flow import Comprehension, Guard, Loop
@@ -38,6 +38,8 @@ _OF_PICTURES = regex(
 """What a file is called that draws pictures, which is done on demand."""
 _FOR_EXPORT = regex(r"(?:^|[a-z\d_])O(?:nnx|NNX)(?![a-z])")
 """What modules are called that are there to be exported, and run once for that, while they are traced: `SamOnnxModel`."""
+_DRAWN = frozenset(("rand", "randn", "randint", "random"))
+"""Functions that give numbers of chance."""
 _OF_LOSSES = regex(
     r"(?:^|/)(?:[a-z\d]+_)*loss(?:es)?(?!_(?:landscapes?|surfaces?|curves?|plots?|history)\b)(?:_[a-z\d]+)*(?:\.py$|/)"
 )
@@ -98,17 +100,33 @@ def of_calls(place: Place) -> str:
     """The same of a place that runs in a `forward`, a loss, or the `backward` of a function."""
     if is_loss(place, place.function):
         return "on every call of the loss"
-    return "in every backward pass" if place.function.name == "backward" else "on every call of the module"
+    if place.function.name == "backward":
+        return "in every backward pass"
+    return f"on every call of the module{' in evaluation' if _is_left_to_evaluation(place) else ''}"
 
 
 def in_passes(place: Place) -> str:
     """When a place runs that does so in a `forward`, or the `backward` of a function."""
-    return f"in every {'backward' if place.function.name == 'backward' else 'forward'} pass"
+    if place.function.name == "backward":
+        return "in every backward pass"
+    return f"in every forward pass{' of an evaluation' if _is_left_to_evaluation(place) else ''}"
+
+
+def _is_left_to_evaluation(place: Place) -> bool:
+    """Whether a condition keeps a place from who trains: `if not self.training:`."""
+    return any(guards.evaluates(guard.test, guard.true) for guard in place.flow.guards(place.target))
 
 
 def is_for_export(function: Function) -> bool:
-    """Whether a method is one of a module that is there to be exported, by its name: `SamOnnxModel`."""
-    return function.cls is not None and _FOR_EXPORT.search(function.cls.name) is not None
+    """Whether a method is one of a module that is there to be exported, by its name: `SamOnnxModel`; or of a function that stands for an operator of ONNX."""
+    klass = function.cls
+    return klass is not None and (_FOR_EXPORT.search(klass.name) is not None or _stands_for_operator(klass))
+
+
+def _stands_for_operator(klass: Class) -> bool:
+    """Whether a function has a `symbolic`, by which it is exported, no backward pass, and a forward that gives numbers of chance: there to be traced, never to be run."""
+    forward = klass.methods.get("forward") if "symbolic" in klass.methods and "backward" not in klass.methods else None
+    return forward is not None and any(names.last(call.func) in _DRAWN for call in forward.flow.calls)
 
 
 def in_forward(place: Place) -> bool:
@@ -179,7 +197,7 @@ def _is_forward(place: Place, function: Function) -> bool:
         of_samples = _OF_SAMPLES.search(place.project.home(function.module.path)) is not None
         return not of_samples and not is_for_export(function)
     if function.name in ("forward", "backward"):
-        return bool(place.project.is_autograd_function(function.cls))
+        return bool(place.project.is_autograd_function(function.cls)) and not is_for_export(function)
     return (
         function.name == "__call__"
         and _PROCESSOR.search(function.cls.name) is not None
@@ -278,8 +296,13 @@ def draws(function: Function) -> bool:
 
 
 def is_aside(function: Function) -> bool:
-    """Whether a function is no part of what runs again and again, whoever calls it: it keeps its results, makes a picture, or fills what its object is made of."""
-    return keeps_results(function) or draws(function) or _sets_up(function)
+    """Whether a function is no part of what runs again and again, whoever calls it: it keeps its results, makes a picture or a molecule, or fills what its object is made of."""
+    return keeps_results(function) or draws(function) or _sets_up(function) or _makes_molecule(function)
+
+
+def _makes_molecule(function: Function) -> bool:
+    """Whether a function puts together a molecule of RDKit, atom by atom, on the host: `molecule.AddBond(i, j, order)`."""
+    return function.module.source.holds(b"rdkit") and bool(function.flow.calls_named("AddBond"))
 
 
 def _sets_up(function: Function) -> bool:

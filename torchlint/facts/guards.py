@@ -796,9 +796,10 @@ def _compare(test: ast.Compare, true: bool, value_of: ValueOf) -> Meaning:
         return "throttled"  # `if step < 3`: the first steps only
     if true and isinstance(op, ast.Gt | ast.GtE) and _is_length(right) and _is_counter(left, right, value_of):
         return "throttled"  # `if i >= len(loader) - 1`: the last step only
-    if isinstance(op, ast.In) and true and isinstance(right, _MILESTONES) and _is_index(left, value_of):
-        return "throttled"  # `if step in milestones`
-    if isinstance(op, ast.In) and true and _throttle_word(right):
+    among = isinstance(op, ast.In) if true else isinstance(op, ast.NotIn)
+    if among and isinstance(right, _MILESTONES) and _is_index(left, value_of):
+        return "throttled"  # `if step in milestones`, `if step not in milestones: return`
+    if among and _throttle_word(right):
         return "throttled"
     if _is_profiled(test, true):
         return "throttled"

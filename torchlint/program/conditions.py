@@ -343,6 +343,13 @@ def _is_called_seldom(project: Project, function: Function) -> bool:
     return bool(own) and all(_is_seldom(project, one) for one in own)
 
 
+@question("seldom comes", False)
+def seldom_comes(project: Project, function: Function) -> bool:
+    """Whether all calls of a function that the program makes are behind conditions that seldom hold, or in functions that are so called themselves."""
+    own = project.own_sites(function)
+    return bool(own) and all(_is_seldom(project, one) or seldom_comes(project, one.function) for one in own)
+
+
 def _is_soon_over(function: Function, loop: ast.While) -> bool:
     return (runs.gives_up(function.flow, loop) and not _is_entered(function, loop)) or _ends_for_good(function, loop)
 

@@ -111,6 +111,8 @@ _LIBRARIES = (
     _Library(b"rllib", "Policy", frozenset(("loss",))),
     _Library(b"rllib", "Learner", frozenset(("compute_loss_for_module",))),
 )
+_GIVEN_BATCH = frozenset(("training_step", "train_step", "train_batch"))
+"""Those that a framework gives the batch; one that takes nothing is called by the program alone, however much it trains: `viewer.train_step()`."""
 _ON_ITERATION = regex(r"\.ITERATION_(?:STARTED|COMPLETED)$")
 
 _OF_OPTIMIZERS = frozenset(("step", "zero_grad"))
@@ -216,7 +218,16 @@ def _is_named(project: Project, function: Function) -> bool:
     groups += [one.base for one in _LIBRARIES if function.name in one.steps and _is_used(one, function)]
     if function.name == "step" and _OF_OPTIMIZERS.issubset(function.cls.methods):
         return True
-    return "" in groups or (bool(groups) and not _is_metric(function) and _has_base(project, function.cls, groups))
+    if "" in groups and not _is_left_to_program(project, function, function.cls):
+        return True
+    return bool(groups) and not _is_metric(function) and _has_base(project, function.cls, groups)
+
+
+def _is_left_to_program(project: Project, function: Function, klass: Class) -> bool:
+    """Whether no framework calls what is called like a step: `def train_step(self):` of a class that has no base but the project's own."""
+    if function.name not in _GIVEN_BATCH or len(function.parameters) > function.is_method:
+        return False
+    return all(project.has_plain_bases(one, PLAIN_BASES) for one in project.ancestry(klass))
 
 
 def _has_base(project: Project, klass: Class, parts: Collection[str]) -> bool:

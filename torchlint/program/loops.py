@@ -10,10 +10,13 @@ from ..facts.flow import Loop, contains
 from ..facts.module import Function
 from ..facts.nodes import bound_names, in_any_order, required, root_of
 from ..system.regex import regex
+from ..text.finders import fact_of_files
+from ..text.source import Source
 from .project import Project
 
 _EXPORTING = frozenset((("onnx", "export"), ("onnx", "dynamo_export"), ("jit", "trace"), ("jit", "script")))
 _EXPORTS = regex(rb"\b(?:onnx|jit)\.(?:export|dynamo_export|trace|script)\b")
+_EXPORTS_MODELS = regex(rb"\b(?:onnx\.(?:dynamo_)?export|jit\.trace)\(")
 _NAMES = 3
 """Through how many names what a loop counts is followed."""
 
@@ -63,6 +66,12 @@ def exports(project: Project, function: Function, loop: Loop) -> bool:
         for call in function.flow.calls_in(loop)
         for given in call.args[:1]
     )
+
+
+@fact_of_files("exports models")
+def exports_models(source: Source) -> bool:
+    """Whether a file exports models: by `torch.onnx.export`, `torch.jit.trace`."""
+    return source.holds(_EXPORTS_MODELS)
 
 
 def _exports_given(project: Project, function: Function, call: ast.Call, given: ast.expr) -> bool:

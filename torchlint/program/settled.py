@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..facts import dataclass_fields, layers, names, nodes, syntax
+from ..facts import dataclass_fields, environment, layers, names, nodes, syntax
 from ..facts.argparse_defaults import unless_given
 from ..facts.common_names import OPTIONS_NAME
 from ..facts.module import Class, Function, Module
@@ -21,6 +21,7 @@ from ..text.whole_words import quoted, set_or_quoted
 from . import fields, objects
 from .calling import CallSite
 from .constructions import knows_heirs
+from .loops import exports_models
 from .project import Project
 from .texts import MAX_SITES
 from .unused import is_unused_class
@@ -142,12 +143,42 @@ def _truth(project: Project, function: Function, test: ast.expr) -> bool | None:
 
 
 def _kept_switch(project: Project, function: Function, node: ast.Attribute) -> bool | None:
-    """`self.symmetric = False` of a constructor, an attribute that nothing else of the project sets or spells."""
+    """`self.symmetric = False` of a constructor, an attribute that nothing else of the project sets or spells; off, too, where a variable of the environment has to turn it on."""
     kept = kept_by_constructor(project, function, node)
-    if kept is None or not isinstance(kept[1], ast.Constant) or not isinstance(kept[1].value, bool):
+    if kept is None:
+        return _class_switch(project, function, node)
+    init, given = kept
+    if environment.is_off(given, init.flow):
+        switch = False
+    elif isinstance(given, ast.Constant) and isinstance(given.value, bool):
+        switch = given.value
+    else:
         return None
-    init = kept[0]
-    return None if init.cls is None or _is_set_elsewhere(project, init, node.attr) else kept[1].value
+    return None if init.cls is None or _is_set_elsewhere(project, init, node.attr) else switch
+
+
+def _class_switch(project: Project, function: Function, node: ast.Attribute) -> bool | None:
+    """False of a switch that a class leaves off, `include_nms = False`, where nothing turns it on but what exports a model: `model.head.include_nms = True`."""
+    method = syntax.method_around(function, node.value)
+    if method is None or method.cls is None:
+        return None
+    owner = next((one for one in project.ancestry(method.cls) if node.attr in one.assigned), None)
+    if owner is None or not is_constant(owner.assigned[node.attr].value, False):
+        return None
+    return None if _is_turned_on(project, owner, node.attr) else False
+
+
+@question("turned on", True)
+def _is_turned_on(project: Project, owner: Class, name: str) -> bool:
+    """Whether anything may set an attribute that the body of a class sets, but for the files that export models."""
+    module, word = owner.module, as_bytes(name)
+    heirs = project.subclasses(owner)
+    if (not heirs and project.heirs(owner.name)) or any(name in one.assigned for one in heirs):
+        return True
+    if module.source.holds(_SETS_ANY) or module.source.holds(regex(set_or_quoted(word))):
+        return True
+    others = project.holders(set_or_quoted(word), word=word) - {module.path}
+    return not all(project.fact(path, "exports models", exports_models) for path in others)
 
 
 @question("attribute set elsewhere", True)

@@ -374,6 +374,11 @@ class Site:
         return self.guarded(self.target, None) in RARE or conditions.is_throttled(self.project, self.function)
 
     @property
+    def seldom_comes(self) -> bool:
+        """Whether all calls of its function that the program makes are behind conditions that seldom hold: `if step % 100 == 0: self.prune()`."""
+        return conditions.seldom_comes(self.project, self.function)
+
+    @property
     def once_a_run(self) -> bool:
         """Whether the place is in a method that a framework calls at the start or the end of a run, and in no step loop."""
         return frameworks.runs_once(self.project, self.function) and self.hot is None
