@@ -246,7 +246,10 @@ def _dataset(site: Site) -> Value:
 
 
 def _may_give_device(site: Site) -> bool:
-    """Whether the samples of the dataset are on the device already, where no worker should put them and nothing can be pinned."""
+    """Whether the samples of the dataset are on the device already, or a collate function puts them there, where no worker should and nothing can be pinned."""
+    collate = site.argument("collate_fn", 6 if site.name.startswith("torch.") else -1)
+    if collate is not None and collation.is_sent(site, collate):
+        return True
     batch = site.value(site.call).element
     if batch is None or batch.device or site.settings.preview:
         return batch is not None and batch.device == "accelerator"

@@ -109,6 +109,8 @@ class Batch:
                 yield from self._assigned(binding.node)
             case bindings.Changed() if isinstance(binding.node.func, ast.Attribute):
                 yield root_of(binding.node.func.value)
+            case bindings.Handed():
+                yield binding.given
             case bindings.Stored():
                 yield root_of(binding.node.value)
             case bindings.Narrowed():

@@ -17,6 +17,7 @@ from .bindings import (
     Changed,
     Declared,
     Defined,
+    Handed,
     Iterated,
     Joined,
     Narrowed,
@@ -272,6 +273,27 @@ def _changed(values: Evaluator, binding: Changed) -> Value:
     return base
 
 
+def _handed(values: Evaluator, binding: Handed) -> Value:
+    """`to_device(batch, device)` of a function that puts what it sent in the place of each thing that a batch holds."""
+    whole = values.expr(binding.given)
+    if not isinstance(whole, Batch) or whole.device == "accelerator":
+        return whole
+    targets = values.world.targets(values.function, binding.node)
+    name = targets[0].parameter_given(binding.node, binding.given) if len(targets) == 1 else None
+    if name is None:
+        return whole
+    moved = values.world.inside(targets[0], lambda inner: _left_in(inner, name))
+    return whole if moved is None else replace(moved, certainty=min(whole.certainty, moved.certainty))
+
+
+def _left_in(values: Evaluator, name: str) -> Batch | None:
+    """The batch of a parameter with what the one statement that writes into it sent in the place of what it held; None where that sends nothing."""
+    written = [one for one in values.bindings.all if isinstance(one, Stored) and key_of(one.node.value) == name]
+    nodes = {one.node for one in written}
+    moved = values.bound(written[-1]) if len(nodes) == 1 else None
+    return moved if isinstance(moved, Batch) and moved.device == "accelerator" and not moved.from_loader else None
+
+
 def _stored(values: Evaluator, binding: Stored) -> Value:
     """`d["k"] = v` adds a key to a dictionary that is known; into a list or an unknown dict it joins the elements."""
     target = binding.node
@@ -389,6 +411,7 @@ BINDINGS: dict[type[Binding], Reader] = {
     Iterated: lambda values, binding: element(values, values.expr(binding.node), binding.node),
     Narrowed: _narrowed,
     Changed: _changed,
+    Handed: _handed,
     Stored: _stored,
     Joined: _joined,
     Defined: _defined,

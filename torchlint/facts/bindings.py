@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..system.cached import kept
+from ..system.regex import regex
 from ..text.normal_form import AnnotatedAssign, PairedAssign
 from . import names, short_functions
 from .flow import CHILDREN
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 # Methods that change what their receiver is known to be: a module moved in place, a list or dict that grows.
 MUTATORS = frozenset("to to_device cuda cpu train eval append add insert extend appendleft update setdefault".split())
 # Calls that make a tensor of what they are given.
+MOVES_IN_PLACE = regex(r"(?:^|_)(?:move|send|put|transfer|cuda|gpu|device)(?:_|$)")
+"""What a function is called that may move what it is given: `to_device_`, `move_batch`, `batch_to_gpu`."""
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
 _COUNTS = frozenset(("int", "float", "range"))
 """Functions of Python that take a number, or what is one."""
@@ -146,6 +149,16 @@ class Changed(Binding):
 
     def __init__(self, node: ast.Call) -> None:
         self.node = node
+
+
+class Handed(Binding):
+    """What a call is given that may move it in place, by its name: `batch` of `to_device(batch, device)`, whose result nobody takes."""
+
+    __slots__ = ("given", "node")
+
+    def __init__(self, node: ast.Call, given: ast.Name) -> None:
+        self.node = node
+        self.given = given
 
 
 class Stored(Binding):
@@ -401,6 +414,8 @@ class Bindings:
             kind = type(statement)
             if kind is ast.Expr:
                 self._read(statement.value)  # type: ignore[attr-defined]
+                if type(statement.value) is ast.Call:  # type: ignore[attr-defined]
+                    self._hand(statement.value)  # type: ignore[attr-defined]
             elif kind is ast.Assign:
                 self._assign(statement)  # type: ignore[arg-type]
             else:
@@ -409,6 +424,14 @@ class Bindings:
                     method(self, statement)
                 else:
                     self._children(statement)
+
+    def _hand(self, call: ast.Call) -> None:
+        """`to_device(batch, device)`"""
+        called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if MOVES_IN_PLACE.search(called):
+            for given in call.args:
+                if isinstance(given, ast.Name) and (given.id in self._env or given.id in self._parameters):
+                    self._set(given.id, self._new(Handed(call, given)))
 
     def _assign(self, node: ast.Assign) -> None:
         self._read(node.value)

@@ -12,7 +12,7 @@ from ..text.normal_form import KINDS_OF_NODES, PairedAssign
 from ..torch_api.operators import operator
 from . import arguments, common_names, given_numbers, hot_calls, names, runs, syntax
 from .backward_passes import gone_through
-from .bindings import Assigned, Binding, Changed, Iterated, Joined, Part, leaves
+from .bindings import Assigned, Binding, Changed, Handed, Iterated, Joined, Part, leaves
 from .copies import JOINS
 from .flow import contains
 from .frequency import in_forward, severity
@@ -118,6 +118,8 @@ def _bound_to(binding: Binding | None) -> ast.expr | None:
         return binding.node
     if isinstance(binding, Changed) and isinstance(binding.node.func, ast.Attribute):
         return binding.node.func.value
+    if isinstance(binding, Handed):
+        return binding.given
     return None
 
 

@@ -113,6 +113,8 @@ def values_of(function: Function, read: ast.Name, *, given: bool = False) -> lis
             case bindings.Changed() | bindings.Stored():
                 root = root_of(binding.node.func if isinstance(binding, bindings.Changed) else binding.node)
                 todo.append(binding.reach.get(root) if root is not None else None)
+            case bindings.Handed():
+                todo.append(binding.reach.get(binding.given))
             case bindings.Starred():
                 todo.append(binding.each)
             case bindings.Iterated() | bindings.Defined() | bindings.Parameter() | bindings.Around() | bindings.Rest():

@@ -119,6 +119,29 @@ def is_by_word(code: Code, function: Function, call: ast.Call) -> bool:
     return any(one.call is call for site in sites for one in by_words(code, function, site.given or site.call))
 
 
+def calls_by_others(code: Code, function: Function) -> Iterator[CallSite]:
+    """The calls of a function by other names, but for those that run others by the words which callers give: `run("train")` of `step = self.table[stage]`, `step(batch)`."""
+    return (site for site in handed.calls_by_others(code, function) if _may_run(code, function, site))
+
+
+def calls_handing(code: Code, function: Function) -> Iterator[CallSite]:
+    """The same calls, but where a function is given to another one that calls it, that call."""
+    return (site for site in handed.calls_handing(code, function) if _may_run(code, function, site))
+
+
+def _may_run(code: Code, function: Function, site: CallSite) -> bool:
+    return not is_by_word(code, site.function, site.call) or _is_run(code, function, site)
+
+
+def _is_run(code: Code, function: Function, site: CallSite) -> bool:
+    """Whether a word that any caller gives has a call run a function."""
+    return any(
+        one.call is site.call and function in one.run
+        for caller in code.call_sites(site.function, MAX_SITES) or ()
+        for one in by_words(code, site.function, caller.given or caller.call)
+    )
+
+
 class LookedUp(NamedTuple):
     """A call of a method that a function looks up by a parameter, and what the name has around that: `getattr(callback, f"on_{event}")(self)`."""
 
