@@ -203,14 +203,20 @@ def _moves_on(test: ast.Compare, guard: Guard, flow: Flow, value_of: ValueOf) ->
         return False
     counter, limit = test.left, test.comparators[0]
     if isinstance(counter, ast.BinOp) and isinstance(counter.op, ast.Sub):
-        counts = _is_index(counter.left, value_of)
+        counts = _is_index(counter.left, value_of) or _is_now(counter.left, flow)
         return counts and not _small(limit, value_of) and _is_moved_to(counter.left, counter.right, guard, flow)
-    if not _is_index(counter, value_of):
+    if not _is_index(counter, value_of) and not _is_now(counter, flow):
         return False  # a loss may come to its limit on each step
     if isinstance(limit, ast.BinOp) and isinstance(limit.op, ast.Add):
         sides = ((limit.left, limit.right), (limit.right, limit.left))
         return any(_is_moved_to(counter, last, guard, flow) and not _small(by, value_of) for last, by in sides)
     return any(not _small(by, value_of) for by in _moved_by(counter, limit, guard, flow))
+
+
+def _is_now(node: ast.expr, flow: Flow) -> bool:
+    """`time.time()`, `now` of `now = time.time()`."""
+    made = flow.assignment(node.id) if isinstance(node, ast.Name) else None
+    return _reads_clock(made.value if isinstance(made, ast.Assign) else node)
 
 
 def _is_moved_to(counter: ast.expr, last: ast.expr, guard: Guard, flow: Flow) -> bool:
@@ -313,6 +319,8 @@ class _Reading:
             return _modulo(test.operand, not true, self.value_of) or self.test(test.operand, not true)
         if isinstance(test, ast.BoolOp):
             return self._bool_op(test, true)
+        if not true and _is_masked(test, self.value_of):
+            return "throttled"  # `not step & 127`
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitOr | ast.BitAnd):
             both = ast.And() if isinstance(test.op, ast.BitAnd) else ast.Or()  # `x.isnan().any() | x.isinf().any()`
             return self._bool_op(ast.BoolOp(both, [test.left, test.right]), true)

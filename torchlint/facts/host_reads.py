@@ -417,8 +417,9 @@ def _loss(place: Place, node: ast.expr) -> ast.expr | None:
     if not named or not place.accelerator or (place.hot is None and not evaluated):
         return None
     value = place.value(node)
-    # `{"loss": 0}` is what the sum began as: no number that stands in a program has an `item()`.
-    begun = isinstance(node, ast.Subscript) and value.kind == "number" and value.const is not None
+    # `{"loss": 0}`, `{"loss": None}` is what it began as: nothing that stands in a program has an `item()`.
+    started = value.kind == "none" or (value.kind == "number" and value.const is not None)
+    begun = isinstance(node, ast.Subscript) and started
     return node if begun or not value else None
 
 

@@ -332,7 +332,7 @@ def _passed(project: Project, function: Function, name: str, true: bool) -> guar
     def handed(site: CallSite, node: ast.expr, holds: bool) -> guards.Meaning:
         return _given(project, site.function, node, holds)
 
-    return passed.meaning(project, function, name, true, lambda site: _is_rare_call(project, site), handed)
+    return passed.meaning(project, function, name, true, lambda site: _is_told_seldom(project, site), handed)
 
 
 def _word_given(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
@@ -342,10 +342,12 @@ def _word_given(project: Project, function: Function, test: ast.expr, true: bool
 
 @question("word chosen", "")
 def _chosen(project: Project, function: Function, test: ast.Compare, true: bool) -> guards.Meaning:
-    def is_rare(site: CallSite) -> bool:
-        return _is_beside_steps(project, site) or _is_rare_call(project, site)
+    return chosen_words.meaning(project, function, test, true, lambda site: _is_told_seldom(project, site))
 
-    return chosen_words.meaning(project, function, test, true, is_rare)
+
+def _is_told_seldom(project: Project, site: CallSite) -> bool:
+    """Whether what a call gives is given seldom: the call is rare, or stands beside the loop of the steps."""
+    return _is_beside_steps(project, site) or _is_rare_call(project, site)
 
 
 def _is_beside_steps(project: Project, site: CallSite) -> bool:
@@ -587,7 +589,9 @@ def _goes_on(flow: Flow, store: ast.Name) -> bool:
 
 
 def _by_own_period(test: ast.expr) -> bool:
-    """`step % self.period`, of whatever step is given; `size % 8` says nothing of how often."""
+    """`step % self.period` and `step in self.milestones`, of whatever step is given; `size % 8` says nothing of how often."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In | ast.NotIn):
+        return isinstance(test.comparators[0], ast.Attribute) and isinstance(test.left, ast.Name)
     remainders = (part for part in ast.walk(test) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod))
     return any(isinstance(one.right, ast.Attribute) for one in remainders)
 

@@ -247,6 +247,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
             families.may_run(project, function, call)
             or hooks.by_call(project, function, call)
             or given_by_many.run_by(project, function, call)
+            or _applied(project, function, call)
         )
         fired = (*families.fired(project, call, targets), *_dispatched(project, call, targets))
         targets = [
@@ -273,6 +274,12 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
                 found.append(Called(told_place(project, method), weight == "weak"))
     found += [Called(told_place(project, hook), False) for hook in hooks.run_with(project, function, loop)]
     return found
+
+
+def _applied(project: Project, function: Function, call: ast.Call) -> list[Function]:
+    """What `map(f, rows)` runs."""
+    is_map = isinstance(call.func, ast.Name) and call.func.id == "map" and len(call.args) > 1
+    return project.runs(project.value(function, call.args[0])) if is_map else []
 
 
 def _dispatched(project: Project, call: ast.Call, targets: Iterable[Function]) -> Iterator[Function]:
