@@ -78,7 +78,7 @@ def dataloader_underconfigured(site: Site) -> Iterator[Finding]:
     ## When it does not matter
 
     Data that is in memory already (a `TensorDataset`, a list, a dataset that only indexes what it holds, or makes up its samples of random numbers) gains nothing from workers and is not reported for
-    them; from pinned memory it gains as much as its batches are large. What is on the device already can't be pinned. Nor are arrays and objects of
+    them; from pinned memory it gains as much as its batches are large. What is on the device already, or is put there by the collate function, can't be pinned. Nor are arrays and objects of
     the project's own classes, unless these have a `pin_memory` method: torch hands them on as they are.
     A pinned loader without workers over a dataset of which nothing is known is reported with `--preview` only: its samples may be ready.
     Nor does a loader of which nobody draws more than one batch, `next(iter(loader))`, or one at a time that is begun anew for each on no training step (`next(iter(self.shown))`), or a few, `islice(loader, 4)`; workers have nothing to do ahead where one batch is the whole dataset.
@@ -246,7 +246,10 @@ def _dataset(site: Site) -> Value:
 
 
 def _may_give_device(site: Site) -> bool:
-    """Whether the samples of the dataset are on the device already, where no worker should put them and nothing can be pinned."""
+    """Whether the samples of the dataset are on the device already, or a collate function puts them there, where no worker should and nothing can be pinned."""
+    collate = site.argument("collate_fn", 6 if site.name.startswith("torch.") else -1)
+    if collate is not None and collation.is_sent(site, collate):
+        return True
     batch = site.value(site.call).element
     if batch is None or batch.device or site.settings.preview:
         return batch is not None and batch.device == "accelerator"

@@ -198,7 +198,7 @@ def _history(site: Site, stored: ast.expr, loop: Loop | None) -> ast.expr | None
         if isinstance(node, ast.Call):
             if _is_used_up(site, node, stored) or _is_made_beside(site, node, stored, loop):
                 return node
-        elif isinstance(node, ast.Name | ast.Subscript) and graph_liveness.goes_on(site, node, stored):
+        elif isinstance(node, ast.Name | ast.Subscript | ast.Attribute) and graph_liveness.goes_on(site, node, stored):
             # What a backward pass was run of the sum of is a tensor, of whatever a model gives.
             if loop is not None and backward_passes.is_of_sum(site, node, loop):
                 return node

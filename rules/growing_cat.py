@@ -44,7 +44,7 @@ def growing_cat(site: Site) -> Iterator[Finding]:
     ## What it does
     Finds `x = torch.cat([x, new])` in a loop where `x` comes from before the loop, or from its first iteration (`if i == 0: x = new`, `if first: x = new`, `x = torch.cat([x, new]) if i else new`), and nothing else in the loop sets it,
     an entry of a dictionary that the loop keeps (`kept["loss"] = torch.cat([kept["loss"], new])`, for each key in a loop of its own as well),
-    and `self.x = torch.cat([self.x, new])` in the forward of a module or in what one calls (`cache.append(k, v)`), or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
+    and `self.x = torch.cat([self.x, new])` on each step, in the forward of a module or in what one calls (`cache.append(k, v)`), or `kept[layer] = torch.cat([kept[layer], new])` in a forward hook, where each call adds to what is kept.
     A parameter that a function makes longer and gives back counts where a loop calls it by `x = longer(x)`.
     So does all that a list has gathered, where the loop that adds to it joins it on each iteration: `kept.append(h)`, then `torch.cat(kept)` or `torch.stack(kept)`.
     By default it is told where the loop trains a model or runs one, outside of a module's forward, and for what is kept
@@ -264,6 +264,7 @@ def _across_calls(site: Site, later: tuple[ast.expr, ast.expr] | None) -> Iterat
         return
     if (
         site.in_forward
+        or site.hot is not None
         or site.warm_caller is not None
         or longer.is_hook(site)
         or longer.is_kept_by_forwards(site, grown)

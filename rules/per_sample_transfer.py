@@ -122,7 +122,7 @@ def per_sample_transfer(site: Site) -> Iterator[Finding]:
         return
     if where and _is_kept_in_file(site):
         return
-    if where and site.receiver.kind == "tensor":
+    if where and (site.receiver.kind == "tensor" or (where not in _GIVES and samples.is_of_given_samples(site, moved))):
         what = "for each batch, and waits for it" if _is_gathered(site, where) else "one sample at a time"
         yield site.finding(f"`{site.short()}` copies {what}: `{where}` runs in the loader")
     elif each:

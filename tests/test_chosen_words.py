@@ -146,6 +146,54 @@ def test_words_that_nobody_can_tell(tmp_path: Path, hides: str) -> None:
     assert len(told(project, "renderer.py", FILES)) == 3
 
 
+EVENTS = """\
+import torch
+
+def tell(event, loss, state):
+    {asked}
+
+def train(model, loader, optimizer):
+    model.cuda()
+    state = dict(loss=0.0, sum=torch.zeros((), device="cuda"))
+    for epoch in range(10):
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            loss.backward()
+            optimizer.step()
+            tell("taken", loss, state)
+        {after}
+
+if __name__ == "__main__":
+    train(*torch.load("begun.pt"))
+"""
+ASKED = """if event == "taken":
+        state["loss"] += loss.item()
+    elif event == "over":
+        state["loss"] = state["sum"].item()"""
+MATCHED = """match event:
+        case "taken":
+            state["loss"] += loss.item()
+        case "over":
+            state["loss"] = state["sum"].item()"""
+
+
+@pytest.mark.parametrize("asked", [ASKED, MATCHED])
+@pytest.mark.parametrize(
+    ("after", "is_told"),
+    [
+        ('tell("over", loss, state)', False),
+        ('if epoch: tell("over", loss, state)', False),
+        ('    tell("over", loss, state)', True),
+    ],
+)
+def test_words_that_are_told_behind_the_loop_of_the_steps(
+    tmp_path: Path, asked: str, after: str, is_told: bool
+) -> None:
+    lines = ['state["loss"] += loss.item()', 'state["loss"] = state["sum"].item()'][: 1 + is_told]
+
+    assert told(tmp_path, "train.py", {"train.py": EVENTS.format(asked=asked, after=after)}) == lines
+
+
 SCRIPT = """\
 import argparse
 import torch

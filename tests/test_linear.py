@@ -332,6 +332,7 @@ def test_no_line_runs_for_each_pair_of_things(name: str, settings: Settings) -> 
     # are asked for a table is made.
     far = {
         "elifs": NEAREST // 3,
+        "cases": NEAREST // 3,
         "files that import one": MAX_FILES,
         "moves in a chain": 50,
         "hooks of one function": 40,

@@ -261,7 +261,7 @@ def test_what_goes_through_an_iterator_to_its_end_is_a_for_loop(code: str, expec
         return around + "".join(f"\n    {line}" for line in code.strip("\n").splitlines())
 
     assert unparsed(code) == expected
-    for around in ("def f():", "while y:", "with y:", "match y:\n  case 1:", "try:\n    pass\nexcept E:"):
+    for around in ("def f():", "while y:", "with y:", "match y:\n  case [1]:", "try:\n    pass\nexcept E:"):
         assert unparsed(inner(code, around)) == ast.unparse(ast.parse(inner(expected, around)))
 
 
@@ -316,3 +316,47 @@ def test_such_a_function_stands_where_the_name_is_bound() -> None:
     assert {
         (node.lineno, node.end_lineno) for node in ast.walk(made) if isinstance(node, ast.stmt | ast.expr | ast.arg)
     } == {(6, 6)}
+
+
+@pytest.mark.parametrize(
+    ("cases", "expected"),
+    [
+        ('case "a":\n  f()', "if x.kind == 'a':\n    f()"),
+        ('case "a" | "b" if y:\n  f()', "if (x.kind == 'a' or x.kind == 'b') and y:\n    f()"),
+        ("case None:\n  f()\n case _:\n  g()", "if x.kind is None:\n    f()\nelse:\n    g()"),
+        (
+            "case list():\n  f()\n case K.A:\n  g()",
+            "if isinstance(x.kind, list):\n    f()\nelif x.kind == K.A:\n    g()",
+        ),
+        (
+            "case T() as t:\n  f(t)\n case o:\n  g(o)",
+            "if isinstance(x.kind, T):\n    t = x.kind\n    f(t)\nelse:\n    o = x.kind\n    g(o)",
+        ),
+    ],
+)
+def test_a_match_that_compares_alone_is_an_if(cases: str, expected: str) -> None:
+    code = f"match x.kind:\n {cases}\n"
+    whole = parsed(code)
+    (one,) = whole.body
+    assert expected == ast.unparse(one)
+    assert (1, 0, code.count("\n")) == (one.lineno, one.col_offset, one.end_lineno)
+    for node in ast.walk(whole):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(node, ast.expr | ast.stmt) and isinstance(child, ast.expr | ast.stmt):
+                assert (node.lineno, node.col_offset) <= (child.lineno, child.col_offset)
+                assert (child.end_lineno or 0) <= (node.end_lineno or 0)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "match f():\n    case 'a':\n        pass",
+        "match x:\n    case [a, b]:\n        pass",
+        "match x:\n    case T(n=1):\n        pass",
+        "match x:\n    case 'a':\n        pass\n    case {'k': v}:\n        pass",
+        "match x:\n    case T() as t if t:\n        pass",
+        "match x:\n    case y:\n        pass",
+    ],
+)
+def test_a_match_that_takes_things_apart_stays_one(code: str) -> None:
+    assert code == ast.unparse(parsed(code))

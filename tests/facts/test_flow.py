@@ -158,7 +158,8 @@ def test_comprehension_that_repeats_a_place(here: Here, code: str, expected: str
         ("global flag\nflag = a > b\nif flag:\n    here", ["flag"]),
         ("flag, b = a > b, c\nif flag:\n    here", ["flag"]),
         ("flag = 3\nif flag:\n    here", ["flag"]),
-        ("match x:\n    case 1:\n        if a:\n            return\n        here", ["not a"]),
+        ("match x:\n    case 1:\n        if a:\n            return\n        here", ["not a", "x == 1"]),
+        ("match x:\n    case [1]:\n        if a:\n            return\n        here", ["not a"]),
         ("try:\n    b()\nexcept E:\n    if a:\n        return\n    here", ["not a"]),
     ],
 )

@@ -49,11 +49,16 @@ def _beside(place: Place, loop: Loop | None) -> Derived:
     return Derived(place.flow, [read for read in reads if place.value(read).grad])
 
 
-def is_of_sum(place: Place, part: ast.Name | ast.Subscript, loop: Loop) -> bool:
-    """Whether something is read from a dictionary whose values a loop sums up to run the backward pass of the sum: `terms["kl"]`, `term` of `for key, term in terms.items()`."""
+def is_of_sum(place: Place, part: ast.Name | ast.Subscript | ast.Attribute, loop: Loop) -> bool:
+    """Whether something is read from a dictionary whose values a loop sums up to run the backward pass of the sum: `terms["kl"]`, `term` of `for key, term in terms.items()`.
+
+    Or is itself a field of an output that it runs the backward pass of: `out.loss`.
+    """
     summed = place.once(("summed by key", loop), lambda: frozenset(_summed(place, loop)))
     if not summed or not place.value(part).grad:
         return False
+    if isinstance(part, ast.Attribute):
+        return ast.unparse(part) in summed
     held = part.value if isinstance(part, ast.Subscript) else gone_through(place, part)
     return isinstance(held, ast.Name) and held.id in summed
 
@@ -91,6 +96,8 @@ def _summed_in(place: Place, node: ast.expr) -> Iterator[str]:
             yield from _summed_in(place, right)
         case ast.Subscript(value=ast.Name(id=held)):
             yield held
+        case ast.Attribute(value=ast.Name(id=held), attr=field):
+            yield f"{held}.{field}"
         case ast.Call(
             func=ast.Name(id="sum"), args=[ast.Call(func=ast.Attribute(attr="values", value=ast.Name(id=held)))]
         ):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MUTATORS = frozenset("to to_device cuda cpu train eval append add insert extend appendleft update setdefault".split())
 # Calls that make a tensor of what they are given.
 _CONVERTS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "FloatTensor", "LongTensor"))
-_SENDS = regex(r"(?i)(?:to|on)_?(?:gpu|cuda|device)|^cuda_|^move")
+_SENDS = regex(r"(?i)(?:to|on)_?(?:gpu|cuda|device)|^cuda_|(?:^|_)(?:move|send|transfer)(?:_|$)")
 """How functions are called that move what they are given: `load_data_to_gpu`, `to_cuda_`, `move_batch`."""
 _COUNTS = frozenset(("int", "float", "range"))
 """Functions of Python that take a number, or what is one."""
@@ -426,11 +426,11 @@ class Bindings:
 
     def _send(self, node: ast.expr) -> None:
         """Note what a statement hands to a function that is called like one that moves things: `batch_to_gpu(batch)`."""
-        if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name)):
+        if not isinstance(node, ast.Call) or not node.args or not _SENDS.search(names.last(node.func)):
             return
-        name = node.args[0]
-        if (name.id in self._env or name.id in self._parameters) and _SENDS.search(names.last(node.func)):
-            self._set(name.id, self._new(Sent(node, name)))
+        for given in node.args:
+            if isinstance(given, ast.Name) and (given.id in self._env or given.id in self._parameters):
+                self._set(given.id, self._new(Sent(node, given)))
 
     def _assign(self, node: ast.Assign) -> None:
         self._read(node.value)

@@ -632,6 +632,8 @@ def _unknown_method(values: Evaluator, base: Value, attr: str, callee: Value, no
         return base  # a tensor or a module, which stays where it is
     if attr in _OF_MOVED and not base and not callee and (base.device or _is_moved(values, node.func)):
         return calls.tensor_method(tensor(base.device), attr, node, args)
+    if attr == "compute" and not len(args) and not base and base.device == "accelerator":
+        return tensor("accelerator", certainty=LIKELY)  # a metric of torchmetrics, which was moved there
     if attr == "state_dict":
         return Dict(LIKELY)
     if attr == "parameters" and not len(args):

@@ -38,6 +38,14 @@ def is_never_pinned(place: Place, collate: ast.expr, dataset: Value) -> bool:
     return any(_is_handed_on(place, part) for part in parts) and not any(map(_is_pinned, parts))
 
 
+def is_sent(place: Place, collate: ast.expr) -> bool:
+    """Whether a collate function gives what lies on the device: `return torch.stack(rows).to(device)`, a list of such."""
+    given = place.value(collate)
+    batches = [place.project.returns(given.function)] if given.function is not None else []
+    batches += _of_lambda(place, given)
+    return any(part.device == "accelerator" for batch in batches for part in _parts(batch))
+
+
 def _of_lambda(place: Place, given: Value) -> list[Value]:
     """What a lambda gives, also one that a call makes: `collate_fn=Batch.collate()` of `return lambda items: Batch.of(items)`."""
     if not isinstance(given.made_by, ast.Lambda) or given.made_in is None:

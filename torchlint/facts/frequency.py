@@ -185,7 +185,8 @@ def _is_run(call: Place, start: Place, depth: int, seen: dict[Function, tuple[in
     """Whether a forward comes to a call, or a loss does that is there for who trains: of what that runs no step is known."""
     if _runs_in_forward(call, call.function, depth, seen):
         return not call.rare
-    return call.hot is not None and start.hot is None
+    # A loop with steps would make what it runs part of them, where that is not rare.
+    return call.hot is not None and call.hot.loop is None and start.hot is None
 
 
 def _is_forward(place: Place, function: Function) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from ..system.regex import regex
@@ -163,19 +163,84 @@ def _says_numbers(call: ast.Call) -> bool:
 def begins_again(guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
     """`self.seen += 1; if self.seen >= self.period: self.seen = 0; ...`, `if seen < period: continue; seen = 0`: once a period.
 
-    So is a list that is emptied when it is full.
+    So is a list that is emptied when it is full, what counts down, and a limit that is moved on when it is reached.
     """
     if not (isinstance(guard.test, ast.Compare) and len(guard.test.ops) == 1):
         return False
-    other = turned(guard.test)
-    return _begins_again(guard.test, guard, flow, value_of) or (
-        other is not None and _begins_again(other, guard, flow, value_of)
+    ways = [guard.test, turned(guard.test)]
+    return any(
+        _begins_again(way, guard, flow, value_of)
+        or _counts_down(way, guard, flow, value_of)
+        or _moves_on(way, guard, flow, value_of)
+        for way in ways
+        if way is not None
     )
 
 
+def _is_reached(test: ast.Compare, true: bool) -> bool:
+    """`seen >= limit`, and `seen < limit` where that does not hold."""
+    return isinstance(test.ops[0], (ast.GtE, ast.Gt, ast.Eq) if true else (ast.Lt, ast.LtE, ast.NotEq))
+
+
+def _counts_down(test: ast.Compare, guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
+    """`left -= 1; if left <= 0: left = period; ...`"""
+    down = isinstance(test.ops[0], (ast.LtE, ast.Lt, ast.Eq) if guard.true else (ast.Gt, ast.GtE, ast.NotEq))
+    if not down or not is_constant(test.comparators[0], 0):
+        return False
+    stores = flow.targets.get(".".join(names.chain(test.left) or ()), ())
+    counted = [one for one in map(flow.parents.get, stores) if isinstance(one, ast.AugAssign)]
+    begun = [one for store in stores if (one := _written(store, guard, flow)) is not None]
+    return (
+        any(isinstance(one.op, ast.Sub) and one.lineno < test.lineno for one in counted)
+        and bool(begun)
+        and not any(_small(one, value_of) for one in begun)
+    )
+
+
+def _moves_on(test: ast.Compare, guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
+    """`if step >= due: due += 100; ...`, `due = step + 100`, `if step - last >= 100: last = step; ...`, `if step < due: continue; due += 100`."""
+    if not _is_reached(test, guard.true):
+        return False
+    counter, limit = test.left, test.comparators[0]
+    if isinstance(counter, ast.BinOp) and isinstance(counter.op, ast.Sub):
+        counts = _is_index(counter.left, value_of) or _is_now(counter.left, flow)
+        return counts and not _small(limit, value_of) and _is_moved_to(counter.left, counter.right, guard, flow)
+    if not _is_index(counter, value_of) and not _is_now(counter, flow):
+        return False  # a loss may come to its limit on each step
+    if isinstance(limit, ast.BinOp) and isinstance(limit.op, ast.Add):
+        sides = ((limit.left, limit.right), (limit.right, limit.left))
+        return any(_is_moved_to(counter, last, guard, flow) and not _small(by, value_of) for last, by in sides)
+    return any(not _small(by, value_of) for by in _moved_by(counter, limit, guard, flow))
+
+
+def _is_now(node: ast.expr, flow: Flow) -> bool:
+    """`time.time()`, `now` of `now = time.time()`."""
+    made = flow.assignment(node.id) if isinstance(node, ast.Name) else None
+    return _reads_clock(made.value if isinstance(made, ast.Assign) else node)
+
+
+def _is_moved_to(counter: ast.expr, last: ast.expr, guard: Guard, flow: Flow) -> bool:
+    """Whether a condition leads to `last = counter`."""
+    stores = flow.targets.get(".".join(names.chain(last) or ()), ())
+    written = (_written(store, guard, flow) for store in stores)
+    return any(one is not None and syntax.same(one, counter) for one in written)
+
+
+def _moved_by(counter: ast.expr, limit: ast.expr, guard: Guard, flow: Flow) -> Iterator[ast.expr]:
+    """By how much a condition moves a limit on that a counter has reached: 100 of `due += 100` and `due = step + 100`."""
+    for store in flow.targets.get(".".join(names.chain(limit) or ()), ()):
+        statement = flow.parents.get(store)
+        if isinstance(statement, ast.AugAssign):
+            if isinstance(statement.op, ast.Add) and _is_opened(guard, statement, flow):
+                yield statement.value
+        elif isinstance(written := _written(store, guard, flow), ast.BinOp) and isinstance(written.op, ast.Add):
+            for one, by in ((written.left, written.right), (written.right, written.left)):
+                if syntax.same(one, counter) or syntax.same(one, limit):
+                    yield by
+
+
 def _begins_again(test: ast.Compare, guard: Guard, flow: Flow, value_of: ValueOf) -> bool:
-    reached = (ast.GtE, ast.Gt, ast.Eq) if guard.true else (ast.Lt, ast.LtE, ast.NotEq)
-    if not isinstance(test.ops[0], reached) or _small(test.comparators[0], value_of):
+    if not _is_reached(test, guard.true) or _small(test.comparators[0], value_of):
         return False
     filled = measured(test.left)
     if filled is not None:
@@ -254,6 +319,8 @@ class _Reading:
             return _modulo(test.operand, not true, self.value_of) or self.test(test.operand, not true)
         if isinstance(test, ast.BoolOp):
             return self._bool_op(test, true)
+        if not true and _is_masked(test, self.value_of):
+            return "throttled"  # `not step & 127`
         if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitOr | ast.BitAnd):
             both = ast.And() if isinstance(test.op, ast.BitAnd) else ast.Or()  # `x.isnan().any() | x.isinf().any()`
             return self._bool_op(ast.BoolOp(both, [test.left, test.right]), true)

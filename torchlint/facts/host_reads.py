@@ -12,7 +12,7 @@ from ..text.normal_form import KINDS_OF_NODES, PairedAssign
 from ..torch_api.operators import operator
 from . import arguments, common_names, given_numbers, hot_calls, names, runs, syntax
 from .backward_passes import gone_through
-from .bindings import Assigned, Binding, Changed, Iterated, Joined, Part, leaves
+from .bindings import Assigned, Binding, Changed, Iterated, Joined, Part, Sent, leaves
 from .copies import JOINS
 from .flow import contains
 from .frequency import in_forward, severity
@@ -118,6 +118,8 @@ def _bound_to(binding: Binding | None) -> ast.expr | None:
         return binding.node
     if isinstance(binding, Changed) and isinstance(binding.node.func, ast.Attribute):
         return binding.node.func.value
+    if isinstance(binding, Sent):
+        return binding.name
     return None
 
 
@@ -421,8 +423,9 @@ def _loss(place: Place, node: ast.expr) -> ast.expr | None:
     if not named or not place.accelerator or (place.hot is None and not evaluated):
         return None
     value = place.value(node)
-    # `{"loss": 0}` is what the sum began as: no number that stands in a program has an `item()`.
-    begun = isinstance(node, ast.Subscript) and value.kind == "number" and value.const is not None
+    # `{"loss": 0}`, `{"loss": None}` is what it began as: nothing that stands in a program has an `item()`.
+    started = value.kind == "none" or (value.kind == "number" and value.const is not None)
+    begun = isinstance(node, ast.Subscript) and started
     return node if begun or not value else None
 
 

@@ -256,6 +256,8 @@ def _place(row: Operator, args: Arguments, values: Sequence[Value]) -> Device:
     alike = _is_loss_row(row) or any(value.kind in ("list", "tuple") for value in values[:1])
     if alike and "cpu" in devices and "accelerator" not in devices:
         return "cpu"  # a loss takes all of its tensors from one device, as does `torch.cat([a, b])`
+    if row.name in _JOINS and parts and all(part.device == "accelerator" for part in parts):
+        return "accelerator"  # whatever `x` of `torch.stack([x.cuda() for x in xs])` is
     return mixed(*parts)
 
 

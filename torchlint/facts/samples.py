@@ -100,6 +100,21 @@ def each_of(place: Place, node: ast.expr) -> ast.expr | None:
     return comprehension.generators[0].iter if named else None
 
 
+def is_of_given_samples(place: Place, node: ast.expr) -> bool:
+    """Whether a comprehension or a loop takes something out of what the function is given first: `b` of `def pad(batch): return [b.to(device) for b in batch]`, `b["ids"]`."""
+    root = root_of(node)
+    given = [one.arg for one in place.function.parameters if one.arg != place.function.own_name][:1]
+    if root is None or not given or given[0] in place.flow.stores:
+        return False
+    comprehension, loop = place.flow.comprehension(node), place.loop()
+    through: list[ast.comprehension | ast.For] = [*(comprehension.generators if comprehension is not None else ())]
+    through += [loop] if isinstance(loop, ast.For) else []
+    return any(
+        isinstance(one.iter, ast.Name) and one.iter.id == given[0] and root.id in bound_names(one.target)
+        for one in through
+    )
+
+
 def holds_tensors(place: Place, rows: ast.expr) -> bool:
     """Whether what is gone through is a list of tensors, or the samples of a batch."""
     part = rows.slice if isinstance(rows, ast.Subscript) else None

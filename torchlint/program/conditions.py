@@ -280,6 +280,8 @@ def _asked_of(project: Project, function: Function, call: ast.expr, true: bool) 
     node = asked.node if asked is not None else None
     if asked is None or not isinstance(node, ast.FunctionDef):
         return ""
+    if true and _gives_once_a_period(project, asked):
+        return "throttled"
     told = _only_test(asked.telling)
     told_more = isinstance(call, ast.Call) and bool(call.args or call.keywords)
     if told is None or (told_more and not _by_own_period(told[0])):
@@ -289,6 +291,21 @@ def _asked_of(project: Project, function: Function, call: ast.expr, true: bool) 
         return ""  # most properties give an option
     guard = Guard(*without_not(given, true is as_it_is), None, node)
     return guards.meaning(guard, asked.flow, lambda n: project.value(asked, n))
+
+
+def _gives_once_a_period(project: Project, asked: Function) -> bool:
+    """Whether a method gives True only where it has counted as far as it does: `if step < self.due: return False`, `self.due += 100`, `return True`."""
+    given = asked.flow.returns
+    if not given or not all(one.value is None or isinstance(one.value, ast.Constant) for one in given):
+        return False
+    told = [one for one in given if isinstance(one.value, ast.Constant) and one.value.value]
+    return bool(told) and all(
+        any(
+            guards.begins_again(guard, asked.flow, lambda n: project.value(asked, n))
+            for guard in asked.flow.guards(one)
+        )
+        for one in told
+    )
 
 
 def _truth_of(project: Project, value: Value) -> Sequence[Function]:
@@ -315,7 +332,7 @@ def _passed(project: Project, function: Function, name: str, true: bool) -> guar
     def handed(site: CallSite, node: ast.expr, holds: bool) -> guards.Meaning:
         return _given(project, site.function, node, holds)
 
-    return passed.meaning(project, function, name, true, lambda site: _is_rare_call(project, site), handed)
+    return passed.meaning(project, function, name, true, lambda site: _is_told_seldom(project, site), handed)
 
 
 def _word_given(project: Project, function: Function, test: ast.expr, true: bool) -> guards.Meaning:
@@ -325,7 +342,21 @@ def _word_given(project: Project, function: Function, test: ast.expr, true: bool
 
 @question("word chosen", "")
 def _chosen(project: Project, function: Function, test: ast.Compare, true: bool) -> guards.Meaning:
-    return chosen_words.meaning(project, function, test, true, lambda site: _is_rare_call(project, site))
+    return chosen_words.meaning(project, function, test, true, lambda site: _is_told_seldom(project, site))
+
+
+def _is_told_seldom(project: Project, site: CallSite) -> bool:
+    """Whether what a call gives is given seldom: the call is rare, or stands beside the loop of the steps."""
+    return _is_beside_steps(project, site) or _is_rare_call(project, site)
+
+
+def _is_beside_steps(project: Project, site: CallSite) -> bool:
+    """Whether a call stands outside of the loops of its function that take steps: `tell("epoch")` behind `for x in loader: ...; loss.backward()`."""
+    flow = site.function.flow
+    around = flow.loops(site.call)
+    nearest = (flow.loops(call)[:1] for call in flow.calls if parts_of_step(project, site.function, call))
+    loops = [loop for one in nearest for loop in one]
+    return bool(loops) and not any(loop in around for loop in loops)
 
 
 def _is_rare_call(project: Project, site: CallSite) -> bool:
@@ -565,7 +596,9 @@ def _goes_on(flow: Flow, store: ast.Name) -> bool:
 
 
 def _by_own_period(test: ast.expr) -> bool:
-    """`step % self.period`, of whatever step is given; `size % 8` says nothing of how often."""
+    """`step % self.period` and `step in self.milestones`, of whatever step is given; `size % 8` says nothing of how often."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In | ast.NotIn):
+        return isinstance(test.comparators[0], ast.Attribute) and isinstance(test.left, ast.Name)
     remainders = (part for part in ast.walk(test) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod))
     return any(isinstance(one.right, ast.Attribute) for one in remainders)
 

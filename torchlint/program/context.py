@@ -21,7 +21,7 @@ from ..text.declared import import_text
 from ..text.finders import fact_of_files
 from ..text.source import Source, Words
 from ..text.whole_words import WholeWords
-from . import families, frameworks, handed, objects, threads
+from . import dispatch, families, frameworks, objects, threads
 from .calling import CallSite
 from .host_defaults import is_of_host
 from .host_places import may_name_host, names_host
@@ -191,7 +191,7 @@ class Context:
     def calls(self, function: Function) -> Iterator[CallSite]:
         """Where a function may be called, a `forward` by calls of its module."""
         yield from self.project.calls_of(function)
-        yield from handed.calls_by_others(self.project, function)
+        yield from dispatch.calls_by_others(self.project, function)
         if function.name == "forward" and function.cls is not None:
             yield from objects.calls(self.project, function) or objects.calls_where_made(self.project, function)
 

@@ -16,11 +16,10 @@ from ..query.question import question
 from ..system.stamp import as_bytes
 from ..text.whole_words import quoted
 from . import handed, tables
+from .by_text import WITH_GAP
 from .calling import CallSite
 from .texts import MAX_SITES
 
-_WITH_GAP = rb"getattr\([^\n]{1,80}(?:\bf[\"']|[\"'][ \t]*\+|\+[ \t]*[\"'])"
-"""How a method is looked up by a part of its name: `getattr(callback, f"on_{event}")`."""
 _DEEP = 3
 """So many tables in one another are looked into."""
 
@@ -119,6 +118,38 @@ def is_by_word(code: Code, function: Function, call: ast.Call) -> bool:
     return any(one.call is call for site in sites for one in by_words(code, function, site.given or site.call))
 
 
+def is_by_words_alone(code: Code, function: Function, call: ast.Call) -> bool:
+    """The same where all callers say it: none gives a key that it has from elsewhere, as `table[name](x)` of `for name in self.names`."""
+    if not is_by_word(code, function, call):
+        return False
+    keys = [name for name in function.positions if is_key(code, function, name)]
+    callers = [one.given or one.call for one in code.call_sites(function, MAX_SITES) or ()]
+    return all(string(function.argument(one, key)) is not None for one in callers for key in keys)
+
+
+def calls_by_others(code: Code, function: Function) -> Iterator[CallSite]:
+    """The calls of a function by other names, but for those that run others by the words which callers give: `run("train")` of `step = self.table[stage]`, `step(batch)`."""
+    return (site for site in handed.calls_by_others(code, function) if _may_run(code, function, site))
+
+
+def calls_handing(code: Code, function: Function) -> Iterator[CallSite]:
+    """The same calls, but where a function is given to another one that calls it, that call."""
+    return (site for site in handed.calls_handing(code, function) if _may_run(code, function, site))
+
+
+def _may_run(code: Code, function: Function, site: CallSite) -> bool:
+    return not is_by_words_alone(code, site.function, site.call) or _is_run(code, function, site)
+
+
+def _is_run(code: Code, function: Function, site: CallSite) -> bool:
+    """Whether a word that any caller gives has a call run a function."""
+    return any(
+        one.call is site.call and function in one.run
+        for caller in code.call_sites(site.function, MAX_SITES) or ()
+        for one in by_words(code, site.function, caller.given or caller.call)
+    )
+
+
 class LookedUp(NamedTuple):
     """A call of a method that a function looks up by a parameter, and what the name has around that: `getattr(callback, f"on_{event}")(self)`."""
 
@@ -181,7 +212,7 @@ def _ends(code: Code, method: Function) -> Iterator[str]:
     end = method.name.strip("_").partition("_")[2]
     begun = method.name.removesuffix(end)
     texts = (f'f"{begun}{{', f"f'{begun}{{", f'"{begun}"', f"'{begun}'")
-    if any(code.writes(path, text) for path in code.holders(_WITH_GAP, word=b"getattr") for text in texts):
+    if any(code.writes(path, text) for path in code.holders(WITH_GAP, word=b"getattr") for text in texts):
         yield end
 
 

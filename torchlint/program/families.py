@@ -45,7 +45,7 @@ _WORD = regex(r"(?:[A-Z]?[a-z]{1,30}|[A-Z]{1,30})(?=\d{0,9}$)")
 def may_run(project: Project, function: Function, call: ast.Call) -> list[Function]:
     """The project's functions that a call may run."""
     found = dict.fromkeys(project.targets(function, call))
-    if found and dispatch.is_by_word(project, function, call):
+    if found and dispatch.is_by_words_alone(project, function, call):
         return []  # what it runs say the words of who calls its function: `fired`
     receiver = receiver_of(call)
     if found:

@@ -72,6 +72,28 @@ def calls_as(code: Code, function: Function) -> list[CallSite]:
     return list({site.call: site for site in sites}.values())
 
 
+@question("calls by map", [])
+def calls_by_map(code: Code, function: Function) -> list[CallSite]:
+    """The calls that `map(f, rows)` makes of a function, each as one with what is in front: `f(rows[0])`."""
+    modules = _naming(code, function)
+    sites = [site for module in modules for site, _ in _by_others(code, module, function.name).get(function, ())]
+    return [CallSite(site.function, site.call, given) for site in sites if (given := _mapped(site.call)) is not None]
+
+
+def _mapped(call: ast.Call) -> ast.Call | None:
+    if (
+        names.chain(call.func) != ["map"]
+        or len(call.args) < 2
+        or any(isinstance(one, ast.Starred) for one in call.args)
+    ):
+        return None
+    first, *several = call.args
+    given = [ast.copy_location(ast.Subscript(rows, ast.Constant(0), ast.Load()), rows) for rows in several]
+    for one in given:
+        ast.copy_location(one.slice, one)
+    return ast.copy_location(ast.Call(first, [*given], []), call)
+
+
 @question("by others", {})
 def _by_others(
     code: Code, module: Module, name: str, whole: bool = False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..facts import first_time, guards
 from ..facts.flow import Guard
 from ..facts.module import Function
 from ..facts.nodes import spreads, without_not
+from . import objects
 from .calling import CallSite
 from .project import Project
 
@@ -28,7 +29,7 @@ def meaning(
     if name in function.flow.stores or name not in function.positions:
         return ""
     found, alike = set[guards.Meaning](), True
-    for site in project.own_sites(function):
+    for site in project.own_sites(function) or _of_modules(project, function):
         call = site.given or site.call
         hidden = spreads(call)
         node = function.argument(call, name) or function.defaults.get(name)
@@ -61,3 +62,9 @@ def _said(project: Project, site: CallSite, node: ast.expr, true: bool, handed: 
         return handed(site, plain, holds)
     guard = Guard(plain, holds, None, site.call)
     return guards.meaning(guard, flow, lambda n: project.value(site.function, n))
+
+
+def _of_modules(project: Project, function: Function) -> Iterator[CallSite]:
+    """The calls of objects that run a `forward`, outside of tests: `net(x)` of `net = Net()`."""
+    if function.name == "forward" and function.cls is not None:
+        yield from (one for one in objects.calls(project, function) if not project.is_tested(one.function))

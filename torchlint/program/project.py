@@ -250,6 +250,7 @@ class Project(Definitions):
             return sites or ()
         others = handed.calls_as(self, function) or by_text.calls(self, function) or by_keywords.calls(self, function)
         others = others or dispatch.calls(self, function) or dispatch.calls_by_name(self, function)
+        others = others or handed.calls_by_map(self, function)
         return others if len(others) <= most else ()
 
     def _joined(self, given: list[tuple[CallSite, Value]]) -> Value:
@@ -335,10 +336,18 @@ class Project(Definitions):
         given = []
         for site in self.call_sites(function, MAX_SITES) or ():
             passed = (site.given or site.call).args
-            if any(isinstance(argument, ast.Starred) for argument in passed):
+            if any(isinstance(argument, ast.Starred) for argument in passed[:before]):
                 return TUPLE
-            items = tuple(self.value(site.function, argument) for argument in passed[before:])
-            given.append(Tuple(items=items))
+            items: list[Value] = []
+            for argument in passed[before:]:
+                if isinstance(argument, ast.Starred):
+                    handed_on = self.value(site.function, argument.value)  # `log(*args)` of `*args` of its own
+                    if handed_on.kind != "tuple" or handed_on.items is None:
+                        return TUPLE
+                    items += handed_on.items
+                else:
+                    items.append(self.value(site.function, argument))
+            given.append(Tuple(items=tuple(items)))
         return join_all(given) if given else TUPLE
 
     def _base_parameter(self, function: Function, name: str) -> Value:

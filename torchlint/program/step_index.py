@@ -71,6 +71,9 @@ def _step_index(project: Project, ask: Ask[Subject, Any, Any]) -> StepIndex:
             function = one.function
             for call in callers.given_to:
                 closures.setdefault(call, []).append(function)
+            if callers.on_batches:
+                framework.append(function)
+                chain.looped[function] = None
             for stepper, around, name in callers.sites:
                 caller = stepper.function
                 if around is not None:

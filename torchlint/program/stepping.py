@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..facts import alternatives, guards, input_gradients, names, runs, short_functions
+from ..facts.aliases import gone_through
 from ..facts.alternatives import Said
 from ..facts.first_time import keeps_results, writes_checkpoint
 from ..facts.flow import Flow, Loop, contains, stacks_of
@@ -86,6 +87,8 @@ class Callers(NamedTuple):
 
     sites: list[tuple[Stepper, LoopPlace | None, str]]
     given_to: list[CallPlace]
+    on_batches: bool = False
+    """Whether a comprehension over a loader calls it: `[step(batch) for batch in loader]`."""
 
 
 class Calling(NamedTuple):
@@ -161,12 +164,16 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
         followed = {site.call for site in handed.calls_handing(project, function)}
         passed_on = [site for site in passed_on if site.call not in followed]
     found = Callers([], [call_place(site.function, site.call) for site in passed_on])
-    others = itertools.islice(handed.calls_by_others(project, function), MAX_SITES)
+    on_batches = False
+    others = itertools.islice(dispatch.calls_by_others(project, function), MAX_SITES)
     sites = [*families.callers(project, function), *passed_on, *others]
     for site in {one.call: one for one in sites}.values():
         if alternatives.gives_other(function, site.given or site.call, stepper.asked):
             continue
         if _is_of_dummies(site.function.name) or _is_made_other(project, function, site, stepper.asked_of_makers):
+            continue
+        if _is_on_batches(project, site):
+            on_batches = on_batches or not project.in_test(site.function.module.path, site.function.name)
             continue
         place = told_place(project, site.function)
         flow = site.function.flow
@@ -185,7 +192,16 @@ def callers_of(subject: Subject, stepper: Stepper) -> Callers:
         asked = _asked_through(function, stepper.asked, site) if around is None else ()
         makers = alternatives.asked_of_makers(site.function, site.call) if around is None else ()
         found.sites.append((Stepper(place, asked, makers), around, site.function.name))
-    return found
+    return found._replace(on_batches=on_batches)
+
+
+def _is_on_batches(project: Project, site: CallSite) -> bool:
+    """Whether a comprehension makes a call for each batch of a loader: `[step(batch) for batch in loader]`."""
+    around = site.function.flow.comprehension(site.call)
+    if around is None:
+        return False
+    loader = around.generators[0].iter
+    return brings_batches(project, site.function, loader) and not names.last(gone_through(loader)).endswith("loaders")
 
 
 def _is_test(project: Project, function: Function) -> bool:
@@ -231,6 +247,7 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
             families.may_run(project, function, call)
             or hooks.by_call(project, function, call)
             or given_by_many.run_by(project, function, call)
+            or _applied(project, function, call)
         )
         fired = (*families.fired(project, call, targets), *_dispatched(project, call, targets))
         targets = [
@@ -257,6 +274,12 @@ def called_by(subject: Subject, asked: Calling) -> list[Called]:
                 found.append(Called(told_place(project, method), weight == "weak"))
     found += [Called(told_place(project, hook), False) for hook in hooks.run_with(project, function, loop)]
     return found
+
+
+def _applied(project: Project, function: Function, call: ast.Call) -> list[Function]:
+    """What `map(f, rows)` runs."""
+    is_map = isinstance(call.func, ast.Name) and call.func.id == "map" and len(call.args) > 1
+    return project.runs(project.value(function, call.args[0])) if is_map else []
 
 
 def _dispatched(project: Project, call: ast.Call, targets: Iterable[Function]) -> Iterator[Function]:

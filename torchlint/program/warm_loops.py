@@ -265,7 +265,7 @@ class WarmLoops:
             return None, ()
         named = list(itertools.islice(families.calls_by_name(self.project, function), MOST_CALLERS + 1))
         sites += named if len(sites) + len(named) <= MOST_CALLERS else ()
-        sites += itertools.islice(handed.calls_by_others(self.project, function), MOST_CALLERS)
+        sites += itertools.islice(dispatch.calls_by_others(self.project, function), MOST_CALLERS)
         sites += dispatch.calls(self.project, function)
         for site in sites:
             gives_other = alternatives.gives_other(function, site.given or site.call, asked)

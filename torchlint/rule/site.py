@@ -20,7 +20,7 @@ from ..facts.operator_results import DEFAULT_TYPE, SETS_TYPE
 from ..facts.roles import Role, is_own_check, is_own_test, is_own_trial
 from ..facts.values import UNKNOWN, Value
 from ..pattern.words import is_plain
-from ..program import conditions, default_device, families, frameworks, handed
+from ..program import conditions, default_device, dispatch, families, frameworks
 from ..program.calling import CallSite, is_either, passes_messages
 from ..program.feeding import feeders, is_handed_over
 from ..program.model_calls import runs_module
@@ -312,7 +312,7 @@ class Site:
         """Where a function may be called, one by one, also by what it is handed to."""
         yield from families.calls_of(self.project, function)
         yield from families.calls_by_name(self.project, function)
-        yield from handed.calls_handing(self.project, function)
+        yield from dispatch.calls_handing(self.project, function)
 
     def excludes(self, other: Function) -> bool:
         """Whether the program runs either the place's function or another one: by two branches, or what one call chooses."""

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from ..system.regex import regex
 
@@ -15,6 +16,8 @@ _COMPARES = regex(r"[=!<>](?:=|(?<=[<>]))")
 """`==`, `!=`, `<`, `>=`, and arrows."""
 _APPLIED = regex(r"^\w+ = \w+\.apply\b(?!\()", re.MULTILINE)
 """A name for what runs a function of autograd."""
+_MATCHES = regex(r"^[ \t]+case\b[^\n]{1,200}:", re.MULTILINE)
+"""A case of a `match`, perhaps."""
 _LITERAL_ENDS = ("'", '"', *"0123456789", "True", "False", "None")
 _BLOCKS = ("body", "orelse", "finalbody")
 _SEVERAL = frozenset((ast.Tuple, ast.List))
@@ -75,7 +78,9 @@ _COMPOUND = frozenset(
 
 
 def bring_to_normal_form(tree: ast.Module, text: str) -> None:
-    """Make of the tree of a text `x > 0` of `0 < x`, of `x: T = v` outside of classes an assignment, of `a, b = x, y` two, and loops that take the next of an iterator until there is none `for` loops. All nodes keep their places."""
+    """Make of the tree of a text `x > 0` of `0 < x`, of `x: T = v` outside of classes an assignment, of `a, b = x, y` two, loops that take the next of an iterator until there is none `for` loops, and of a `match` that compares alone an `if`. All nodes keep their places."""
+    if "match" in text and _MATCHES.search(text) is not None:
+        _compare_cases(tree)
     _bring_assignments(tree)
     if "while" in text and "next" in text and ("StopIteration" in text or "None)" in text):
         _go_through_iterators(tree)
@@ -84,6 +89,90 @@ def bring_to_normal_form(tree: ast.Module, text: str) -> None:
         _put_literals_last(tree, list(_lines_at(text, compared)))
     if "Function" in text and _APPLIED.search(text) is not None:
         _define_applied(tree)
+
+
+def _compare_cases(tree: ast.Module) -> None:
+    """Make `if kind == "a": ... elif isinstance(kind, list): ... else: ...` of `match kind:` whose cases ask for no parts: `case "a":`, `case list():`, `case _:`."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        part = todo.pop()
+        for block in [getattr(part, field) for field in _BLOCKS if hasattr(part, field)]:
+            for at, statement in enumerate(block):
+                if isinstance(statement, ast.Match):
+                    block[at] = _as_choices(statement) or statement
+            todo += (one for one in block if type(one) in _COMPOUND)
+        todo += (*getattr(part, "handlers", ()), *getattr(part, "cases", ()))
+
+
+def _as_choices(statement: ast.Match) -> ast.If | None:
+    """The `if` that says the same as a `match`; each case stands where its pattern does."""
+    asked, made = statement.subject, list[ast.If]()
+    if not _is_plain(asked):
+        return None
+    *cases, last = statement.cases
+    orelse: list[ast.stmt] = []
+    if last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None:
+        orelse = [*_bound(last.pattern, asked), *last.body]
+    else:
+        cases.append(last)
+    for case in cases:
+        pattern = case.pattern
+        inner = pattern.pattern if isinstance(pattern, ast.MatchAs) else pattern
+        test = _asking(inner, asked) if inner is not None else None
+        if test is None or (case.guard is not None and inner is not pattern):
+            return None
+        if case.guard is not None:
+            test = ast.copy_location(ast.BoolOp(ast.And(), [test, case.guard]), test)
+        binds = _bound(pattern, asked) if isinstance(pattern, ast.MatchAs) else []
+        choice = ast.copy_location(ast.If(test, [*binds, *case.body], []), pattern)
+        choice.end_lineno, choice.end_col_offset = statement.end_lineno, statement.end_col_offset
+        made.append(choice)
+    for outer, choice in pairwise(made):
+        outer.orelse = [choice]
+    if not made:
+        return None
+    made[-1].orelse = orelse
+    return ast.copy_location(made[0], statement)
+
+
+def _is_plain(asked: ast.expr) -> bool:
+    """A name, or dotted name, or what it has under a constant: what may be asked again and again."""
+    while isinstance(asked, ast.Attribute | ast.Subscript):
+        if isinstance(asked, ast.Subscript) and not isinstance(asked.slice, ast.Constant):
+            return False
+        asked = asked.value
+    return isinstance(asked, ast.Name)
+
+
+def _bound(pattern: ast.MatchAs, asked: ast.expr) -> list[ast.stmt]:
+    """`other = kind` of `case other:`."""
+    if pattern.name is None:
+        return []
+    value = _placed(asked, pattern)
+    target = ast.copy_location(ast.Name(pattern.name, ast.Store()), pattern)
+    return [ast.copy_location(ast.Assign([target], value), pattern)]
+
+
+def _asking(pattern: ast.pattern, asked: ast.expr) -> ast.expr | None:
+    """What a pattern asks: `kind == "a"` of `"a"`, `kind is None`, `isinstance(kind, list)` of `list()`, any of these of several; None where it asks for parts."""
+    test: ast.expr
+    match pattern:
+        case ast.MatchValue(value=value):
+            test = ast.Compare(_placed(asked, pattern), [ast.Eq()], [value])
+        case ast.MatchSingleton(value=single):
+            constant = ast.copy_location(ast.Constant(single), pattern)
+            test = ast.Compare(_placed(asked, pattern), [ast.Is()], [constant])
+        case ast.MatchClass(cls=cls, patterns=[], kwd_patterns=[]):
+            called = ast.copy_location(ast.Name("isinstance", ast.Load()), pattern)
+            test = ast.Call(called, [_placed(asked, pattern), cls], [])
+        case ast.MatchOr(patterns=several):
+            tests = [_asking(one, asked) for one in several]
+            test = ast.BoolOp(ast.Or(), [one for one in tests if one is not None])
+            if None in tests:
+                return None
+        case _:
+            return None
+    return ast.copy_location(test, pattern)
 
 
 def _bring_assignments(tree: ast.Module) -> None:
@@ -258,7 +347,7 @@ def _binds(block: list[ast.stmt], rows: ast.expr) -> bool:
     return any(isinstance(one, ast.Name) and one.id == rows.id and type(one.ctx) is not ast.Load for one in nodes)
 
 
-def _placed(rows: ast.expr, at: ast.expr) -> ast.expr:
+def _placed(rows: ast.expr, at: ast.expr | ast.pattern) -> ast.expr:
     """A name, or dotted name, once more, at another place."""
     again = copy.deepcopy(rows)
     for one in ast.walk(again):
