@@ -34,8 +34,9 @@ def _written_anew(site: Site) -> tuple[Edit, ...] | None:
                 continue
             place, statement = site.at(function, node), function.flow.parents[node]
             name = place.resolve(node)
-            is_alone = isinstance(statement, ast.Assign) and is_written(statement) and statement.targets == [node]
-            if name not in _NEW or not is_alone:
+            if name not in _NEW or not isinstance(statement, ast.Assign):
+                return None
+            if not is_written(statement) or statement.targets != [node]:
                 return None
             if place.torch is not None and place.torch.low >= _THERE:
                 edits += _edits(place, node, statement, name)
