@@ -4,7 +4,7 @@ import ast
 
 from torchlint.facts.nodes import is_written
 from torchlint.rule import Edit, Finding, Fix, Site
-from torchlint.rule.rewrite import Place, line_after, operand
+from torchlint.rule.rewrite import Place, line_after, operand, silenced
 
 _NEW = {
     "torch.backends.cuda.matmul.allow_tf32": ("fp32_precision",),
@@ -36,7 +36,7 @@ def _written_anew(site: Site) -> tuple[Edit, ...] | None:
             name = place.resolve(node)
             if name not in _NEW or not isinstance(statement, ast.Assign):
                 return None
-            if not is_written(statement) or statement.targets != [node]:
+            if not is_written(statement) or statement.targets != [node] or silenced(place):
                 return None
             if place.torch is not None and place.torch.low >= _THERE:
                 edits += _edits(place, node, statement, name)

@@ -12,6 +12,7 @@ from ..facts.lookup import lookup
 from ..facts.nodes import callee, spreads
 from ..text.finding import Edit, Finding
 from ..text.strings import ends_inside
+from ..text.suppress import Suppressions
 from ..text.tree import leading_imports
 from .operand import Place as Place
 from .operand import operand as operand
@@ -129,6 +130,12 @@ def shown(site: Site, finding: Finding) -> Site:
             if (start, end) == wanted:
                 return Site(site.analysis, function, node, site.rule, site.name)
     return site
+
+
+def silenced(site: Site) -> bool:
+    """Whether a comment silences the rule at a place: who wrote it wants the code there to stay, whatever the fix of another place does."""
+    key = ("suppressions", site.module, site.rule.code)
+    return site.once(key, lambda: Suppressions.of(site.source)).silences(site.finding(""))
 
 
 def cut(site: Site, last: ast.expr) -> Edit | None:
