@@ -13,7 +13,7 @@ from ..facts.nodes import callee, spreads
 from ..text.finding import Edit, Finding
 from ..text.strings import ends_inside
 from ..text.suppress import Suppressions
-from ..text.tree import leading_imports
+from ..text.tree import grows_together, leading_imports
 from .operand import Place as Place
 from .operand import operand as operand
 from .operand import place_of as place_of
@@ -150,7 +150,8 @@ def cut(site: Site, last: ast.expr) -> Edit | None:
     between, given = data[start:middle], data[middle:end].lstrip()
     if b"#" in between or (given and not given.startswith(b"(")):
         return None
-    return Edit(start + len(between[: between.rindex(b".")].rstrip(b" \t\f\r\n\\")), end, b"")
+    stop = start + len(between[: between.rindex(b".")].rstrip(b" \t\f\r\n\\"))
+    return Edit(stop, end, b" " if grows_together(data[stop - 1 : stop], data[end : end + 1]) else b"")
 
 
 def arguments(site: Site, *given: ast.expr | ast.keyword) -> str:
