@@ -8,7 +8,7 @@ from torchlint.facts import amp, api_table, hidden_reads, syntax
 from torchlint.facts.flow import Flow
 from torchlint.facts.module import Function
 from torchlint.rule import Edit, Finding, Fix, Site, chain
-from torchlint.rule.rewrite import call_node, older_torch, spelled
+from torchlint.rule.rewrite import call_node, older_torch, silenced, spelled
 
 _PRINTS = rb"\b(?:print|type|str|repr|vars)\(\s*[\w.]*%(name)s\s*[,)]|\{[\w.]*%(name)s[}!:=]|\b%(name)s\.__(?:class|module|dict)__"
 _SHOWN = "what prints the object, or checks its class, sees another one"
@@ -194,7 +194,7 @@ def _rewritten(site: Site, function: Function, name: ast.expr, code: str) -> _Re
     place = Site(site.analysis, function, name, site.rule, site.name)
     old = place.resolve(name)
     use = amp.use_of(function.flow, name)
-    if old is None or old not in amp.OLD or use is None:
+    if old is None or old not in amp.OLD or use is None or silenced(place):
         return None
     device, member = amp.split(old)
     renamed = () if code == place.text(name) else (place.tree.replace(place.cst(name), code),)

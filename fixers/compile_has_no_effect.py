@@ -40,6 +40,8 @@ def _in_place(site: Site) -> Fix | None:
     """`model.compile()`, which nobody has to bind: the names in its `state_dict` and its class stay."""
     model, node = site.call.args[0], call_node(site)
     value = site.value(model)
+    if isinstance(model, ast.Call):
+        return None  # made right there, and nobody calls it
     if not value.proven or _has_own_compile(site, value) or site.torch is None or site.torch.low < _IN_PLACE:
         return None
     called = site.tree.replace(node.func, f"{operand(site, model, Place.RECEIVER)}.compile")
@@ -74,6 +76,8 @@ def _bound(site: Site) -> Fix | None:
 def _assignable(site: Site, node: ast.expr) -> bool:
     """Whether an assignment binds what the expression reads: a name of another scope would become a local one."""
     if isinstance(node, ast.Name):
+        if any(isinstance(around, ast.ClassDef) for around in site.flow.ancestors(site.call)):
+            return False
         own = node.id in site.flow.stores or any(p.arg == node.id for p in site.function.parameters)
         return own or site.function is site.module.body
     # A method of an object that takes attributes

@@ -119,20 +119,39 @@ def _asks_for_norm(guard: Guard) -> bool:
 
 
 def _go_by_position(site: Site) -> bool:
-    """Whether the program takes parameters by their places, `F.conv2d(x, weights[0], weights[1])`: without a bias these are others."""
+    """Whether the program takes parameters by their places, `F.conv2d(x, weights[0], weights[1])`, `weight, bias = conv.parameters()`: without a bias these are others."""
     return any(
-        any(_is_place(given) for given in call.args[1:])
+        any(
+            _is_place(given) for name in _APPLIED for call in function.flow.calls_named(name) for given in call.args[1:]
+        )
+        or any(_is_taken_apart(function, call) for call in function.flow.calls_named("parameters"))
         for module in related.modules(site, _PARAMETERS)
         for function in module.functions
-        for name in _APPLIED
-        for call in function.flow.calls_named(name)
     )
 
 
-def _is_place(given: ast.expr) -> bool:
+def _is_taken_apart(function: Function, parameters: ast.Call) -> bool:
+    """`weight, bias = conv.parameters()`, `list(conv.parameters())[1]`; the first and the last of all are seldom the bias of such a layer."""
+    node: ast.expr = parameters
+    parent = function.flow.parents.get(node)
+    while isinstance(parent, ast.Starred | ast.List | ast.Tuple) or _is_list(parent):
+        assert isinstance(parent, ast.expr)
+        node, parent = parent, function.flow.parents.get(parent)
+    if isinstance(parent, ast.Assign):
+        return any(isinstance(target, ast.Tuple | ast.List) for target in parent.targets)
+    return (
+        isinstance(parent, ast.Subscript) and _is_place(parent, among=ast.expr) and number(parent.slice) not in (0, -1)
+    )
+
+
+def _is_list(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("list", "tuple")
+
+
+def _is_place(given: ast.expr, among: type[ast.expr] = ast.Name) -> bool:
     return (
         isinstance(given, ast.Subscript)
-        and isinstance(given.value, ast.Name)
+        and isinstance(given.value, among)
         and (isinstance(given.slice, ast.Name | ast.BinOp) or isinstance(number(given.slice), int))
     )
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
-from torchlint.facts import related, training
+from torchlint.facts import related, syntax, training
 from torchlint.facts.common_names import MODEL_NAME
 from torchlint.facts.module import Function
 from torchlint.facts.nodes import given_to, root_of
@@ -121,7 +122,30 @@ def _may_be_trained_on(site: Site) -> bool:
     kept = any(_keeps_graph(site, node) for node in site.flow.nodes)
     if kept and site.source.holds(training.TRAINS):
         return True
-    return not _is_plain(site.project.returns(site.function)) and training.is_trained_on(site, site.function)
+    if _is_plain(site.project.returns(site.function)):
+        return False
+    return training.is_trained_on(site, site.function) or _is_handed_on(site)
+
+
+def _is_handed_on(site: Site) -> bool:
+    """Whether somebody may call the function by another name, and train on what it gives: `{"features": features}`, an object that is called."""
+    function = site.function
+    if function.name == "__call__":
+        return True
+    uncalled = re.compile(rb"\b%s\b(?!\s*\()" % function.name.encode())
+    return any(
+        _is_named(node, function.name)
+        and syntax.called(other.flow, node) is None
+        and site.project.value(other, node).function is function
+        for module in related.modules(site, uncalled)
+        for other in module.functions_at(module.lines_holding(function.name))
+        for node in other.flow.nodes
+    )
+
+
+def _is_named(node: ast.AST, name: str) -> TypeGuard[ast.Name | ast.Attribute]:
+    written = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return written == name
 
 
 def _is_plain(value: Value) -> bool:

@@ -98,7 +98,16 @@ def _log_sum(site: Site, call: ast.Call) -> str | None:
         or len(flags) > 1
     ):
         return None
-    if is_constant(dims[0], None):
+    if not _names_dimensions(site, dims[0]):
         return None
     given = _inside(site, exponential, 0, set())
     return ", ".join((given, arguments(site, *rest, *call.keywords))) if given is not None else None
+
+
+def _names_dimensions(site: Site, dim: ast.expr) -> bool:
+    """Whether it is a number, or some that are written out: `sum` takes None and `()` for all dimensions, `logsumexp` neither."""
+    if isinstance(dim, ast.Tuple | ast.List):
+        return bool(dim.elts)
+    default = site.function.defaults.get(dim.id) if isinstance(dim, ast.Name) else None
+    value = site.value(dim)
+    return value.kind == "number" and "none" not in value.other_kinds and not is_constant(default, None)

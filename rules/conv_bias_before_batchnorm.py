@@ -103,7 +103,7 @@ def conv_bias_before_batchnorm(site: Site) -> Iterator[Finding]:
     Nothing is offered where what the layer gives may be had without the norm: the class takes layers out of the `Sequential`
     (`self.net[0](x)`, `for layer in self.net:`), or the project registers forward hooks. Nor is it where the project reads the `bias` of what may be such a layer without asking whether there is one: in
     its own initialisation, in a function that is given to `apply`, as a key of a `state_dict`. Nor where it takes weights
-    by their places, `F.conv2d(x, weights[0], weights[1])`, or puts norms alone into evaluation, `if isinstance(m, nn.BatchNorm2d): m.eval()`:
+    by their places, `F.conv2d(x, weights[0], weights[1])`, `weight, bias = conv.parameters()`, or puts norms alone into evaluation, `if isinstance(m, nn.BatchNorm2d): m.eval()`:
     these subtract what they have kept, and not the bias.
 
     ## References

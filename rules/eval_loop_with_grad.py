@@ -143,7 +143,8 @@ def eval_loop_with_grad(site: Site) -> Iterator[Finding]:
     A decorator further out that looks at the code of the function (`fn.__code__`) sees that of a wrapper; `inspect.signature` does not.
     Nothing is offered for `async def` and generators, where the
     function or anything that it calls may train or ask for gradients (what is not known to this project may, if it is given
-    the model or is named like it), nor where a caller runs a backward pass on the result.
+    the model or is named like it), nor where a caller runs a backward pass on the result, or may, as the function is handed on
+    (`{"features": features}`) or a `__call__`, unless it gives numbers alone.
 
     ## References
 

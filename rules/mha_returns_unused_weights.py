@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.facts import syntax
+from torchlint.facts import hidden_reads, syntax
 from torchlint.facts.module import Class, Function
 from torchlint.facts.values import Value
 from torchlint.rule import Finding, Site, rule
@@ -165,5 +165,7 @@ def _drops_weights(function: Function, call: ast.Call) -> bool:
     if not isinstance(pair, ast.Tuple) or len(pair.elts) != 2 or not isinstance(pair.elts[1], ast.Name):
         return False
     name = pair.elts[1].id
-    inner = [function.flow, *(f.flow for f in function.nested.values())]
-    return name not in function.flow.globals and not any(name in flow.loads for flow in inner)
+    if name in function.flow.globals:
+        return False
+    seeing = (one.flow for one in function.module.functions if function in one.scopes)
+    return not any(name in flow.loads or any(map(hidden_reads.reads_any, flow.nodes)) for flow in seeing)

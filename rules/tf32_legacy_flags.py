@@ -57,7 +57,7 @@ def tf32_legacy_flags(site: Site) -> Iterator[Finding]:
 
     ## Fix safety
 
-    `"tf32"` is written for true and `"ieee"` for false, for cuDNN to both of its parts, all flags of a file at once;
+    `"tf32"` is written for true and `"ieee"` for false, for cuDNN to both of its parts, all flags of a file at once or none;
     nothing is rewritten where the project reads one of them, asks for `float32_matmul_precision`, uses `cudnn.flags` or
     compiles, as torch then reads them.
     It is unsafe: a read of an old flag may raise once the new one was set, and a library may read it.

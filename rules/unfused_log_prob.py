@@ -68,7 +68,7 @@ def unfused_log_prob(site: Site) -> Iterator[Finding]:
 
     Writes the one function: `log_softmax`, `logsigmoid`, `softplus`, `expm1`, `logsumexp`,
     `binary_cross_entropy_with_logits`; `logsigmoid`, `softplus` and the last one only where the input is proven to be of real
-    floating point, since they take no integers.
+    floating point, since they take no integers, and `logsumexp` where the dimensions are numbers: it takes neither None nor `()`.
     The fix is unsafe because the results differ in the last digits, and where the old ones overflowed or were rounded to 0
     or 1 (`binary_cross_entropy` cuts its losses off at 100, a small number that was added at its own logarithm); under autocast `logsigmoid` and `logsumexp` give the type of
     their input, where `log` gave single precision.

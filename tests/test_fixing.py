@@ -18,6 +18,7 @@ from torchlint.rule.site import Site
 from torchlint.settings.config import Settings
 from torchlint.system.fault import FileError
 from torchlint.text.finding import Edit, Finding, Fix
+from torchlint.torch_api.version import Range
 
 TRAIN = """\
 import torch
@@ -459,3 +460,15 @@ def test_what_stands_in_an_f_string_stays(run: Run) -> None:
 
     assert {"TL507", "TL901", "TL903", "TL910"} <= {finding.code for finding in result.result.findings}
     assert {} == result.contents
+
+
+@pytest.mark.parametrize("beside", ["", "; torch.backends.cudnn.allow_tf32 = True  # both"])
+def test_of_flags_that_must_not_be_mixed_all_are_written_anew_or_none(project: Path, beside: str) -> None:
+    """On one line the new names of cuDNN are too long, and it can't be broken."""
+    codes = frozenset(("TL905",))
+    settings = Settings(codes=codes, fixable=codes, root=project, preview=True, target_torch=Range((2, 13)))
+    data = f"import torch\ntorch.backends.cuda.matmul.allow_tf32 = True{beside}\n".encode()
+
+    result = fix_files({"a.py": data}, settings, unsafe=True, write=False)
+
+    assert (b"fp32_precision" in result.contents.get("a.py", data)) is not bool(beside)

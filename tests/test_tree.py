@@ -303,6 +303,16 @@ def test_a_replacement_keeps_what_is_around_it() -> None:
     assert "x = (g(\r\n))  # é\r\n" == edited(read, read.replace(call(read), "g(\n)"))
 
 
+def test_a_word_keeps_apart_from_its_neighbours() -> None:
+    read = tree("def g(): return(f)(a)if z else w\n")
+    node = call(read)
+
+    assert "def g(): return x + y if z else w\n" == edited(read, read.replace(node, "x + y"))
+    assert "def g(): return(x)if z else w\n" == edited(read, read.replace(node, "(x)"))
+    assert "def g(): return(f)(a).T if z else w\n" == edited(read, read.insert_after(node, ".T"))
+    assert "def g(): return not(f)(a)if z else w\n" == edited(read, read.insert_before(node, "not"))
+
+
 def test_code_goes_before_and_after_a_node() -> None:
     read = tree("x = f(a).b\n")
     node = call(read)

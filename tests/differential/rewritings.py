@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
+import keyword
 import re
 import tokenize
 from collections.abc import Callable, Iterator
@@ -83,6 +85,19 @@ def _beside(text: str, before: str, after: str) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+def _tight(text: str) -> bytes:
+    """No space between a keyword and a bracket: `return(x)`, `f(x)if y else(z)`."""
+    lines = text.splitlines(keepends=True)
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    for one, other in reversed(list(itertools.pairwise(tokens))):
+        (row, end), (below, start) = one.end, other.start
+        opens = keyword.iskeyword(one.string) and other.string in "([{"
+        closes = one.string in ")]}" and keyword.iskeyword(other.string)
+        if (opens or closes) and row == below and lines[row - 1][end:start].isspace():
+            lines[row - 1] = lines[row - 1][:end] + lines[row - 1][start:]
+    return "".join(lines).encode()
+
+
 def _single(tree: ast.Module) -> list[int]:
     """The lines that hold one simple statement and nothing else."""
     begun: dict[int, int] = {}
@@ -151,6 +166,7 @@ WAYS: dict[str, Rewriting] = {
     "in a nested class": lambda text: _indented(text, "class Outer:", "class Inner:"),
     "under a condition": lambda text: _indented(text, "if __name__ == '__main__':"),
     "in a try": _tried,
+    "without spaces at brackets": _tight,
     "torch as th": _imported("torch as th"),
     "names of torch": _imported("names"),
     "other names of torch": _imported("other names"),

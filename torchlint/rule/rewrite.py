@@ -12,7 +12,8 @@ from ..facts.lookup import lookup
 from ..facts.nodes import callee, spreads
 from ..text.finding import Edit, Finding
 from ..text.strings import ends_inside
-from ..text.tree import leading_imports
+from ..text.suppress import Suppressions
+from ..text.tree import grows_together, leading_imports
 from .operand import Place as Place
 from .operand import operand as operand
 from .operand import place_of as place_of
@@ -131,6 +132,12 @@ def shown(site: Site, finding: Finding) -> Site:
     return site
 
 
+def silenced(site: Site) -> bool:
+    """Whether a comment silences the rule at a place: who wrote it wants the code there to stay, whatever the fix of another place does."""
+    key = ("suppressions", site.module, site.rule.code)
+    return site.once(key, lambda: Suppressions.of(site.source)).silences(site.finding(""))
+
+
 def cut(site: Site, last: ast.expr) -> Edit | None:
     """Take the last method or attribute off what it is asked of: `(x).clone().detach()` becomes `(x).clone()`.
 
@@ -143,7 +150,8 @@ def cut(site: Site, last: ast.expr) -> Edit | None:
     between, given = data[start:middle], data[middle:end].lstrip()
     if b"#" in between or (given and not given.startswith(b"(")):
         return None
-    return Edit(start + len(between[: between.rindex(b".")].rstrip(b" \t\f\r\n\\")), end, b"")
+    stop = start + len(between[: between.rindex(b".")].rstrip(b" \t\f\r\n\\"))
+    return Edit(stop, end, b" " if grows_together(data[stop - 1 : stop], data[end : end + 1]) else b"")
 
 
 def arguments(site: Site, *given: ast.expr | ast.keyword) -> str:

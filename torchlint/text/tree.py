@@ -383,15 +383,22 @@ class Tree:
 
     def replace(self, node: cst.CSTNode, code: str) -> Edit:
         """Put code where the node is; parentheses around the node stay."""
-        return Edit(*self.span(node), self._bytes(code))
+        return self._apart(*self.span(node), self._bytes(code))
 
     def insert_before(self, node: cst.CSTNode, code: str) -> Edit:
         start, _ = self.span(node)
-        return Edit(start, start, self._bytes(code))
+        return self._apart(start, start, self._bytes(code))
 
     def insert_after(self, node: cst.CSTNode, code: str) -> Edit:
         _, end = self.span(node)
-        return Edit(end, end, self._bytes(code))
+        return self._apart(end, end, self._bytes(code))
+
+    def _apart(self, start: int, end: int, code: bytes) -> Edit:
+        """The edit, with a space where a word would grow into its neighbour: `return(x + y).clone()` becomes `return x + y`."""
+        data = self.source.data
+        before = b" " if grows_together(data[max(start - 1, 0) : start], code) else b""
+        after = b" " if grows_together(code, data[end : end + 1]) else b""
+        return Edit(start, end, before + code + after)
 
     def delete(self, node: cst.CSTNode) -> Edit:
         return Edit(*self.span(node), b"")
@@ -558,6 +565,15 @@ class Tree:
 
 
 _TRY_STAR: Any = getattr(ast, "TryStar", ast.Try)
+
+
+def grows_together(left: bytes, right: bytes) -> bool:
+    """Whether the last word of one text and the first of another would be one beside each other."""
+    return _is_of_word(left[-1:]) and _is_of_word(right[:1])
+
+
+def _is_of_word(letter: bytes) -> bool:
+    return letter.isalnum() or letter == b"_" or letter > b"\x7f"
 
 
 def leading_imports(module: ast.Module) -> list[ast.Import | ast.ImportFrom]:
