@@ -118,7 +118,8 @@ def item_in_hot_loop(site: Site) -> Iterator[Finding]:
     behind the loop, around reads inside it, too. It is offered where `total` starts as a number and is read only after the
     loop or behind a throttle. It is unsafe, since the sum is then kept in the tensor's dtype (half precision and what is
     added to 0.0 in single precision) and no longer in a Python double; a sum of losses that starts as the integer 0 is 0.0
-    where it is read before the first one was added, or the loop never runs.
+    where it is read before the first one was added, or the loop never runs. In the loop a number that the sum divides gives
+    infinity where the sum is 0, which raised before.
     Nothing is offered where the dtype might be complex or a small integer, where the sum is seen by an inner function,
     by `locals()`, or after an exception in the loop, or where the loop selects a device (`f"cuda:{i}"`). That the losses
     of a loop over models lie on one device is taken for granted.
