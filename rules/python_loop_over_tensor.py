@@ -30,7 +30,8 @@ _SIZED = frozenset(
 
 
 _SAVES_MEMORY = regex(
-    rb"#[^\n]*\b(?:(?:reduc|sav|limit|lower|conserv|avoid)\w*\b[^\n]*\b(?:memory|mem|vram|oom)\b|(?:memory|vram)[ -](?:saving|efficien\w+|friendly))",
+    rb"#[^\n#]{0,200}\b(?:(?:reduc|sav|limit|lower|conserv|avoid)\w{0,12}\b[^\n#]{0,100}\b(?:memory|mem|vram|oom)\b"
+    rb"|(?:memory|vram)[ -](?:saving|efficien\w{1,12}|friendly))",
     re.IGNORECASE,
 )
 """A comment that gives memory as the reason."""

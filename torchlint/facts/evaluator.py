@@ -262,7 +262,9 @@ class Evaluator:
         if type(binding) is not Assigned:
             return False
         arms = [binding.node.body, binding.node.orelse] if isinstance(binding.node, ast.IfExp) else [binding.node]
+        reach, self.reach = self.reach, binding.reach  # what `x` in `x = x.to(device)` was before
         kinds = {kind for arm in map(self.expr, arms) for kind in (arm.kind, *arm.other_kinds)}
+        self.reach = reach
         return kinds.isdisjoint(("unknown", "tensor", "batch", "output"))
 
     def _is_given_to_numpy(self, name: str, binding: Binding | None) -> bool:
