@@ -246,12 +246,10 @@ def may_wait(function: Function, call: ast.Call, name: str | None, targets_of: T
 
 
 def _names_host(device: ast.expr | None) -> bool:
-    """`"cpu"`, `torch.device("cpu")`, and by its name `cpu_device`."""
+    """`"cpu"`, `torch.device("cpu")`, and what is called the host."""
     if isinstance(device, ast.Call) and names.last(device.func) == "device" and device.args:
         device = device.args[0]
-    if device is None:
-        return False
-    return string(device) == "cpu" or "cpu" in names.last(device).lower()
+    return device is not None and (string(device) == "cpu" or names.says_host(device))
 
 
 @functools.cache

@@ -220,11 +220,10 @@ def made_anew(guard: Guard, flow: Flow, loop: Loop | None) -> bool:
 def _is_none_yet(guard: Guard, flow: Flow) -> bool:
     """`self.mask is None`, of what is kept behind that."""
     asked = none_test(guard.test)
-    name = names.chain(guard.test.left) if isinstance(guard.test, ast.Compare) and asked is not None else None
+    name = names.chain(asked[0]) if asked is not None and asked[1] is guard.true else None
     if name is None or len(name) != 2 or name[0] not in _OWN:
         return False
-    is_none = isinstance(guard.test, ast.Compare) and isinstance(guard.test.ops[0], ast.Is)
-    return is_none is guard.true and _is_behind([*flow.targets.get(".".join(name), ())], guard)
+    return _is_behind([*flow.targets.get(".".join(name), ())], guard)
 
 
 def _is_other_type(guard: Guard, flow: Flow) -> bool:

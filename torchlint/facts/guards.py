@@ -982,7 +982,7 @@ _COUNTER = regex(
 )
 
 
-_OF_PROCESS = regex(r"gpu|device|rank|process(?!ed)|worker|loader|dataset", re.IGNORECASE)
+_OF_SEVERAL = regex(r"gpu|device|rank|process(?!ed)|worker|loader|dataset", re.IGNORECASE)
 """Part of the name of a number that tells one process, device or source of batches from the others: `gpu_index`, `dataset_idx`."""
 
 
@@ -997,7 +997,7 @@ def _is_counter(node: ast.expr, other: ast.expr, value_of: ValueOf) -> bool:
     ):
         node = node.left
     word = names.word(node.func if isinstance(node, ast.Call) and not node.args else node)
-    if word in _RANKS or _OF_PROCESS.search(word) or not _COUNTER.search(word):
+    if word in _RANKS or _OF_SEVERAL.search(word) or not _COUNTER.search(word):
         return False
     if value_of(node).kind not in ("number", "unknown"):
         return False

@@ -80,12 +80,11 @@ def binary(left: Value, right: Value, op: ast.operator) -> Value:
             grad=left.grad or right.grad,
             other_kinds=_other_kinds(left, right) | ({"unknown"} if goes_along else frozenset()),
         )
-    moved: Device = next((side.device for side in (left, right) if side.kind == "unknown" and side.device), "")
-    if moved and kinds == {"ndarray", "unknown"}:
-        return tensor(
-            moved, certainty=LIKELY
-        )  # `x.cpu() / array`: what was moved is a tensor, and so is what comes out
     if "ndarray" in kinds:
+        # `x.cpu() / array`: what was moved is a tensor, and so is what comes out.
+        moved: Device = next((side.device for side in (left, right) if side.kind == "unknown"), "")
+        if moved:
+            return tensor(moved, certainty=LIKELY)
         whole = any(side.kind == "ndarray" and not _may_be_number(side) for side in (left, right))
         return NDARRAY if whole else ARRAY_OR_NUMBER  # what is unknown may be a number: a factor of what an array holds
     if kinds == {"number"}:
