@@ -44,9 +44,7 @@ _OF_LOSSES = regex(
     r"(?:^|/)(?:[a-z\d]+_)*loss(?:es)?(?!_(?:landscapes?|surfaces?|curves?|plots?|history)\b)(?:_[a-z\d]+)*(?:\.py$|/)"
 )
 """Where losses lie: `losses/dice.py`, `utils/loss_tal.py`; not `loss_landscape/`, which draws one."""
-_TRACERS = frozenset(
-    ("is_scripting", "is_tracing", "is_compiling", "is_in_onnx_export", "is_exporting", "isinstance", "is_tensor")
-)
+_TRACERS = guards.MAKES_GRAPHS | {"is_compiling", "isinstance", "is_tensor"}
 
 
 def severity(place: Place) -> Literal["warning", "info"] | None:

@@ -96,7 +96,9 @@ _OF_DEVICE = frozenset("cuda use_cuda use_gpu with_cuda has_cuda is_cuda cuda_av
 _NAMES = 3
 """Through so many names a mask is followed."""
 # What asks whether a graph is made of the code, once; no ordinary run comes there.
-MAKES_GRAPHS = frozenset(("is_scripting", "is_tracing", "is_in_onnx_export", "is_exporting"))
+MAKES_GRAPHS = frozenset(
+    ("is_scripting", "is_tracing", "_is_tracing", "_get_tracing_state", "is_in_onnx_export", "is_exporting")
+)
 _FOR_EXPORT = regex(r"^_?(?:onnx_trac(?:e|ing)|(?:for_|in_|is_)?(?:onnx_)?export(?:ing|_mode|_onnx)?)$")
 """Flags that are set where somebody exports a model: `if self.onnx_trace:`."""
 # What is true while Dynamo traces.
@@ -193,7 +195,7 @@ def _counts_down(test: ast.Compare, guard: Guard, flow: Flow, value_of: ValueOf)
     return (
         any(isinstance(one.op, ast.Sub) and one.lineno < test.lineno for one in counted)
         and bool(begun)
-        and not any(_small(one, value_of) for one in begun)
+        and all(_is_some_way(one, value_of) for one in begun)
     )
 
 
@@ -204,13 +206,19 @@ def _moves_on(test: ast.Compare, guard: Guard, flow: Flow, value_of: ValueOf) ->
     counter, limit = test.left, test.comparators[0]
     if isinstance(counter, ast.BinOp) and isinstance(counter.op, ast.Sub):
         counts = _is_index(counter.left, value_of) or _is_now(counter.left, flow)
-        return counts and not _small(limit, value_of) and _is_moved_to(counter.left, counter.right, guard, flow)
+        return counts and _is_some_way(limit, value_of) and _is_moved_to(counter.left, counter.right, guard, flow)
     if not _is_index(counter, value_of) and not _is_now(counter, flow):
         return False  # a loss may come to its limit on each step
     if isinstance(limit, ast.BinOp) and isinstance(limit.op, ast.Add):
         sides = ((limit.left, limit.right), (limit.right, limit.left))
-        return any(_is_moved_to(counter, last, guard, flow) and not _small(by, value_of) for last, by in sides)
-    return any(not _small(by, value_of) for by in _moved_by(counter, limit, guard, flow))
+        return any(_is_moved_to(counter, last, guard, flow) and _is_some_way(by, value_of) for last, by in sides)
+    return any(_is_some_way(by, value_of) for by in _moved_by(counter, limit, guard, flow))
+
+
+def _is_some_way(by: ast.expr, value_of: ValueOf) -> bool:
+    """Whether a limit that is so far away takes more than a few steps to reach; one at 0, or below, is there already."""
+    far = value_of(by).const
+    return not _small(by, value_of) and not (isinstance(far, int | float) and far <= 0)
 
 
 def _is_now(node: ast.expr, flow: Flow) -> bool:
